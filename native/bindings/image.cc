@@ -1,0 +1,9 @@
+#include "bindings/module.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+
+void bind_image(nb::module_& module) { (void)module; }
+
+}  // namespace penstock::bindings

@@ -1,0 +1,11 @@
+// The extension module `penstock.kernels._native`: it only gathers the topics.
+#include "bindings/module.h"
+
+NB_MODULE(_native, module) {
+  module.doc() = "Penstock's native kernels. Use them through penstock.kernels.";
+  penstock::bindings::bind_permute(module);
+  penstock::bindings::bind_gather(module);
+  penstock::bindings::bind_random(module);
+  penstock::bindings::bind_pool(module);
+  penstock::bindings::bind_image(module);
+}

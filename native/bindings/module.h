@@ -1,0 +1,14 @@
+// One registration function a topic; each lives in the file of its name.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace penstock::bindings {
+
+void bind_permute(nanobind::module_& module);
+void bind_gather(nanobind::module_& module);
+void bind_random(nanobind::module_& module);
+void bind_pool(nanobind::module_& module);
+void bind_image(nanobind::module_& module);
+
+}  // namespace penstock::bindings

@@ -1,0 +1,60 @@
+"""Every error of Penstock's own, in one tree; an exception of the user's function keeps its own type.
+
+    PenstockError
+    ├── PlanError(ValueError)             a pipeline that cannot be built as described
+    ├── ElementError(ValueError)          elements that do not fit together
+    ├── DataError(ValueError)             input that cannot be read as what it claims to be
+    │   └── DecodeError                   an image that cannot be decoded
+    ├── CursorError(ValueError)           a saved position that belongs to another plan or version
+    ├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
+    ├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
+    ├── WorkerError(RuntimeError)         an executor that lost or could not take a task
+    └── MissingDependencyError(ImportError)   an optional library that is not installed
+"""
+
+from __future__ import annotations
+
+
+class PenstockError(Exception):
+    """What every error raised by Penstock itself has in common."""
+
+
+class PlanError(PenstockError, ValueError):
+    """A pipeline cannot be built as described."""
+
+
+class ElementError(PenstockError, ValueError):
+    """Elements do not fit together: another structure, shape or dtype."""
+
+
+class DataError(PenstockError, ValueError):
+    """Input cannot be read as what it claims to be.
+
+    `element` is the position, within the run of rows that was being read, of the input at fault.
+    """
+
+    element: int | None = None
+
+
+class DecodeError(DataError):
+    """An image cannot be decoded."""
+
+
+class CursorError(PenstockError, ValueError):
+    """A saved position belongs to another plan, or to another version of the format."""
+
+
+class BudgetError(PenstockError, MemoryError):
+    """One batch needs more bytes than the whole memory budget."""
+
+
+class ClosedError(PenstockError, RuntimeError):
+    """The iterator was closed, failed or cancelled and cannot go on."""
+
+
+class WorkerError(PenstockError, RuntimeError):
+    """An executor lost a task or could not take it."""
+
+
+class MissingDependencyError(PenstockError, ImportError):
+    """An optional library is not installed."""
