@@ -1,0 +1,216 @@
+"""A run of elements moving together: as columns, one a leaf, or as a list of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import ElementError
+from penstock.elements import structure as structures
+from penstock.elements.stacking import Allocate, Origin, Rows, stack
+from penstock.elements.structure import LEAF, Structure
+
+Column: TypeAlias = NDArray[Any] | list[Any]
+"""One leaf of a run of k elements: an array of shape (k, ...), or a list of k values."""
+
+
+class Columns:
+    """A run of elements of one structure, kept as one column a leaf.
+
+    >>> chunk = Columns(LEAF, [np.arange(4)], 4)
+    >>> chunk.slice(1, 3).elements()
+    [np.int64(1), np.int64(2)]
+    """
+
+    __slots__ = ("columns", "length", "structure")
+
+    def __init__(self, structure: Structure, columns: list[Column], length: int) -> None:
+        self.structure = structure
+        self.columns = columns
+        self.length = length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __repr__(self) -> str:
+        return f"Columns({self.structure!r}, length={self.length})"
+
+    def elements(self) -> list[Any]:
+        """Return the elements; those of array columns are NumPy scalars, or views of a column."""
+        return self.structure.assemble(self.columns, self.length)
+
+    def element(self, i: int) -> Any:
+        """Return element `i`, which may be negative."""
+        if not -self.length <= i < self.length:
+            raise IndexError(f"element {i} of a chunk of {self.length}")
+        return structures.unflatten(self.structure, [column[i] for column in self.columns])
+
+    def slice(self, lo: int, hi: int) -> Columns:
+        """Return elements `lo` to `hi`, as views of array columns."""
+        lo, hi, _ = slice(lo, hi).indices(self.length)
+        return Columns(self.structure, [column[lo:hi] for column in self.columns], max(hi - lo, 0))
+
+    def select(self, indices: Sequence[int] | NDArray[Any]) -> Columns:
+        """Return the elements at `indices`, in that order, as a copy; `indices` are positions, not a mask."""
+        positions = np.asarray(indices, np.int64)
+        plain = positions.tolist()
+        columns = [
+            column.take(positions, axis=0) if isinstance(column, np.ndarray) else [column[i] for i in plain]
+            for column in self.columns
+        ]
+        return Columns(self.structure, columns, len(positions))
+
+    def as_columns(self, *, rows: Rows | None = None, operation: str = "batch") -> Columns:
+        """Return the chunk itself."""
+        return self
+
+    def arrays(
+        self,
+        out: Sequence[NDArray[Any]] | None = None,
+        *,
+        rows: Rows | None = None,
+        allocate: Allocate = np.empty,
+        operation: str = "batch",
+    ) -> list[NDArray[Any]]:
+        """Return each column as one array, in `out[leaf]` where it fits there; see `stacking.stack`."""
+        paths = structures.paths(self.structure)
+        return [
+            stack(
+                column,
+                None if out is None else out[leaf],
+                path=paths[leaf],
+                rows=rows,
+                allocate=allocate,
+                operation=operation,
+            )
+            for leaf, column in enumerate(self.columns)
+        ]
+
+
+class Items:
+    """A run of any elements, as a function returned them, not yet taken apart.
+
+    >>> Items([{"x": 1}, {"x": 2}]).as_columns().columns
+    [[1, 2]]
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Items(length={len(self.values)})"
+
+    def elements(self) -> list[Any]:
+        """Return the list of the elements itself: not to be changed."""
+        return self.values
+
+    def element(self, i: int) -> Any:
+        """Return element `i`, which may be negative."""
+        return self.values[i]
+
+    def slice(self, lo: int, hi: int) -> Items:
+        """Return elements `lo` to `hi`."""
+        return Items(self.values[lo:hi])
+
+    def select(self, indices: Sequence[int] | NDArray[Any]) -> Items:
+        """Return the elements at `indices`, in that order; `indices` are positions, not a mask."""
+        return Items([self.values[i] for i in np.asarray(indices, np.int64).tolist()])
+
+    def as_columns(self, *, rows: Rows | None = None, operation: str = "batch") -> Columns:
+        """Take every element apart; an `ElementError` names the two rows where structures differ."""
+        values = self.values
+        if not values or structures.all_leaves(values):
+            return Columns(LEAF, [values], len(values))
+        flat = _flat_columns(values)
+        return flat if flat is not None else _nested_columns(values, Origin(rows=rows, operation=operation))
+
+    def arrays(
+        self,
+        out: Sequence[NDArray[Any]] | None = None,
+        *,
+        rows: Rows | None = None,
+        allocate: Allocate = np.empty,
+        operation: str = "batch",
+    ) -> list[NDArray[Any]]:
+        """Return one array a leaf, in `out[leaf]` where it fits there; see `stacking.stack`."""
+        columns = self.as_columns(rows=rows, operation=operation)
+        return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
+
+
+Chunk: TypeAlias = Columns | Items
+
+
+def from_elements(elements: Iterable[Any]) -> Items:
+    """Return a chunk of these elements."""
+    return Items(elements if isinstance(elements, list) else list(elements))
+
+
+def concat(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the elements of all chunks as one; columns stay columns where all have one structure.
+
+    >>> concat([Columns(LEAF, [np.arange(2)], 2), Columns(LEAF, [np.arange(3)], 3)]).elements() == [0, 1, 0, 1, 2]
+    True
+    """
+    if len(chunks) == 1:
+        return chunks[0]
+    columns = [chunk for chunk in chunks if isinstance(chunk, Columns)]
+    if columns and len(columns) == len(chunks) and all(c.structure == columns[0].structure for c in columns):
+        parts = zip(*(chunk.columns for chunk in columns), strict=True)
+        return Columns(columns[0].structure, list(map(_concat_columns, parts)), sum(map(len, columns)))
+    return Items([element for chunk in chunks for element in chunk.elements()])
+
+
+def _concat_columns(parts: Sequence[Column]) -> Column:
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if len(arrays) == len(parts) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
+        return np.concatenate(arrays)
+    return [value for part in parts for value in part]
+
+
+def _flat_columns(values: list[Any]) -> Columns | None:
+    """Take dicts or tuples of leaves apart without flattening each; `None` if that is not what they all are."""
+    cls = type(values[0])
+    if (cls is not dict and cls is not tuple) or len(set(map(type, values))) > 1:
+        return None
+    leaves, structure = structures.flatten(values[0])
+    if not leaves or len(leaves) != len(values[0]):
+        return None
+    columns: list[Column]
+    if cls is tuple:
+        if len(set(map(len, values))) > 1:
+            return None
+        columns = list(map(list, zip(*values, strict=True)))
+    else:
+        keys = values[0].keys()
+        if any(value.keys() != keys for value in values):
+            return None
+        columns = [[value[key] for value in values] for key in structure.treespec.entries()]
+    return Columns(structure, columns, len(values)) if all(map(structures.all_leaves, columns)) else None
+
+
+def _nested_columns(values: list[Any], origin: Origin) -> Columns:
+    first_leaves, structure = structures.flatten(values[0])
+    flattened = [first_leaves]
+    for i, value in enumerate(values[1:], start=1):
+        leaves, other = structures.flatten(value)
+        if other != structure:
+            _refuse_structure(structure, other, origin.name(0, i), origin.operation)
+        flattened.append(leaves)
+    if not first_leaves:
+        return Columns(structure, [], len(values))
+    return Columns(structure, list(map(list, zip(*flattened, strict=True))), len(values))
+
+
+def _refuse_structure(first: Structure, second: Structure, rows: str, operation: str) -> NoReturn:
+    raise ElementError(
+        f"{operation}: elements of {rows} have different structures: {first!r} against {second!r}; "
+        "return the same keys and nesting for every row"
+    )

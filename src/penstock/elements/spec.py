@@ -1,0 +1,202 @@
+"""What elements look like before there are any: the shape and dtype, or the type, of each leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements import structure as structures
+
+Spec: TypeAlias = Any
+"""A nested structure with an `ArraySpec` or `ObjectSpec` for each leaf; `None` where nothing is known."""
+
+
+@dataclass(frozen=True, repr=False)
+class ArraySpec:
+    """The shape and dtype of an array or scalar leaf; `None` in the shape is a dimension that is not known.
+
+    >>> ArraySpec((None, 224, 3), np.dtype(np.uint8)), ArraySpec((), np.dtype(np.int64))
+    (uint8[?, 224, 3], int64)
+    """
+
+    __penstock_leaf__: ClassVar[bool] = True
+
+    shape: tuple[int | None, ...]
+    dtype: np.dtype[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+
+    @property
+    def known(self) -> bool:
+        """Whether every dimension is known."""
+        return None not in self.shape
+
+    def __repr__(self) -> str:
+        dimensions = ", ".join("?" if size is None else str(size) for size in self.shape)
+        return f"{self.dtype}[{dimensions}]" if self.shape else str(self.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class ObjectSpec:
+    """The type of a leaf that is no array: `bytes`, `str`, or any other Python object."""
+
+    __penstock_leaf__: ClassVar[bool] = True
+
+    type: type
+
+    def __repr__(self) -> str:
+        return self.type.__name__
+
+
+_OBJECT = np.dtype(object)
+_PYTHON_SCALARS: dict[type, np.dtype[Any]] = {
+    bool: np.dtype(np.bool_),
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+}
+
+
+def spec_of(element: Any) -> Spec:
+    """Return the spec of one element.
+
+    A Python `int` is an `int64`, a `float` a `float64`; text and bytes are objects, NumPy's too; whatever offers
+    `__array__` (a tensor, a picture) is an array.
+
+    >>> spec_of({"image": np.zeros((28, 28), np.uint8), "label": 3, "name": "seven"})
+    {'image': uint8[28, 28], 'label': int64, 'name': str}
+    """
+    leaves, structure = structures.flatten(element)
+    return structures.unflatten(structure, map(leaf_spec, leaves))
+
+
+def leaf_spec(leaf: Any) -> ArraySpec | ObjectSpec:
+    """Return the spec of one leaf."""
+    dtype = _PYTHON_SCALARS.get(type(leaf))
+    if dtype is not None:
+        return ArraySpec((), dtype)
+    if isinstance(leaf, (bytes, str)):
+        return ObjectSpec(bytes if isinstance(leaf, bytes) else str)
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return ArraySpec(leaf.shape, leaf.dtype)
+    if isinstance(leaf, (int, float, complex)):  # an enumeration of integers, for example
+        return ArraySpec((), next(dtype for cls, dtype in _PYTHON_SCALARS.items() if isinstance(leaf, cls)))
+    if is_array_like(leaf):
+        array: np.ndarray[Any, Any] = np.asarray(leaf)
+        return ArraySpec(array.shape, array.dtype)
+    return ObjectSpec(type(leaf))
+
+
+def is_array_like(leaf: Any) -> bool:
+    """Return whether a leaf that is no NumPy array says how to become one: a tensor, a Pillow image, a series."""
+    cls = type(leaf)
+    return hasattr(cls, "__array__") or hasattr(cls, "__array_interface__")
+
+
+def batched(spec: Spec, size: int | None) -> Spec:
+    """Return the spec of a batch of `size` elements (`None`: not known); objects become an array of objects.
+
+    >>> batched((ArraySpec((3,), np.dtype("f4")), ObjectSpec(bytes)), 8)
+    (float32[8, 3], object[8])
+    """
+
+    def batch(_: str, leaf: ArraySpec | ObjectSpec) -> ArraySpec:
+        if isinstance(leaf, ArraySpec):
+            return ArraySpec((size, *leaf.shape), leaf.dtype)
+        return ArraySpec((size,), _OBJECT)
+
+    return _map(batch, spec)
+
+
+def sliced(spec: Spec) -> Spec:
+    """Return the spec of one element of arrays that are sliced along their first dimension.
+
+    >>> sliced({"x": ArraySpec((None, 28), np.dtype("f4"))})
+    {'x': float32[28]}
+    """
+
+    def take_slice(path: str, leaf: ArraySpec | ObjectSpec) -> ArraySpec | ObjectSpec:
+        if isinstance(leaf, ObjectSpec) or not leaf.shape:
+            where = f" at {path}" if path else ""
+            raise ElementError(f"cannot slice {leaf!r}{where}: it has no first dimension")
+        if len(leaf.shape) == 1 and leaf.dtype.kind in "OUS":
+            return ObjectSpec({"O": object, "U": str, "S": bytes}[leaf.dtype.kind])
+        return ArraySpec(leaf.shape[1:], leaf.dtype)
+
+    return _map(take_slice, spec)
+
+
+def relax(first: Spec, second: Spec) -> Spec | None:
+    """Return the narrowest spec that both are instances of, or `None` if they do not fit together.
+
+    Dimensions that differ become unknown; objects of different types become `object`.
+
+    >>> relax(ArraySpec((None, 3), np.dtype("f4")), ArraySpec((2, 3), np.dtype("f4")))
+    float32[?, 3]
+    """
+    pairs = _pairs(first, second)
+    if pairs is None:
+        return None
+    relaxed = [_relax_leaf(a, b) for a, b in pairs]
+    if any(leaf is None for leaf in relaxed):
+        return None
+    return structures.unflatten(structures.flatten(first)[1], relaxed)
+
+
+def compatible(first: Spec, second: Spec) -> bool:
+    """Return whether one element could have both specs: known dimensions, dtypes and types are equal."""
+    pairs = _pairs(first, second)
+    return pairs is not None and all(_compatible_leaf(a, b) for a, b in pairs)
+
+
+def describe(spec: Spec) -> str:
+    """Return one line that shows the spec.
+
+    >>> describe({"image": ArraySpec((28, 28), np.dtype("u1")), "name": ObjectSpec(str)})
+    '{"image": uint8[28, 28], "name": str}'
+    """
+    if spec is None:
+        return "unknown"
+    leaves, structure = structures.flatten(spec)
+    return structures.describe(structure, map(repr, leaves))
+
+
+def _map(function: Callable[[str, Any], Any], spec: Spec) -> Spec:
+    if spec is None:
+        return None
+    leaves, structure = structures.flatten(spec)
+    return structures.unflatten(structure, map(function, structures.paths(structure), leaves))
+
+
+def _pairs(first: Spec, second: Spec) -> list[tuple[Any, Any]] | None:
+    """Return the leaves of both side by side, or `None` where the structures differ or nothing is known."""
+    if first is None or second is None:
+        return None
+    first_leaves, first_structure = structures.flatten(first)
+    second_leaves, second_structure = structures.flatten(second)
+    return list(zip(first_leaves, second_leaves, strict=True)) if first_structure == second_structure else None
+
+
+def _relax_leaf(a: Any, b: Any) -> ArraySpec | ObjectSpec | None:
+    if isinstance(a, ArraySpec) and isinstance(b, ArraySpec):
+        if a.dtype != b.dtype or len(a.shape) != len(b.shape):
+            return None
+        return ArraySpec(tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)), a.dtype)
+    if isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec):
+        return a if a == b else ObjectSpec(object)
+    return None
+
+
+def _compatible_leaf(a: Any, b: Any) -> bool:
+    if isinstance(a, ArraySpec) and isinstance(b, ArraySpec):
+        same_rank = a.dtype == b.dtype and len(a.shape) == len(b.shape)
+        return same_rank and all(None in (x, y) or x == y for x, y in zip(a.shape, b.shape, strict=True))
+    if isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec):
+        return issubclass(a.type, b.type) or issubclass(b.type, a.type)
+    return False

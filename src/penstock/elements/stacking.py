@@ -1,0 +1,187 @@
+"""Values become one array with a leading dimension, in memory given by the caller where they fit there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import ElementError
+from penstock.elements.spec import ArraySpec, ObjectSpec, is_array_like, leaf_spec
+
+Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+"""Gives fresh memory of a shape and dtype, as `np.empty` does."""
+
+Rows: TypeAlias = Sequence[int] | NDArray[np.int64]
+
+_OBJECT = np.dtype(object)
+_INT64 = np.dtype(np.int64)
+# Types whose values all have one dtype and the shape (): these lists need no look at each value.
+_SCALARS: dict[type, np.dtype[Any]] = {
+    bool: np.dtype(np.bool_),
+    int: _INT64,
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+    **{cls: np.dtype(cls) for cls in np.sctypeDict.values() if issubclass(cls, (np.bool_, np.number))},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where values come from, for the error of values that do not fit together."""
+
+    path: str = ""
+    rows: Rows | None = None
+    operation: str = "batch"
+
+    def name(self, first: int, second: int) -> str:
+        """Return `rows 3 and 17`, or `elements 0 and 2` where the rows are not known."""
+        if self.rows is None:
+            return f"elements {first} and {second}"
+        return f"rows {int(self.rows[first])} and {int(self.rows[second])}"
+
+    @property
+    def where(self) -> str:
+        return f" at {self.path}" if self.path else ""
+
+
+def stack(
+    column: list[Any] | NDArray[Any],
+    out: NDArray[Any] | None = None,
+    *,
+    path: str = "",
+    rows: Rows | None = None,
+    allocate: Allocate = np.empty,
+    operation: str = "batch",
+) -> NDArray[Any]:
+    """Return the values of `column` as one array with a leading dimension; an array is returned as it is.
+
+    Python's `int`, `float`, `bool` and `complex` are `int64`, `float64`, `bool` and `complex128`; arrays and NumPy
+    scalars must agree in shape and dtype, and nothing is cast; text, bytes and other objects give a one-dimensional
+    array of objects. The array is `out` where that has the right shape and dtype, otherwise fresh memory from
+    `allocate`. Values that differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`.
+
+    >>> stack([1, 2, 3])
+    array([1, 2, 3])
+    >>> stack([np.zeros(2), np.zeros(3)], path='["x"]', rows=[7, 9])
+    Traceback (most recent call last):
+        ...
+    penstock.core.errors.ElementError: batch: elements of rows 7 and 9 differ at ["x"]: shape (2,) against (3,); \
+crop, resize or pad them to one shape
+    """
+    if isinstance(column, np.ndarray):
+        return _stack_array(column, out, allocate)
+    origin = Origin(path, rows, operation)
+    types = set(map(type, column))
+    if len(types) == 1:
+        (cls,) = types
+        dtype = _SCALARS.get(cls)
+        if dtype is not None:
+            return _scalars(column, dtype, out, origin, allocate)
+        if cls is np.ndarray:
+            return _arrays(column, out, origin, allocate)
+        if cls is bytes or cls is str:
+            return _objects(column, out, allocate)
+    return _mixed(column, out, origin, allocate)
+
+
+def _stack_array(column: NDArray[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any]:
+    if column.ndim == 1 and column.dtype.kind in "OUS":  # text and objects: the same result as from a list of them
+        return stack(column.tolist(), out, allocate=allocate)
+    if out is None or not _fits(out, column.shape, column.dtype):
+        return column
+    np.copyto(out, column)
+    return out
+
+
+def _scalars(
+    column: list[Any], dtype: np.dtype[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate
+) -> NDArray[Any]:
+    try:
+        values = np.array(column, dtype)
+    except OverflowError:
+        _refuse_wide_integer(column, origin)
+    if allocate is np.empty and out is None:
+        return values
+    result = _memory(out, values.shape, dtype, allocate)
+    result[...] = values
+    return result
+
+
+def _arrays(column: list[NDArray[Any]], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
+    shape, dtype = column[0].shape, column[0].dtype
+    if len({array.shape for array in column}) > 1 or len({array.dtype for array in column}) > 1:
+        _refuse_different([ArraySpec(array.shape, array.dtype) for array in column], origin)
+    result = _memory(out, (len(column), *shape), dtype, allocate)
+    if shape and result.flags.c_contiguous:
+        # (k, n, ...) seen as (k·n, ...): one call for all, without an array object or a Python step for each.
+        np.concatenate(column, out=result.reshape(len(column) * shape[0], *shape[1:]))
+    else:
+        for i, array in enumerate(column):
+            result[i] = array[()]
+    return result
+
+
+def _objects(column: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any]:
+    result = _memory(out, (len(column),), _OBJECT, allocate)
+    for i, value in enumerate(column):  # not `result[:] = column`, which takes lists among the objects apart
+        result[i] = value
+    return result
+
+
+def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
+    """Stack values of several types, or of a type that needs a look at each value."""
+    if not column:
+        return _memory(out, (0,), np.dtype(np.float64), allocate) if out is None or len(out) else out
+    specs = [leaf_spec(value) for value in column]
+    if all(isinstance(spec, ObjectSpec) for spec in specs):
+        return _objects(column, out, allocate)
+    first = specs[0]
+    if not isinstance(first, ArraySpec) or any(spec != first for spec in specs):
+        _refuse_different(specs, origin)
+    if first.shape:
+        return _arrays([np.asarray(value) for value in column], out, origin, allocate)
+    if first.dtype == _INT64 and not all(type(value) is np.int64 for value in column):
+        return _scalars([value if isinstance(value, int) else np.asarray(value).item() for value in column],
+                        _INT64, out, origin, allocate)  # fmt: skip
+    result = _memory(out, (len(column),), first.dtype, allocate)
+    for i, value in enumerate(column):
+        result[i] = np.asarray(value)[()] if is_array_like(value) else value
+    return result
+
+
+def _memory(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any], allocate: Allocate) -> NDArray[Any]:
+    return out if out is not None and _fits(out, shape, dtype) else allocate(shape, dtype)
+
+
+def _fits(out: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    return out.shape == shape and out.dtype == dtype
+
+
+def _refuse_different(specs: Sequence[ArraySpec | ObjectSpec], origin: Origin) -> NoReturn:
+    first = specs[0]
+    other = next(i for i, spec in enumerate(specs) if spec != first and not _both_objects(spec, first))
+    second = specs[other]
+    here = f"{origin.operation}: elements of {origin.name(0, other)} differ{origin.where}"
+    if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec):
+        raise ElementError(f"{here}: {first!r} against {second!r}; return the same type for every row")
+    if first.dtype != second.dtype:
+        raise ElementError(f"{here}: dtype {first.dtype} against {second.dtype}; return the same dtype for every row")
+    raise ElementError(f"{here}: shape {first.shape} against {second.shape}; crop, resize or pad them to one shape")
+
+
+def _both_objects(a: ArraySpec | ObjectSpec, b: ArraySpec | ObjectSpec) -> bool:
+    return isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec)
+
+
+def _refuse_wide_integer(column: list[Any], origin: Origin) -> NoReturn:
+    bad, value = next((i, v) for i, v in enumerate(column) if not -(2**63) <= v < 2**63)
+    row = f"element {bad}" if origin.rows is None else f"row {int(origin.rows[bad])}"
+    hint = "return np.uint64(value)" if 0 <= value < 2**64 else "return a float or a string"
+    shown = str(value) if abs(value) < 2**128 else f"an integer of {value.bit_length()} bits"
+    raise ElementError(
+        f"{origin.operation}: the integer of {row}{origin.where} does not fit int64: {shown}; {hint} for every row"
+    )
