@@ -1,0 +1,120 @@
+# From a fresh clone: `make demo` shows Penstock at work, `make test` checks everything. Both make their own
+# environment in .venv and install into it what they need; nothing outside this folder changes.
+
+PYTHON ?= python3
+JOBS ?= 2
+SECONDS ?= 60
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+NATIVE := $(shell find native -name '*.cc' -o -name '*.h' -o -name CMakeLists.txt 2>/dev/null)
+PROJECT := pyproject.toml CMakeLists.txt $(NATIVE)
+ifeq ($(origin CXX),default)
+CXX := $(or $(shell command -v c++ || command -v g++ || command -v clang++),c++)
+endif
+CXX_FILES := $(shell find native bench -name '*.cc' -o -name '*.h' 2>/dev/null)
+BUILD_TOOLS := "scikit-build-core>=0.11" "nanobind>=2.7" "cmake>=3.24" "ninja>=1.11"
+SANITIZED := build/sanitized
+
+, := ,
+say = @printf '\n==> %s\n' "$(1)"
+
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format native-test bench fuzz environment system clean
+
+help: ## Say what there is.
+	@echo "Penstock. What you can ask for:"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16 | sed 's/^/  make /'
+
+demo: $(VENV)/installed-demo ## Install into .venv and run the demo on real data (about two minutes).
+	$(call say,Running the demo: training from real images$(,) interrupting$(,) resuming$(,) measuring)
+	@$(BIN)/penstock demo $(ARGS)
+
+test: environment lint native-test ## Install into .venv, lint, check types and contracts, build, run all tests.
+	$(call say,Running the tests and the examples in the documentation)
+	@$(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=ci $(ARGS)
+
+lint: environment ## Check style, formats, types and import contracts; change nothing.
+	$(call say,Checking the Python style (ruff))
+	@$(BIN)/ruff check
+	$(call say,Checking the Python format (ruff))
+	@$(BIN)/ruff format --check
+	$(call say,Checking the C++ format (clang-format))
+	@$(BIN)/clang-format --dry-run --Werror $(CXX_FILES)
+	$(call say,Checking the types (pyright$(,) strict))
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	$(call say,Checking that imports point down only (import-linter))
+	@$(BIN)/lint-imports --no-cache --no-color
+
+format: environment ## Format Python and C++, and fix what ruff can fix.
+	$(call say,Formatting Python and C++)
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format
+	@$(BIN)/clang-format -i $(CXX_FILES)
+
+native-test: environment ## Build the native tests with the address and undefined-behaviour sanitizers and run them.
+	$(call say,Building the native tests with the address and undefined-behaviour sanitizers)
+	@$(BIN)/cmake -S . -B $(SANITIZED) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja --log-level=WARNING \
+	  -DPENSTOCK_NATIVE_TESTS=ON -DPENSTOCK_SANITIZE=ON >/dev/null
+	@$(BIN)/cmake --build $(SANITIZED) -j $(JOBS) -- --quiet
+	$(call say,Running the native tests)
+	@$(BIN)/ctest --test-dir $(SANITIZED) --output-on-failure -j $(JOBS)
+
+fuzz: native-test ## Fuzz each native kernel for SECONDS (60) seconds under the sanitizers.
+	$(call say,Fuzzing each native kernel for $(SECONDS) seconds)
+	@for target in $(SANITIZED)/native/tests/fuzz_*; do \
+	  [ -x $$target ] || continue; echo "$$target"; $$target --seconds $(SECONDS) native/hostile || exit 1; done
+
+bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --against tfdata,torch,grain".
+	$(call say,Running the benchmarks)
+	@$(BIN)/python -m bench $(ARGS)
+
+environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
+
+clean: ## Remove .venv and everything that was built.
+	$(call say,Removing .venv$(,) build and the tools' caches)
+	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+# What pip cannot install, asked for in one sentence each.
+require = $(if $(shell $(1) >/dev/null 2>&1 && echo yes),,$(error $(2)))
+NO_PYTHON = Penstock needs Python 3.11 or later$(,) and there is no $(PYTHON) here: install it (Debian, Ubuntu: \
+  apt install python3 python3-venv python3-dev)$(,) or name yours: make PYTHON=/path/to/python
+OLD_PYTHON = Penstock needs Python 3.11 or later$(,) and this is $(shell $(PYTHON) --version 2>&1): name a newer one: \
+  make PYTHON=python3.12
+NO_VENV = $(PYTHON) cannot make environments: install its venv module (Debian, Ubuntu: apt install python3-venv)
+NO_HEADERS = Penstock compiles a Python module$(,) and the headers of $(PYTHON) are missing: install them (Debian, \
+  Ubuntu: apt install python3-dev; Fedora: dnf install python3-devel)
+NO_COMPILER = Penstock compiles its native kernels$(,) and there is no C++ compiler here: install one (Debian, Ubuntu: \
+  apt install g++; Fedora: dnf install gcc-c++; macOS: xcode-select --install)
+NO_JPEG = Penstock decodes JPEG with libjpeg-turbo$(,) whose headers are missing: install them (Debian, Ubuntu: \
+  apt install libjpeg-dev; Fedora: dnf install libjpeg-turbo-devel; macOS: brew install jpeg-turbo)
+PYTHON_H = import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))
+JPEG_CC = "\#include <cstdio>\n\#include <jpeglib.h>\n"
+
+system:
+	$(call require,command -v $(PYTHON),$(NO_PYTHON))
+	$(call require,$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3$(,) 11))',$(OLD_PYTHON))
+	$(call require,$(PYTHON) -c 'import ensurepip$(,) venv',$(NO_VENV))
+	$(call require,$(PYTHON) -c '$(PYTHON_H)',$(NO_HEADERS))
+	$(call require,command -v $(CXX),$(NO_COMPILER))
+	$(call require,printf $(JPEG_CC) | $(CXX) $(CPPFLAGS) -x c++ -fsyntax-only -,$(NO_JPEG))
+	@:
+
+$(BIN)/python: | system
+	$(call say,Making the environment .venv with $(shell $(PYTHON) --version 2>&1))
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/tools-installed: pyproject.toml | $(BIN)/python
+	$(call say,Installing the build tools: scikit-build-core$(,) nanobind$(,) cmake$(,) ninja)
+	@$(PIP) $(BUILD_TOOLS)
+	@touch $@
+
+# One rule an extra: the package itself is installed in place, so that only native code needs a rebuild.
+$(VENV)/installed-%: $(PROJECT) $(VENV)/tools-installed | system
+	$(call say,Compiling the native kernels and installing Penstock [$*] with what it needs)
+	@$(PIP) --no-build-isolation --editable ".[$*]"
+	@touch $@

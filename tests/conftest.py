@@ -1,0 +1,10 @@
+"""What every test stands on: hypothesis profiles. `ci` is the same on every run, `dev` looks further each time."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# No deadlines: how long an example takes says more about the machine than about the code.
+settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("dev")
