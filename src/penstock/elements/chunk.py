@@ -63,7 +63,7 @@ class Columns:
         ]
         return Columns(self.structure, columns, len(positions))
 
-    def as_columns(self, *, rows: Rows | None = None, operation: str = "batch") -> Columns:
+    def to_columns(self, rows: Rows | None = None, *, operation: str = "batch") -> Columns:
         """Return the chunk itself."""
         return self
 
@@ -93,7 +93,7 @@ class Columns:
 class Items:
     """A run of any elements, as a function returned them, not yet taken apart.
 
-    >>> Items([{"x": 1}, {"x": 2}]).as_columns().columns
+    >>> Items([{"x": 1}, {"x": 2}]).to_columns().columns
     [[1, 2]]
     """
 
@@ -124,7 +124,7 @@ class Items:
         """Return the elements at `indices`, in that order; `indices` are positions, not a mask."""
         return Items([self.values[i] for i in np.asarray(indices, np.int64).tolist()])
 
-    def as_columns(self, *, rows: Rows | None = None, operation: str = "batch") -> Columns:
+    def to_columns(self, rows: Rows | None = None, *, operation: str = "batch") -> Columns:
         """Take every element apart; an `ElementError` names the two rows where structures differ."""
         values = self.values
         if not values or structures.all_leaves(values):
@@ -141,7 +141,7 @@ class Items:
         operation: str = "batch",
     ) -> list[NDArray[Any]]:
         """Return one array a leaf, in `out[leaf]` where it fits there; see `stacking.stack`."""
-        columns = self.as_columns(rows=rows, operation=operation)
+        columns = self.to_columns(rows, operation=operation)
         return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
 
 

@@ -9,6 +9,7 @@ import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -191,13 +192,24 @@ def _assembler(treespec: optree.PyTreeSpec) -> Callable[[Sequence[Iterable[Any]]
     if flat and type(skeleton) is tuple:
         return lambda columns, _: list(zip(*columns, strict=True))
     if flat and type(skeleton) is dict:
-        keys, order = list(skeleton.keys()), list(skeleton.values())  # in the user's order, and the leaf of each
-        return lambda columns, _: [
-            dict(zip(keys, leaves, strict=True)) for leaves in zip(*[columns[leaf] for leaf in order], strict=True)
-        ]
+        return _dict_assembler(list(skeleton.keys()), list(skeleton.values()))
     if treespec.num_leaves == 0:
         return lambda _, length: [treespec.unflatten(()) for _ in range(length)]
     return lambda columns, _: list(map(treespec.unflatten, zip(*columns, strict=True)))
+
+
+def _dict_assembler(keys: list[Any], order: list[int]) -> Callable[[Sequence[Iterable[Any]], int], list[Any]]:
+    """Return how to make flat dicts of `keys`, in the user's order, from the columns `order`.
+
+    A dict display takes 0.1 µs where `dict(zip(...))` takes 0.25: the common sizes are written out.
+    """
+    if len(keys) == 1:
+        (key,) = keys
+        return lambda columns, _: [{key: leaf} for leaf in columns[0]]
+    if len(keys) == 2:
+        (key, other), (x, y) = keys, order
+        return lambda columns, _: [{key: a, other: b} for a, b in zip(columns[x], columns[y], strict=True)]
+    return lambda columns, _: list(map(dict, map(zip, repeat(keys), zip(*[columns[i] for i in order], strict=True))))
 
 
 def _step(entry: Any) -> str:
