@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 JOBS ?= 2
-SECONDS ?= 60
+FUZZ_SECONDS ?= 60
 ARGS ?=
 
 VENV := .venv
@@ -63,10 +63,10 @@ native-test: environment ## Build the native tests with the address and undefine
 	$(call say,Running the native tests)
 	@$(BIN)/ctest --test-dir $(SANITIZED) --output-on-failure -j $(JOBS)
 
-fuzz: native-test ## Fuzz each native kernel for SECONDS (60) seconds under the sanitizers.
-	$(call say,Fuzzing each native kernel for $(SECONDS) seconds)
+fuzz: native-test ## Fuzz each native kernel for FUZZ_SECONDS (60) seconds under the sanitizers.
+	$(call say,Fuzzing each native kernel for $(FUZZ_SECONDS) seconds)
 	@for target in $(SANITIZED)/native/tests/fuzz_*; do \
-	  [ -x $$target ] || continue; echo "$$target"; $$target --seconds $(SECONDS) native/hostile || exit 1; done
+	  [ -x $$target ] || continue; echo "$$target"; $$target --seconds $(FUZZ_SECONDS) native/hostile || exit 1; done
 
 bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --against tfdata,torch,grain".
 	$(call say,Running the benchmarks)

@@ -1,0 +1,276 @@
+"""The house test: what docs/architecture.md and CONTRIBUTING.md claim of the code as a whole, held by machine."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+import penstock
+
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src" / "penstock"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+MODULES = sorted(SRC.rglob("*.py"))
+NATIVE = sorted(chain((ROOT / "native").rglob("*.cc"), (ROOT / "native").rglob("*.h")))
+
+LONGEST_FILE = 400  # lines
+FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "handler", "impl", "v2"}
+MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
+
+# What `import penstock` may bring beside the standard library and itself, and what of the library is too slow for it.
+CHEAP_PACKAGES = {"numpy", "optree", "typing_extensions"}
+SLOW_MODULES = {
+    *("asyncio", "cloudpickle", "concurrent.futures.process", "email", "http", "importlib.metadata", "logging.config"),
+    *("multiprocessing", "numpy.random", "sqlite3", "ssl", "unittest", "urllib.request", "xml"),
+}
+MOST_LIBRARY_MODULES = 60  # of the standard library and optree, beyond those NumPy has already loaded
+
+# Modules whose test is elsewhere, each with the reason.
+TESTED_ELSEWHERE: dict[str, str] = {}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def texts() -> list[Path]:
+    """Every text file that is, or would be, in the repository."""
+    command = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    files = [ROOT / name for name in listed if name and (ROOT / name).is_file()]
+    return [path for path in files if b"\0" not in path.read_bytes()[:8192] and "hostile" not in path.parts]
+
+
+def text(path: Path) -> str:
+    return path.read_text("utf-8", errors="replace")
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(text(path), filename=str(path))
+
+
+def has_code(path: Path) -> bool:
+    return any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree_of(path).body)
+
+
+# Imports
+
+
+def test_imports_point_down_only(capsys: pytest.CaptureFixture[str]) -> None:
+    status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
+    assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+
+
+def test_no_room_imports_the_package_that_gathers_the_rooms() -> None:
+    rooms = {path.name for path in SRC.iterdir() if path.is_dir()}
+    top = {"cli", "testing", "tf_data.py", "__main__.py", "__init__.py"}
+    offenders = []
+    for path in MODULES:
+        if path.relative_to(SRC).parts[0] in top:
+            continue
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Import) and any(alias.name == "penstock" for alias in node.names):
+                offenders.append(f"{name_of(path)}:{node.lineno}")
+            if isinstance(node, ast.ImportFrom) and node.module == "penstock":
+                offenders += [f"{name_of(path)}:{node.lineno}" for alias in node.names if alias.name not in rooms]
+    assert offenders == []
+
+
+def test_only_the_kernels_room_knows_the_native_module() -> None:
+    offenders = [
+        name_of(path)
+        for path in MODULES
+        if path.relative_to(SRC).parts[0] != "kernels" and re.search(r"\b_native\b", text(path))
+    ]
+    assert offenders == []
+
+
+def imports_of(path: Path) -> list[str]:
+    nodes = list(ast.walk(tree_of(path)))
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return plain + [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+
+
+def test_the_numpy_twins_know_no_native_kernel() -> None:
+    allowed = ("penstock.core", "penstock.kernels.reference")
+    twins = sorted((SRC / "kernels" / "reference").rglob("*.py"))
+    strays = [(path, name) for path in twins for name in imports_of(path) if name.startswith("penstock")]
+    assert [f"{name_of(path)}: {name}" for path, name in strays if not name.startswith(allowed)] == []
+
+
+def test_native_kernels_have_never_heard_of_python() -> None:
+    python = re.compile(r'^\s*#\s*include\s*[<"](?:Python\.h|nanobind/|pybind11/|bindings/)', re.MULTILINE)
+    offenders = [name_of(p) for p in NATIVE if "bindings" not in p.parts and python.search(text(p))]
+    assert offenders == []
+
+
+def test_every_optional_library_is_banned_from_module_level() -> None:
+    banned = set(PYPROJECT["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-module-level-imports"])
+    imported_as = {"pillow": "PIL", "scikit-learn": "sklearn"}
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    wanted = chain.from_iterable(lines for extra, lines in extras.items() if extra != "dev")
+    names = {re.split(r"[\[<>=~! ;]", line)[0] for line in wanted} - {"penstock"}
+    assert {imported_as.get(name, name) for name in names} <= banned
+
+
+@pytest.fixture(scope="module")
+def imported() -> set[str]:
+    """The modules that `import penstock` loads beyond those of `import numpy`, in a fresh interpreter."""
+    program = (
+        "import sys, json, numpy; b = set(sys.modules); import penstock; print(json.dumps([*set(sys.modules) - b]))"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(json.loads(printed.stdout))
+
+
+def test_importing_penstock_brings_no_framework_and_no_other_package(imported: set[str]) -> None:
+    roots = {name.partition(".")[0] for name in imported}
+    assert roots - sys.stdlib_module_names - CHEAP_PACKAGES - {"penstock"} == set()
+
+
+def test_importing_penstock_stays_cheap(imported: set[str]) -> None:
+    slow = {name for name in imported if any(name == s or name.startswith(s + ".") for s in SLOW_MODULES)}
+    assert slow == set()
+    library = {name for name in imported if name.partition(".")[0] != "penstock"}
+    assert len(library) <= MOST_LIBRARY_MODULES, sorted(library)
+
+
+# Files
+
+
+def test_no_file_is_longer_than_a_room() -> None:
+    lengths = {name_of(path): len(text(path).splitlines()) for path in [*MODULES, *NATIVE]}
+    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert [name_of(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
+
+
+def test_files_are_named_for_what_they_hold() -> None:
+    code = [path for path in texts() if path.suffix in {".py", ".cc", ".h", ".sh"}]
+    vague = [p for p in code if FORBIDDEN_NAMES & set(p.stem.lower().split("_")) or p.stem in {"base", "_base"}]
+    assert [name_of(path) for path in vague] == []
+
+
+def test_nothing_speaks_of_one_machine() -> None:
+    found = []
+    for path in texts():
+        for number, line in enumerate(text(path).splitlines(), 1):
+            if MACHINE_PATH.search(line):
+                found.append(f"{name_of(path)}:{number}: {line.strip()}")
+    assert found == []
+
+
+def places_of_test(inside: Path) -> list[Path]:
+    """Where the test of a module may be: beside its folder in tests/, or in its room's folder."""
+    folder, stem = inside.parent, inside.stem
+    if stem == "__init__":
+        folder, stem = folder.parent, folder.name or "penstock"
+    return sorted({ROOT / "tests" / place / f"test_{stem}.py" for place in (folder, *folder.parts[:1])})
+
+
+def test_tests_mirror_the_source() -> None:
+    inside = [path.relative_to(SRC) for path in MODULES if has_code(path)]
+    missing = {
+        path.as_posix(): [name_of(place) for place in places_of_test(path)]
+        for path in inside
+        if path.as_posix() not in TESTED_ELSEWHERE and not any(place.exists() for place in places_of_test(path))
+    }
+    assert missing == {}
+
+
+def test_what_is_tested_elsewhere_still_exists() -> None:
+    assert [name for name in TESTED_ELSEWHERE if not (SRC / name).exists()] == []
+
+
+# The public surface
+
+
+def order(name: str) -> tuple[int, str]:
+    """CONSTANTS, then Classes, then functions and modules: the order ruff keeps."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.name == "__init__.py"], ids=lambda p: name_of(p.parent))
+def test_what_a_room_exports_is_listed_and_sorted(path: Path) -> None:
+    tree = tree_of(path)
+    listed = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets)
+    ]
+    brings = any(isinstance(n, ast.ImportFrom) and (n.module or "").startswith("penstock") for n in tree.body)
+    if not listed:
+        assert not brings, "it gathers names from its files, but does not list them in __all__"
+        return
+    names = list(listed[0])
+    assert names == sorted(set(names), key=order)
+    module = __import__(".".join(path.parent.relative_to(ROOT / "src").parts), fromlist=["*"])
+    assert [name for name in names if not hasattr(module, name)] == []
+
+
+def public() -> list[str]:
+    return [name for name in getattr(penstock, "__all__", ()) if not name.startswith("_")]
+
+
+def test_there_is_a_public_surface() -> None:
+    assert {"Dataset", "Options", "image", "read_image_folder"} <= set(public())
+
+
+@pytest.mark.parametrize("name", public())
+def test_every_public_name_is_documented_with_an_example(name: str) -> None:
+    value = getattr(penstock, name)
+    if isinstance(value, int | str):  # AUTOTUNE, INFINITE, UNKNOWN: told where they are defined
+        return
+    document = inspect.getdoc(value) or ""
+    assert document
+    # An error is raised, not called; a module's examples are those of its parts.
+    if not isinstance(value, ModuleType) and not (inspect.isclass(value) and issubclass(value, Exception)):
+        assert ">>>" in document
+
+
+def test_every_method_of_dataset_is_documented_with_an_example() -> None:
+    dataset = penstock.Dataset
+    methods = [name for name in dir(dataset) if not name.startswith("_") and name not in dir(object)]
+    documents = {name: inspect.getdoc(inspect.getattr_static(dataset, name)) or "" for name in methods}
+    assert methods
+    assert [name for name, document in documents.items() if ">>>" not in document] == []
+
+
+# The tooling
+
+
+def test_the_changelog_has_an_unreleased_section_with_something_in_it() -> None:
+    log = text(ROOT / "CHANGELOG.md")
+    section = re.search(r"^## \[?Unreleased\]?\s*$(.*?)(?=^## |\Z)", log, re.MULTILINE | re.DOTALL)
+    assert section
+    assert re.search(r"^- \S", section[1], re.MULTILINE)
+
+
+def test_ci_and_pre_commit_run_what_make_runs() -> None:
+    makefile, hooks = text(ROOT / "Makefile"), text(ROOT / ".pre-commit-config.yaml")
+    for tool in ("ruff check", "ruff format", "clang-format", "pyright", "lint-imports"):
+        assert tool in makefile
+        assert tool in hooks
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert text(script).rstrip().endswith("make test")
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    documents = [path for path in texts() if path.suffix == ".md"]
+    links = [(path, link) for path in documents for link in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", text(path))]
+    assert [f"{name_of(path)}: {link}" for path, link in links if not (path.parent / link).exists()] == []
