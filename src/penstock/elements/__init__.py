@@ -1,0 +1,1 @@
+"""What flows through a pipeline: nested elements, their specs, and chunks of them."""

@@ -81,17 +81,17 @@ class Structure:
 LEAF = Structure(optree.treespec_leaf(namespace=NAMESPACE))
 
 
-def flatten(element: Any) -> tuple[list[Any], Structure]:
-    """Return the leaves of `element` and its structure.
+def flatten(element: Any, *, keep: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
+    """Return the leaves of `element` and its structure; a node of which `keep` is true is kept whole, as a leaf.
 
     >>> flatten({"b": 1, "a": (2, None)})
     ([2, 1], {"b": *, "a": (*, None)})
     """
     if type(element) in _LEAF_TYPES:
         return [element], LEAF
-    leaves, treespec = optree.tree_flatten(element, namespace=NAMESPACE)
+    leaves, treespec = optree.tree_flatten(element, is_leaf=keep, namespace=NAMESPACE)
     if _met_dataclass(leaves):
-        return flatten(element)
+        return flatten(element, keep=keep)
     return leaves, Structure(treespec)
 
 

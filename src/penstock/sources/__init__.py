@@ -1,0 +1,1 @@
+"""Elements by position, one kind of data a file."""

@@ -1,0 +1,188 @@
+"""Slices of arrays along their first dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import ElementError
+from penstock.elements import structure as structures
+from penstock.elements.chunk import Column, Columns
+from penstock.elements.spec import ArraySpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
+from penstock.elements.structure import Structure
+from penstock.sources.protocol import Rows
+
+_WHOLE_DIGEST = 64 << 20
+_BLOCKS = 1024  # of 64 KiB, from larger arrays
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """Elements whose leaves are the rows of arrays: no copy is made, and slices are read-only views.
+
+    A leaf of text, bytes or other objects is a list. Rows that follow each other are a view of the arrays; others are
+    gathered.
+    """
+
+    structure: Structure
+    columns: list[Column]
+    name: str = "from_tensor_slices"
+
+    @property
+    def length(self) -> int:
+        return len(self.columns[0])
+
+    def spec(self) -> Spec:
+        return structures.unflatten(self.structure, map(_column_spec, self.columns))
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+        count = len(rows)
+        run = _run(rows)
+        memory = out if out is not None and len(out) == len(self.columns) else [None] * len(self.columns)
+        columns = [_read(column, rows, run, into) for column, into in zip(self.columns, memory, strict=True)]
+        return Columns(self.structure, columns, count)
+
+    def describe(self, row: int) -> str:
+        return f"slice {row} of {self.structure!r}" if len(self.columns) > 1 else f"slice {row} of the array"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return shapes, dtypes and digests: of the whole of up to 64 MiB, of 1,024 evenly spaced 64 KiB of more."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> tuple[Any, ...]:
+        return ("arrays", repr(self.structure), *map(_column_fingerprint, self.columns))
+
+
+def slices(tensors: Any) -> ArraySource:
+    """Return the source of `Dataset.from_tensor_slices`: lists become arrays, tuples and dicts are structure.
+
+    >>> slices({"x": np.arange(6).reshape(3, 2), "y": [1, 2, 3]}).read_many(np.array([1])).elements()
+    [{'x': array([2, 3]), 'y': np.int64(2)}]
+    """
+    leaves, structure = structures.flatten(tensors, keep=lambda node: isinstance(node, list))
+    paths = structures.paths(structure)
+    if not leaves:
+        raise ElementError(f"from_tensor_slices({structure!r}): there is no array to slice")
+    columns = [_column(leaf, path) for leaf, path in zip(leaves, paths, strict=True)]
+    for column, path in zip(columns, paths, strict=True):
+        if len(column) != len(columns[0]):
+            raise ElementError(
+                f"from_tensor_slices: {path} has {len(column)} rows and {paths[0]} has {len(columns[0])}; "
+                "every array needs the same length along its first dimension"
+            )
+    return ArraySource(structure, columns)
+
+
+def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
+    """Return a list, tensor or other sequence as an array, of objects where it holds text or bytes."""
+    if isinstance(values, np.ndarray) or is_array_like(values):
+        return np.asarray(values)
+    values = list(values)
+    if values and all(isinstance(value, (str, bytes)) for value in values):
+        objects = np.empty(len(values), object)
+        objects[:] = values
+        return objects
+    hint = "Dataset.from_source takes a list of any elements"
+    at = f" at {path}" if path else ""
+    try:
+        array: NDArray[Any] = np.asarray(values)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ElementError(f"{call}: the list{at} does not make one array ({error}); {hint}") from None
+    if array.dtype.kind in "OUS":
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        raise ElementError(f"{call}: the list{at} of {kinds} does not make one array of numbers; {hint}")
+    return array
+
+
+def _column(leaf: Any, path: str) -> Column:
+    """Return a leaf of `from_tensor_slices` as a read-only array, or as a list where it holds objects."""
+    at = f" at {path}" if path else ""
+    sequence = isinstance(leaf, Sequence) and not isinstance(leaf, (str, bytes, bytearray))
+    if not (isinstance(leaf, np.ndarray) or sequence or (is_array_like(leaf) and not isinstance(leaf, np.generic))):
+        raise ElementError(
+            f"from_tensor_slices: {leaf!r:.60}{at} is a {type(leaf).__name__}, which has no rows to slice; "
+            "pass an array or a list, or use from_tensors for one element"
+        )
+    array = as_array(leaf, call="from_tensor_slices", path=path)
+    if array.ndim == 0:
+        raise ElementError(f"from_tensor_slices: the array{at} has shape (), no rows to slice; use from_tensors")
+    if array.dtype == object and array.ndim == 1:
+        values: list[Any] = array.tolist()
+        if not structures.all_leaves(values):
+            raise ElementError(
+                f"from_tensor_slices: the array of objects{at} holds dicts, lists or tuples; "
+                "Dataset.from_source takes a list of any elements"
+            )
+        return values
+    view = array.view()
+    view.flags.writeable = False  # a function that writes into its element would change the data for all epochs
+    return view
+
+
+def _run(rows: Rows) -> slice | None:
+    """Return the slice that `rows` are, if they follow each other."""
+    count = len(rows)
+    if count == 0:
+        return slice(0, 0)
+    first, last = int(rows[0]), int(rows[-1])
+    if last - first != count - 1 or first < 0:
+        return None
+    return slice(first, last + 1) if count < 3 or bool((rows[1:] - rows[:-1] == 1).all()) else None
+
+
+def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | None) -> Column:
+    if isinstance(column, list):
+        return column[run] if run is not None else [column[i] for i in rows.tolist()]
+    shape = (len(rows), *column.shape[1:])
+    fits = into is not None and into.shape == shape and into.dtype == column.dtype
+    if run is not None:
+        if not fits or into is None:
+            return column[run]
+        np.copyto(into, column[run])
+        return into
+    return column.take(rows, axis=0, out=into if fits else None)
+
+
+def _column_spec(column: Column) -> ArraySpec | ObjectSpec:
+    if isinstance(column, np.ndarray):
+        return sliced(ArraySpec(column.shape, column.dtype))
+    if len(set(map(type, column))) == 1 and isinstance(column[0], (str, bytes)):
+        return leaf_spec(column[0])
+    specs = set(map(leaf_spec, column))
+    joined = reduce(lambda a, b: a and relax(a, b), specs) if specs else None
+    return joined or ObjectSpec(object)
+
+
+def _column_fingerprint(column: Column) -> tuple[Any, ...]:
+    if isinstance(column, np.ndarray):
+        return (str(column.dtype), column.shape, digest(column))
+    hashed = blake2b(digest_size=16)
+    for value in column:
+        content = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+        if not isinstance(value, (str, bytes, int, float, np.generic)):
+            content = type(value).__qualname__.encode()  # what else it holds may differ from process to process
+        hashed.update(f"{type(value).__name__}{len(content)}:".encode())
+        hashed.update(content)
+    return ("objects", len(column), hashed.hexdigest())
+
+
+def digest(array: NDArray[Any]) -> str:
+    """Return 128 bits of BLAKE2b over the content of up to 64 MiB, over 1,024 evenly spaced rows or 64 KiB of more."""
+    hashed = blake2b(digest_size=16)
+    if array.dtype.hasobject:
+        hashed.update(repr(array.shape).encode())
+    elif array.nbytes <= _WHOLE_DIGEST:
+        hashed.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    else:
+        step = max(array.nbytes // len(array), 1)
+        block = max(_WHOLE_DIGEST // _BLOCKS // step, 1)  # rows, so that 64 KiB or one row is read at each place
+        for start in np.linspace(0, len(array) - block, _BLOCKS).astype(np.int64).tolist():
+            hashed.update(np.ascontiguousarray(array[start : start + block]).reshape(-1).view(np.uint8).data)
+    return hashed.hexdigest()

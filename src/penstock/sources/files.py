@@ -1,0 +1,86 @@
+"""The contents of files, one file an element."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import PlanError
+from penstock.elements.chunk import Column, Columns
+from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
+from penstock.elements.structure import LEAF, Structure, flatten
+from penstock.sources.protocol import Rows
+from penstock.storage.local import read_file
+
+
+@dataclass(frozen=True, eq=False)
+class FileBytes:
+    """The content of each file as `bytes`, or a dict of it and the file's `label` (`int64`).
+
+    `labels` has one label a path. Files are read when their element is: an `OSError` then names the file.
+    """
+
+    paths: list[str]
+    labels: NDArray[np.int64] | None = None
+    key: str = "image"
+    name: str = "read_files"
+
+    def __post_init__(self) -> None:
+        if self.labels is not None and len(self.labels) != len(self.paths):
+            raise PlanError(f"{self.name}: {len(self.labels)} labels for {len(self.paths)} files")
+
+    @property
+    def length(self) -> int:
+        return len(self.paths)
+
+    def spec(self) -> Spec:
+        if self.labels is None:
+            return ObjectSpec(bytes)
+        return {self.key: ObjectSpec(bytes), "label": ArraySpec((), np.dtype(np.int64))}
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+        contents: list[Any] = []
+        paths = self.paths
+        try:
+            for row in rows.tolist():
+                contents.append(read_file(paths[row]))  # noqa: PERF401 - how many there are says which one failed
+        except OSError as error:
+            error.element = len(contents)  # type: ignore[attr-defined]
+            if isinstance(error, FileNotFoundError):
+                error.add_note("the file has been moved or deleted since the dataset was made")
+            raise
+        if self.labels is None:
+            return Columns(LEAF, [contents], len(rows))
+        columns: list[Column] = [contents, self.labels.take(rows)]
+        if self.key > "label":  # leaves are in the order of the sorted keys
+            columns.reverse()
+        return Columns(self._structure, columns, len(rows))
+
+    def describe(self, row: int) -> str:
+        return self.paths[row]
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return how many files there are, and a digest of their paths below their common folder and of the labels."""
+        return self._fingerprint
+
+    @cached_property
+    def _structure(self) -> Structure:
+        return flatten({self.key: b"", "label": 0})[1]
+
+    @cached_property
+    def _fingerprint(self) -> tuple[Any, ...]:
+        hashed = blake2b(digest_size=16)
+        paths = list(map(os.path.abspath, self.paths))
+        shared = os.path.commonprefix([min(paths), max(paths)]) if paths else ""
+        start = shared.rfind(os.sep) + 1  # where the name below the common folder begins
+        for path in paths:
+            hashed.update(os.fsencode(path[start:]) + b"\0")
+        if self.labels is not None:
+            hashed.update(np.ascontiguousarray(self.labels, "<i8").data)
+        return ("files", len(self.paths), hashed.hexdigest())

@@ -1,0 +1,87 @@
+"""A folder of images with one folder a class."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from penstock.core.errors import DataError
+from penstock.sources.files import FileBytes
+from penstock.storage.paths import nearest_folder
+
+IMAGE_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif")
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFolder(FileBytes):
+    """The images of a folder: `{"image": bytes, "label": int64}`; `class_names[label]` is the name of its folder."""
+
+    class_names: tuple[str, ...] = ()
+
+
+def image_folder(
+    path: str | os.PathLike[str], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
+) -> ImageFolder:
+    """Return the source of `ps.read_image_folder`: the folders in `path`, sorted, are the classes 0, 1, ...
+
+    Images are found at any depth below a class, in sorted order; extensions match in any case. Files beside the
+    class folders are not read, nor are names that begin with a dot. A class without an image is a `DataError` unless
+    `allow_empty`; a missing folder is a `FileNotFoundError`.
+    """
+    root = os.path.expanduser(os.fspath(path))
+    wanted = tuple("." + extension.lower().lstrip(".") for extension in extensions)
+    names = _class_names(root)
+    paths: list[str] = []
+    labels: list[int] = []
+    for label, name in enumerate(names):
+        found = list(_images(os.path.join(root, name), wanted, set()))
+        if not found and not allow_empty:
+            raise DataError(
+                f"read_image_folder: class folder {os.path.join(root, name)} has no image ({' '.join(wanted)}); "
+                "remove it, or pass allow_empty=True"
+            )
+        paths += found
+        labels += [label] * len(found)
+    if not paths:
+        raise DataError(f"read_image_folder: no image ({' '.join(wanted)}) in the {len(names)} class folders of {root}")
+    shown = f"read_image_folder({os.fspath(path)!r})"
+    return ImageFolder(paths, np.array(labels, np.int64), "image", shown, tuple(names))
+
+
+def _class_names(root: str) -> list[str]:
+    """Return the sorted names of the folders in `root`, or say what is wrong with it."""
+    expected = "expected one folder a class, like photos/cat/1.jpg"
+    if not os.path.exists(root):
+        raise FileNotFoundError(
+            f"read_image_folder: there is no folder {os.path.abspath(root)}; {expected}; "
+            f"the nearest folder that exists is {nearest_folder(root)}"
+        )
+    if not os.path.isdir(root):
+        raise NotADirectoryError(f"read_image_folder: {root} is a file; {expected}")
+    with os.scandir(root) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    if not names:
+        raise DataError(f"read_image_folder: no class folder in {root}; {expected}")
+    return names
+
+
+def _images(folder: str, extensions: tuple[str, ...], seen: set[tuple[int, int]]) -> Iterator[str]:
+    """Yield the images in `folder`, then those of the folders in it, each folder once however many links lead there."""
+    status = os.stat(folder)
+    if (status.st_dev, status.st_ino) in seen:
+        return
+    seen.add((status.st_dev, status.st_ino))
+    folders: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                folders.append(entry.path)
+            elif entry.name.lower().endswith(extensions):
+                yield entry.path
+    for inner in folders:
+        yield from _images(inner, extensions, seen)

@@ -1,0 +1,126 @@
+"""Whatever has a length and can be indexed: lists, map-style datasets, memory maps, one's own classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import ElementError
+from penstock.elements import structure as structures
+from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.spec import Spec
+from penstock.sources.protocol import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class IndexableSource:
+    """The items of an object with `len(...)` and `[i]`, or one of its faster doors where it has them.
+
+    `read_many(rows)` is given an `int64` array of k positions and returns a list of k elements, or any other structure
+    of arrays with k rows each; `__getitems__(positions)`, of PyTorch's and Hugging Face's datasets, a list of k
+    elements.
+    """
+
+    data: Any
+    length: int
+    name: str
+
+    def spec(self) -> Spec:
+        return None
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        many = getattr(self.data, "read_many", None)
+        if many is not None:
+            return self._chunk(many(rows), len(rows))
+        items = getattr(self.data, "__getitems__", None)
+        if items is not None:
+            return self._items(items(rows.tolist()), len(rows), "__getitems__")
+        return Items(self._one_by_one(rows.tolist()))
+
+    def describe(self, row: int) -> str:
+        return f"item {row} of {type(self.data).__name__}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what the object's own `fingerprint()` says, or its type and length: not what it holds."""
+        own = getattr(self.data, "fingerprint", None)
+        if callable(own):
+            return ("source", _type_name(self.data), self.length, str(own()))
+        return ("source", _type_name(self.data), self.length)
+
+    def _one_by_one(self, positions: list[int]) -> list[Any]:
+        get: Callable[[int], Any] = self.data.__getitem__
+        elements: list[Any] = []
+        try:
+            for position in positions:
+                elements.append(get(position))  # noqa: PERF401 - how many there are says which one failed
+        except Exception as error:
+            failed = positions[len(elements)]
+            if isinstance(error, IndexError):
+                error.add_note(
+                    f"len({type(self.data).__name__}) was {self.length}, but there is no item {failed}: "
+                    "its __len__ says more than its __getitem__ gives, or it has shrunk since"
+                )
+            with suppress(AttributeError):  # an exception that takes no attributes
+                error.element = len(elements)  # type: ignore[attr-defined]
+            raise
+        return elements
+
+    def _chunk(self, result: Any, count: int) -> Chunk:
+        if isinstance(result, (Columns, Items)):
+            self._check(len(result), count, "read_many")
+            return result
+        if isinstance(result, list):
+            return self._items(result, count, "read_many")
+        leaves, structure = structures.flatten(result, keep=lambda node: isinstance(node, list))
+        columns = [leaf if isinstance(leaf, list) else np.asarray(leaf) for leaf in leaves]
+        if not columns:
+            raise ElementError(f"{self.name}: read_many returned {structure!r}, with no array in it")
+        for column, path in zip(columns, structures.paths(structure), strict=True):
+            if isinstance(column, np.ndarray) and column.ndim == 0:
+                raise ElementError(
+                    f"{self.name}: read_many returned a scalar{f' at {path}' if path else ''}; {_WANTED}"
+                )
+            self._check(len(column), count, f"read_many{path}")
+        return Columns(structure, columns, count)
+
+    def _items(self, result: Any, count: int, door: str) -> Items:
+        elements = result if isinstance(result, list) else list(result)
+        self._check(len(elements), count, door)
+        return Items(elements)
+
+    def _check(self, got: int, count: int, door: str) -> None:
+        if got != count:
+            raise ElementError(f"{self.name}: {door} was asked for {count} elements and returned {got}; {_WANTED}")
+
+
+_WANTED = "it returns a list with one element a position, or arrays with one row a position"
+
+
+def indexable(data: Any) -> IndexableSource:
+    """Return the source of `Dataset.from_source`.
+
+    >>> indexable(["a", "b"]).read_many(np.array([1, 0])).elements()
+    ['b', 'a']
+    """
+    cls = type(data).__name__
+    if isinstance(data, type):
+        raise TypeError(f"from_source({data.__name__}): this is the class; pass an object of it")
+    if isinstance(data, (str, bytes, Mapping)):
+        hint = "from_tensor_slices slices a dict of arrays" if isinstance(data, Mapping) else "use ps.read_files"
+        raise TypeError(f"from_source({cls}): its items are not elements by position; {hint}")
+    if hasattr(data, "iloc"):
+        raise TypeError(f"from_source({cls}): [i] of it is no row; use from_tensor_slices(dict(frame))")
+    if not (hasattr(type(data), "__getitem__") or hasattr(data, "read_many")):
+        raise TypeError(f"from_source({cls}): it has neither [i] nor read_many(rows); an iterable needs from_generator")
+    if not hasattr(type(data), "__len__"):
+        raise TypeError(f"from_source({cls}): it has no len(); define __len__, the number of its items")
+    return IndexableSource(data, len(data), f"from_source({cls})")
+
+
+def _type_name(data: Any) -> str:
+    return f"{type(data).__module__}.{type(data).__qualname__}"

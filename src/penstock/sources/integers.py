@@ -1,0 +1,124 @@
+"""Integers by arithmetic: a range, and a counter that never ends."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from penstock.core.errors import ElementError, PlanError
+from penstock.elements.chunk import Columns
+from penstock.elements.spec import ArraySpec, Spec
+from penstock.elements.structure import LEAF
+from penstock.sources.protocol import INFINITE, Rows
+
+_INT64 = np.dtype(np.int64)
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_LONGEST = 2**62
+
+
+@dataclass(frozen=True)
+class IntegerSource:
+    """`start + step * row`, `length` of them or without end."""
+
+    name: str
+    start: int
+    step: int
+    length: int
+    dtype: np.dtype[Any]
+
+    def spec(self) -> Spec:
+        return ArraySpec((), self.dtype)
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+        if self.length == INFINITE:
+            self._check(rows)
+        into = out[0] if out and out[0].shape == rows.shape and out[0].dtype == self.dtype else None
+        if into is not None and self.dtype == _INT64:
+            values = np.multiply(rows, self.step, out=into)
+            values += self.start
+            return Columns(LEAF, [values], len(rows))
+        values = rows * self.step + self.start
+        if into is not None:
+            np.copyto(into, values, casting="unsafe")
+            return Columns(LEAF, [into], len(rows))
+        return Columns(LEAF, [values.astype(self.dtype, copy=False)], len(rows))
+
+    def describe(self, row: int) -> str:
+        return f"the number {self.start + self.step * row}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        return ("integers", self.start, self.step, self.length, str(self.dtype))
+
+    def _check(self, rows: Rows) -> None:
+        """Refuse numbers that a counter's dtype does not hold; a range was checked when it was made."""
+        if len(rows) == 0:
+            return
+        row = int(rows.max())
+        if not _holds(self.dtype, self.start + self.step * row):
+            raise ElementError(
+                f"{self.name}: element {row} would be {self.start + self.step * row}, "
+                f"which {self.dtype} does not hold; take() fewer, or use a smaller step"
+            )
+
+
+def integer_range(*arguments: Any, dtype: DTypeLike = np.int64) -> IntegerSource:
+    """Return the source of `Dataset.range(stop)` and `range(start, stop[, step])`, as Python's `range` counts.
+
+    >>> integer_range(1, 10, 4).read_many(np.arange(3)).columns
+    [array([1, 5, 9])]
+    """
+    if not 1 <= len(arguments) <= 3:
+        raise TypeError(f"range expected 1 to 3 numbers, got {len(arguments)}")
+    name = f"range({', '.join(map(repr, arguments))})"
+    numbers = range(*[_whole(name, argument) for argument in arguments])
+    length = max(-(-(numbers.stop - numbers.start) // numbers.step), 0)  # len() is refused from 2**63
+    kind = _number(name, dtype)
+    if length > _LONGEST:
+        raise PlanError(f"{name}: {length} elements; the most are 2**62")
+    if length:
+        last = numbers.start + (length - 1) * numbers.step
+        for value in (numbers.start, last):
+            if not _holds(kind, value):
+                raise PlanError(f"{name}: {kind} does not hold {value}")
+    return IntegerSource(name, numbers.start, numbers.step, length, kind)
+
+
+def counter(start: Any = 0, step: Any = 1, *, dtype: DTypeLike = np.int64) -> IntegerSource:
+    """Return the source of `Dataset.counter`: `start`, `start + step`, ... without end; a step of 0 repeats `start`.
+
+    Where a number no longer fits the dtype, reading it is an `ElementError`.
+    """
+    name = f"counter({start!r}, {step!r})"
+    first, stride, kind = _whole(name, start), _whole(name, step), _number(name, dtype)
+    for value in (first, stride):
+        if not _holds(kind if value is first else _INT64, value):
+            raise PlanError(f"{name}: {kind} does not hold {value}")
+    return IntegerSource(name, first, stride, INFINITE, kind)
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected whole numbers, not {value!r} ({type(value).__name__})") from None
+
+
+def _number(name: str, dtype: DTypeLike) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind.kind not in "iuf":
+        raise PlanError(f"{name}: dtype {kind} is no integer or floating-point type")
+    return kind
+
+
+def _holds(dtype: np.dtype[Any], value: int) -> bool:
+    """Return whether `dtype` holds `value`, which also has to be an `int64` on its way."""
+    if not _LOWEST <= value <= _HIGHEST:
+        return False
+    if dtype.kind == "f":
+        return abs(value) <= float(np.finfo(dtype).max)
+    limits = np.iinfo(dtype)
+    return limits.min <= value <= limits.max

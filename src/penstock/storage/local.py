@@ -1,0 +1,33 @@
+"""Read local files."""
+
+from __future__ import annotations
+
+import os
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a file.
+
+    An `OSError` keeps its type and always carries the path in `filename`.
+    """
+    descriptor = os.open(path, _FLAGS)
+    try:
+        size = os.fstat(descriptor).st_size
+        content = os.read(descriptor, size)
+        if size and len(content) == size:
+            return content
+        return content + _rest(descriptor)  # more than one read takes, or a file that does not know its size
+    except OSError as error:
+        error.filename = path
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _rest(descriptor: int) -> bytes:
+    parts: list[bytes] = []
+    while part := os.read(descriptor, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,82 @@
+"""From patterns to the files they match."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from glob import glob, has_magic
+from typing import NoReturn, TypeAlias
+
+from penstock.core.errors import PlanError
+
+Pattern: TypeAlias = str | os.PathLike[str]
+
+
+def list_files(patterns: Pattern | Sequence[Pattern]) -> list[str]:
+    """Return the paths of the files that match, sorted, each once; folders are left out.
+
+    `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin
+    with a dot match only a pattern that does. A path that exists is taken as it is, whatever characters it has. Each
+    pattern has to match: a `FileNotFoundError` names the one that does not, and where it was looked for.
+    """
+    if isinstance(patterns, (str, os.PathLike)):
+        return sorted(_matches(os.fspath(patterns)))
+    if not isinstance(patterns, Sequence) or isinstance(patterns, (bytes, bytearray)):
+        raise TypeError(f"expected a path, a pattern or a list of them, not {type(patterns).__name__}")
+    if not patterns:
+        raise PlanError("the list of files or patterns is empty")
+    found: set[str] = set()
+    for pattern in patterns:
+        found.update(_matches(os.fspath(pattern)))
+    return sorted(found)
+
+
+def _matches(pattern: str) -> list[str]:
+    if not isinstance(pattern, str):  # bytes paths
+        raise TypeError(f"expected a path or pattern of text, not {type(pattern).__name__}: {pattern!r}")
+    if "://" in pattern:
+        raise PlanError(f"{pattern!r} is a URL; only files of the local file system can be read")
+    path = os.path.expanduser(pattern)
+    if os.path.isfile(path):
+        return [path]
+    found = [name for name in glob(path, recursive=True) if os.path.isfile(name)] if has_magic(path) else []
+    if not found:
+        _refuse(pattern, path)
+    return found
+
+
+def _refuse(pattern: str, path: str) -> NoReturn:
+    """Say why nothing matches: where it was looked for, and what is there."""
+    if os.path.isdir(path):
+        hint = os.path.join(pattern, "**", "*")
+        raise FileNotFoundError(f"{pattern!r} is a folder, not a file; its files match {hint!r}")
+    folder = path
+    while has_magic(folder) or folder == path:
+        folder, previous = os.path.dirname(folder), folder
+        if folder == previous:
+            break
+    shown = os.path.abspath(folder or os.curdir)
+    if os.path.isdir(shown):
+        raise FileNotFoundError(f"no file matches {pattern!r}: looked in {shown}, which has {_content(shown)}")
+    parent = nearest_folder(shown)
+    raise FileNotFoundError(
+        f"no file matches {pattern!r}: there is no folder {shown}; the nearest that exists is {parent}"
+    )
+
+
+def nearest_folder(path: str) -> str:
+    """Return `path`, or the deepest of its parents that exists."""
+    path = os.path.abspath(path)
+    while not os.path.isdir(path):
+        path, previous = os.path.dirname(path), path
+        if path == previous:
+            break
+    return path
+
+
+def _content(folder: str) -> str:
+    names = sorted(os.listdir(folder))
+    some = ", ".join(names[:3])
+    if not names:
+        return "nothing in it"
+    return f"{len(names)} entries ({some}{', ...' if len(names) > 3 else ''})"
