@@ -1,0 +1,1 @@
+"""`Dataset[T]`, split by topic, and its iterator."""

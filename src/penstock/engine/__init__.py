@@ -1,0 +1,1 @@
+"""Running a plan: programs, tasks, the window of futures, slots, cursors."""

@@ -1,0 +1,1 @@
+"""The last metre to the framework that trains, one a file."""

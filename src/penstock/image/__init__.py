@@ -1,0 +1,1 @@
+"""Declarative operations on images."""

@@ -1,0 +1,1 @@
+"""The transformations, one a file, by topic."""

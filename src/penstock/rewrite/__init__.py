@@ -1,0 +1,1 @@
+"""The passes that make a plan cheaper and leave its elements as they are."""

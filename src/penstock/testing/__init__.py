@@ -1,0 +1,1 @@
+"""Conformance suites and hypothesis strategies, for those who write their own parts."""

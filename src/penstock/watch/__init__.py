@@ -1,0 +1,1 @@
+"""What a run says of itself: counters, the verdict, the report."""

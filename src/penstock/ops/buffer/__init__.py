@@ -1,0 +1,1 @@
+"""Nodes that say how to run, and change no element."""

@@ -1,0 +1,1 @@
+"""Nodes that make several elements into one."""

@@ -1,0 +1,1 @@
+"""Nodes that only move rows."""
