@@ -77,8 +77,9 @@ class FileBytes:
     def _fingerprint(self) -> tuple[Any, ...]:
         hashed = blake2b(digest_size=16)
         paths = list(map(os.path.abspath, self.paths))
-        shared = os.path.commonprefix([min(paths), max(paths)]) if paths else ""
-        start = shared.rfind(os.sep) + 1  # where the name below the common folder begins
+        # What the first and the last path in order begin with, all begin with; the folder ends at its last separator.
+        shared = os.path.commonprefix([min(paths), max(paths)]) if paths else ""  # noqa: RUF071
+        start = shared.rfind(os.sep) + 1
         for path in paths:
             hashed.update(os.fsencode(path[start:]) + b"\0")
         if self.labels is not None:
