@@ -1,0 +1,12 @@
+// Gather: copies of chosen rows, one after another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace penstock {
+
+// out[i] = source[rows[i]] for rows of `width` bytes, every row in [0, length); `out` must not overlap `source`.
+void gather(const char* source, std::size_t width, const std::int64_t* rows, std::size_t count, char* out);
+
+}  // namespace penstock

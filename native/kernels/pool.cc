@@ -1,0 +1,136 @@
+#include "kernels/pool.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+
+
+namespace penstock {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kLargest = std::size_t{1} << 62;
+
+// One lock for all pools, held for a few instructions: so a fork can hold it, and the child finds every pool whole.
+std::mutex& lock() {
+  static std::mutex mutex;
+  static const bool watched = [] {
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
+    return true;
+  }();
+  (void)watched;
+  return mutex;
+}
+
+// The next of eight sizes a doubling, a multiple of the alignment.
+std::size_t capacity_of(std::size_t bytes) {
+  if (bytes > kLargest) throw std::bad_alloc();
+  if (bytes <= 8 * kAlignment) return bytes ? (bytes + kAlignment - 1) / kAlignment * kAlignment : kAlignment;
+  const std::size_t step = std::bit_floor(bytes - 1) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+void* allocate(std::size_t capacity) {
+  const bool huge = capacity >= kHugePage;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, huge ? kHugePage : kAlignment, capacity)) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  if (huge) madvise(memory, capacity, MADV_HUGEPAGE);  // advice only: fewer page faults when the memory is new
+#endif
+  return memory;
+}
+
+void release(const std::vector<void*>& blocks) {
+  for (void* block : blocks) std::free(block);
+}
+
+}  // namespace
+
+void* Pool::take(std::size_t bytes, std::size_t& capacity) {
+  capacity = capacity_of(bytes);
+  {
+    const std::lock_guard guard(lock());
+    if (void* memory = pop(capacity)) return memory;
+  }
+  void* memory = allocate(capacity);
+  const std::lock_guard guard(lock());
+  live_ += capacity;
+  peak_ = std::max(peak_, live_ + idle_);
+  return memory;
+}
+
+void* Pool::pop(std::size_t capacity) {
+  const auto found = free_.find(capacity);
+  if (found == free_.end() || found->second.empty()) return nullptr;
+  void* memory = found->second.back();
+  found->second.pop_back();
+  idle_ -= capacity;
+  live_ += capacity;
+  return memory;
+}
+
+void Pool::give_back(void* memory, std::size_t capacity) noexcept {
+  Blocks evicted;
+  {
+    const std::lock_guard guard(lock());
+    live_ -= capacity;
+    try {
+      if (capacity <= idle_limit_) {
+        evict_for(capacity, evicted);
+        free_[capacity].push_back(memory);
+        idle_ += capacity;
+        memory = nullptr;
+      }
+    } catch (const std::bad_alloc&) {
+      // no memory for the books: the block is freed instead of kept
+    }
+  }
+  std::free(memory);
+  release(evicted);
+}
+
+// Makes room by letting go of other sizes first: what is handed back now is what the pipeline uses now.
+void Pool::evict_for(std::size_t capacity, Blocks& evicted) {
+  for (int own = 0; own < 2; ++own) {
+    for (auto& [size, blocks] : free_) {
+      while (idle_ + capacity > idle_limit_ && !blocks.empty() && (size == capacity) == static_cast<bool>(own)) {
+        evicted.push_back(blocks.back());
+        blocks.pop_back();
+        idle_ -= size;
+      }
+    }
+  }
+}
+
+void Pool::trim() noexcept {
+  std::map<std::size_t, Blocks> freed;
+  {
+    const std::lock_guard guard(lock());
+    freed.swap(free_);
+    idle_ = 0;
+  }
+  for (const auto& [size, blocks] : freed) release(blocks);
+}
+
+void Pool::close() noexcept {
+  {
+    const std::lock_guard guard(lock());
+    idle_limit_ = 0;
+  }
+  trim();
+}
+
+Pool::Usage Pool::usage() const {
+  const std::lock_guard guard(lock());
+  return {live_, idle_, peak_};
+}
+
+}  // namespace penstock

@@ -1,0 +1,68 @@
+// Memory that is used again: blocks go back to the pool that they came from, or to the system if it has enough.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace penstock {
+
+// Free memory by size. Shared by the pool's owner and by every block still out, so that a block may outlive its pool.
+//
+// Sizes are rounded up to one of eight classes a doubling (at most an eighth is wasted), so that a steady run of similar batches
+// always finds its memory again. All methods may be called from any thread, and after a fork.
+class Pool : public std::enable_shared_from_this<Pool> {
+ public:
+  // At most `idle_limit` bytes are kept for later.
+  explicit Pool(std::size_t idle_limit) : idle_limit_(idle_limit) {}
+  ~Pool() { trim(); }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // At least `bytes` bytes at an address divisible by 64, uninitialised; throws std::bad_alloc. `capacity` is what to hand back.
+  void* take(std::size_t bytes, std::size_t& capacity);
+  void give_back(void* memory, std::size_t capacity) noexcept;
+
+  // Frees what is idle.
+  void trim() noexcept;
+  // Keeps nothing from now on: what is idle is freed now, what is out when it comes back.
+  void close() noexcept;
+
+  struct Usage {
+    std::size_t live;  // bytes in blocks that are out
+    std::size_t idle;  // bytes kept for later
+    std::size_t peak;  // the most that live + idle has been
+  };
+  Usage usage() const;
+
+ private:
+  using Blocks = std::vector<void*>;
+  void* pop(std::size_t capacity);
+  void evict_for(std::size_t capacity, Blocks& evicted);
+
+  std::size_t idle_limit_;
+  std::size_t live_ = 0, idle_ = 0, peak_ = 0;
+  std::map<std::size_t, Blocks> free_;  // capacity -> blocks
+};
+
+// One block of a pool; hands its memory back when it dies.
+class Block {
+ public:
+  Block(std::shared_ptr<Pool> pool, std::size_t bytes) : pool_(std::move(pool)), bytes_(bytes) {
+    data_ = pool_->take(bytes, capacity_);
+  }
+  ~Block() { pool_->give_back(data_, capacity_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::shared_ptr<Pool> pool_;
+  std::size_t bytes_, capacity_ = 0;
+  void* data_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,89 @@
+"""Keys that randomness hangs on: mixing them, drawing fresh ones, and the generator of one row."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.random import Generator, Philox
+    from numpy.random.bit_generator import ISpawnableSeedSequence
+
+_WORD = (1 << 64) - 1
+_START = 0x70656E73746F636B  # "penstock"
+_INCREMENT = 0x9E3779B97F4A7C15
+
+
+def mix(*parts: int) -> int:
+    """Return one 64-bit key that stands for all `parts` in their order.
+
+    A part is taken in words of 64 bits, negative ones in two's complement. The keys are frozen: saved cursors rely on them.
+    A chain of splitmix64 output functions (Steele, Lea, Flood 2014), one a word; not a cryptographic hash.
+
+    >>> mix(0, 1) == mix(1, 0)
+    False
+    """
+    state = _START
+    for part in parts:
+        while True:
+            state = scramble(((state ^ part) + _INCREMENT) & _WORD)
+            part >>= 64
+            if part in (0, -1):
+                break
+    return state
+
+
+def scramble(word: int) -> int:
+    """Return the splitmix64 output for a 64-bit word: a bijection that scatters near inputs."""
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EB & _WORD
+    return word ^ (word >> 31)
+
+
+def fresh_seed() -> int:
+    """Return 63 bits from the operating system: a seed that nobody has used."""
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+def row_generator(key: int, row: int) -> Generator:
+    """Return the generator of one row under an operation's key: Philox4x64-10 with key `(key, row)`, counting from 0.
+
+    It equals `Generator(Philox(key=[key, row]))` at a fraction of the cost, which there goes into entropy that nobody uses.
+
+    >>> row_generator(7, 123).integers(0, 100, 3).tolist() == row_generator(7, 123).integers(0, 100, 3).tolist()
+    True
+    """
+    generator, philox = _numpy_random()
+    return generator(philox(cast("ISpawnableSeedSequence", RowKey(key & _WORD, row & _WORD))))
+
+
+class RowKey:
+    """What Philox takes its key from in place of a seed sequence; `Generator.spawn` finds keys of children here."""
+
+    __slots__ = ("key", "row", "spawned")
+
+    def __init__(self, key: int, row: int) -> None:
+        self.key = key
+        self.row = row
+        self.spawned = 0
+
+    def generate_state(self, n_words: int, dtype: object = np.uint64) -> np.ndarray:
+        return np.array((self.key, self.row), np.uint64)
+
+    def spawn(self, n_children: int) -> list[RowKey]:
+        first = self.spawned
+        self.spawned += n_children
+        return [RowKey(mix(self.key, self.row, child), child) for child in range(first, self.spawned)]
+
+
+@cache
+def _numpy_random() -> tuple[type[Generator], type[Philox]]:
+    # numpy.random takes milliseconds to import, and most pipelines never draw
+    from numpy.random import Generator, Philox
+    from numpy.random.bit_generator import ISpawnableSeedSequence
+
+    ISpawnableSeedSequence.register(RowKey)
+    return Generator, Philox

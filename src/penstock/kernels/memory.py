@@ -1,0 +1,108 @@
+"""Copies of chosen rows, and memory that is used again."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.kernels import _native
+
+_INT64 = np.dtype(np.int64)
+
+
+class Pool:
+    """Recycled memory for arrays: what an array leaves when it and all its views are gone serves the next one of its size.
+
+    Memory is new only when no idle block of the size class fits, so a steady run allocates nothing and touches no new pages. At most
+    `idle_limit` bytes are kept idle. Any thread may use it; arrays may outlive it; a fork leaves both sides whole.
+
+    >>> pool = Pool(idle_limit=1 << 20)
+    >>> array = pool.empty((4, 2), np.dtype("float32"))
+    >>> del array
+    >>> pool.bytes_live, pool.bytes_idle
+    (0, 64)
+    """
+
+    __slots__ = ("_block", "_native")
+
+    def __init__(self, idle_limit: int) -> None:
+        if idle_limit < 0:
+            raise ValueError(f"idle_limit must not be negative, not {idle_limit}")
+        self._native = _native.Pool(min(idle_limit, _MOST_BYTES))
+        self._block = self._native.block
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an uninitialised C-contiguous array at an address divisible by 64.
+
+        Python objects cannot live here: `TypeError`. A size that the system refuses is a `MemoryError`.
+        """
+        if dtype.hasobject:
+            raise TypeError(f"a pool holds plain values, not {dtype}")
+        size = prod(shape) * dtype.itemsize
+        if size > _MOST_BYTES:
+            raise MemoryError(f"an array of {dtype}{list(shape)} needs {size} bytes")
+        return np.ndarray(shape, dtype, self._block(size))
+
+    @property
+    def bytes_live(self) -> int:
+        """Bytes in arrays that are in use."""
+        return self._native.bytes_live
+
+    @property
+    def bytes_idle(self) -> int:
+        """Bytes kept for the next arrays."""
+        return self._native.bytes_idle
+
+    @property
+    def bytes_peak(self) -> int:
+        """The most bytes that were live and idle together."""
+        return self._native.bytes_peak
+
+    def trim(self) -> None:
+        """Give idle memory back to the system."""
+        self._native.trim()
+
+    def close(self) -> None:
+        """Keep nothing from now on: idle memory is freed now, and that of arrays as soon as they die."""
+        self._native.close()
+
+
+_MOST_BYTES = (1 << 63) - 1
+
+
+def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    """Return `source[rows]`, written to `out` if given; `source` has shape `(n, ...)`, the result `(k, ...)`.
+
+    Unlike indexing it refuses negative rows. A row outside `[0, n)` is an `IndexError` that names it; `out` of another dtype or shape,
+    or sharing memory with `source`, is a `ValueError`. Long copies run without the GIL. Object arrays and sources that are
+    not C-contiguous take NumPy's own path, which is slower.
+
+    >>> gather(np.array([10, 11, 12]), np.array([2, 0])).tolist()
+    [12, 10]
+    """
+    if rows.dtype is not _INT64 and rows.dtype != _INT64:
+        raise TypeError(f"rows must be an array of int64, not of {rows.dtype}")
+    dtype = source.dtype
+    shape = (len(rows), *source.shape[1:])
+    if out is None:
+        out = np.empty(shape, dtype)
+    elif out.shape != shape or (out.dtype is not dtype and out.dtype != dtype):
+        raise ValueError(f"out must be {dtype}{list(shape)}, not {out.dtype}{list(out.shape)}")
+    if dtype.hasobject or not (source.flags.c_contiguous and rows.flags.c_contiguous and out.flags.c_contiguous):
+        return _take(source, rows, out)
+    _native.gather(source, rows, out)
+    return out
+
+
+def _take(source: NDArray[Any], rows: Rows, out: NDArray[Any]) -> NDArray[Any]:
+    if len(rows) and not (0 <= rows.min() and rows.max() < len(source)):
+        bad = rows[(rows < 0) | (rows >= len(source))][0]
+        raise IndexError(f"row {bad} is outside [0, {len(source)})")
+    if np.shares_memory(source, out):
+        raise ValueError("out must not overlap the source")
+    out[...] = source[rows]
+    return out
