@@ -209,8 +209,8 @@ def _nested_columns(values: list[Any], origin: Origin) -> Columns:
     return Columns(structure, list(map(list, zip(*flattened, strict=True))), len(values))
 
 
-def _refuse_structure(first: Structure, second: Structure, rows: str, operation: str) -> NoReturn:
+def _refuse_structure(first: Structure, second: Structure, which: str, operation: str) -> NoReturn:
     raise ElementError(
-        f"{operation}: elements of {rows} have different structures: {first!r} against {second!r}; "
+        f"{operation}: {which} have different structures: {first!r} against {second!r}; "
         "return the same keys and nesting for every row"
     )

@@ -38,10 +38,10 @@ class Origin:
     operation: str = "batch"
 
     def name(self, first: int, second: int) -> str:
-        """Return `rows 3 and 17`, or `elements 0 and 2` where the rows are not known."""
+        """Return `elements of rows 3 and 17`, or `elements 0 and 2` where the rows are not known."""
         if self.rows is None:
             return f"elements {first} and {second}"
-        return f"rows {int(self.rows[first])} and {int(self.rows[second])}"
+        return f"elements of rows {int(self.rows[first])} and {int(self.rows[second])}"
 
     @property
     def where(self) -> str:
@@ -165,7 +165,7 @@ def _refuse_different(specs: Sequence[ArraySpec | ObjectSpec], origin: Origin) -
     first = specs[0]
     other = next(i for i, spec in enumerate(specs) if spec != first and not _both_objects(spec, first))
     second = specs[other]
-    here = f"{origin.operation}: elements of {origin.name(0, other)} differ{origin.where}"
+    here = f"{origin.operation}: {origin.name(0, other)} differ{origin.where}"
     if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec):
         raise ElementError(f"{here}: {first!r} against {second!r}; return the same type for every row")
     if first.dtype != second.dtype:

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import dataclasses
+import enum
+import pickle
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import ElementError
+from penstock.elements.spec import ArraySpec, ObjectSpec, batched, compatible, describe, relax, sliced, spec_of
+from penstock.elements.structure import is_leaf
+
+F4 = np.dtype("f4")
+
+
+class Tensor:
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros((2, 2), np.float32)
+
+
+class Color(enum.IntEnum):
+    RED = 1
+
+
+@dataclasses.dataclass
+class Example:
+    image: object
+
+
+@pytest.mark.parametrize(
+    ("leaf", "expected"),
+    [
+        (3, "int64"),
+        (True, "bool"),
+        (1.5, "float64"),
+        (1j, "complex128"),
+        (Color.RED, "int64"),
+        (np.float16(1), "float16"),
+        (np.uint8(1), "uint8"),
+        (np.zeros((), ">i4"), ">i4"),
+        (np.zeros((0, 3), "u1"), "uint8[0, 3]"),
+        (np.zeros(2, "M8[s]"), "datetime64[s][2]"),
+        (b"x", "bytes"),
+        ("x", "str"),
+        (np.str_("x"), "str"),
+        (np.bytes_(b"x"), "bytes"),
+        (Tensor(), "float32[2, 2]"),
+        ({1}, "set"),
+    ],
+)
+def test_the_spec_of_a_leaf(leaf, expected):
+    assert repr(spec_of(leaf)) == expected
+
+
+def test_a_spec_has_the_structure_of_the_element():
+    element = Example({"b": (np.zeros(3, "f4"), None), "a": [1]})
+    spec = spec_of(element)
+    assert spec == Example({"b": (ArraySpec((3,), F4), None), "a": [ArraySpec((), np.dtype("i8"))]})
+    assert describe(spec) == 'Example(image={"b": (float32[3], None), "a": [int64]})'
+    assert describe(None) == "unknown"
+
+
+def test_specs_are_leaves_hashable_and_picklable():
+    spec = ArraySpec((None, 3), "f4")
+    assert is_leaf(spec)
+    assert spec == ArraySpec((None, 3), F4)
+    assert hash(spec) == hash(ArraySpec((None, 3), F4))
+    assert pickle.loads(pickle.dumps(spec)) == spec
+    assert not spec.known
+
+
+def test_batched_adds_a_dimension_and_sliced_takes_it_away():
+    spec = {"x": ArraySpec((2, None), F4), "y": ArraySpec((), F4)}
+    assert repr(batched(spec, None)) == "{'x': float32[?, 2, ?], 'y': float32[?]}"
+    assert sliced(batched(spec, 8)) == spec
+    assert batched(ObjectSpec(bytes), 8) == ArraySpec((8,), object)
+    assert sliced(ArraySpec((8,), object)) == ObjectSpec(object)
+    assert sliced(ArraySpec((8,), "U3")) == ObjectSpec(str)
+    assert batched(None, 3) is None
+
+
+@pytest.mark.parametrize("leaf", [ArraySpec((), F4), ObjectSpec(str)])
+def test_what_has_no_first_dimension_is_not_sliced(leaf):
+    with pytest.raises(ElementError, match=r'at \["x"\]: it has no first dimension'):
+        sliced({"x": leaf})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "relaxed"),
+    [
+        (ArraySpec((2, 3), F4), ArraySpec((4, 3), F4), ArraySpec((None, 3), F4)),
+        (ArraySpec((2,), F4), ArraySpec((2,), "f8"), None),
+        (ArraySpec((2,), F4), ArraySpec((2, 1), F4), None),
+        (ObjectSpec(str), ObjectSpec(bytes), ObjectSpec(object)),
+        (ObjectSpec(str), ArraySpec((), F4), None),
+        ({"a": ObjectSpec(str)}, {"b": ObjectSpec(str)}, None),
+        ((ObjectSpec(str),), (ObjectSpec(str),), (ObjectSpec(str),)),
+        (None, ObjectSpec(str), None),
+    ],
+)
+def test_relax_gives_the_common_supertype(first, second, relaxed):
+    assert relax(first, second) == relaxed
+    assert relax(second, first) == relaxed
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "fits"),
+    [
+        (ArraySpec((None, 3), F4), ArraySpec((4, 3), F4), True),
+        (ArraySpec((2, 3), F4), ArraySpec((4, 3), F4), False),
+        (ArraySpec((2,), F4), ArraySpec((2,), "f8"), False),
+        (ObjectSpec(object), ObjectSpec(str), True),
+        (ObjectSpec(bytes), ObjectSpec(str), False),
+        (ObjectSpec(bytes), (ObjectSpec(bytes),), False),
+    ],
+)
+def test_compatible_specs_could_be_of_one_element(first, second, fits):
+    assert compatible(first, second) is fits
+    assert compatible(second, first) is fits
