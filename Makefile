@@ -65,8 +65,8 @@ native-test: environment ## Build the native tests with the address and undefine
 
 fuzz: native-test ## Fuzz each native kernel for FUZZ_SECONDS (60) seconds under the sanitizers.
 	$(call say,Fuzzing each native kernel for $(FUZZ_SECONDS) seconds)
-	@for target in $(SANITIZED)/native/tests/fuzz_*; do \
-	  [ -x $$target ] || continue; echo "$$target"; $$target --seconds $(FUZZ_SECONDS) native/hostile || exit 1; done
+	@for target in $$(find $(SANITIZED) -name 'fuzz_*' -type f -perm -u+x | sort); do \
+	  echo "$$target"; $$target --seconds $(FUZZ_SECONDS) native/hostile || exit 1; done
 
 bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --against tfdata,torch,grain".
 	$(call say,Running the benchmarks)
