@@ -1,15 +1,15 @@
 """Every error of Penstock's own, in one tree; an exception of the user's function keeps its own type.
 
-    PenstockError
-    ├── PlanError(ValueError)             a pipeline that cannot be built as described
-    ├── ElementError(ValueError)          elements that do not fit together
-    ├── DataError(ValueError)             input that cannot be read as what it claims to be
-    │   └── DecodeError                   an image that cannot be decoded
-    ├── CursorError(ValueError)           a saved position that belongs to another plan or version
-    ├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
-    ├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
-    ├── WorkerError(RuntimeError)         an executor that lost or could not take a task
-    └── MissingDependencyError(ImportError)   an optional library that is not installed
+PenstockError
+├── PlanError(ValueError)             a pipeline that cannot be built as described
+├── ElementError(ValueError)          elements that do not fit together
+├── DataError(ValueError)             input that cannot be read as what it claims to be
+│   └── DecodeError                   an image that cannot be decoded
+├── CursorError(ValueError)           a saved position that belongs to another plan or version
+├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
+├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
+├── WorkerError(RuntimeError)         an executor that lost or could not take a task
+└── MissingDependencyError(ImportError)   an optional library that is not installed
 """
 
 from __future__ import annotations
