@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.random import Generator, Philox
-    from numpy.random.bit_generator import ISpawnableSeedSequence
 
 _WORD = (1 << 64) - 1
 _START = 0x70656E73746F636B  # "penstock"
@@ -20,18 +19,19 @@ _INCREMENT = 0x9E3779B97F4A7C15
 def mix(*parts: int) -> int:
     """Return one 64-bit key that stands for all `parts` in their order.
 
-    A part is taken in words of 64 bits, negative ones in two's complement. The keys are frozen: saved cursors rely on them.
-    A chain of splitmix64 output functions (Steele, Lea, Flood 2014), one a word; not a cryptographic hash.
+    A part is taken in words of 64 bits, negative ones in two's complement. The keys are frozen: saved cursors rely on
+    them. A chain of splitmix64 output functions (Steele, Lea, Flood 2014), one a word; not a cryptographic hash.
 
     >>> mix(0, 1) == mix(1, 0)
     False
     """
     state = _START
     for part in parts:
+        rest = part
         while True:
-            state = scramble(((state ^ part) + _INCREMENT) & _WORD)
-            part >>= 64
-            if part in (0, -1):
+            state = scramble(((state ^ rest) + _INCREMENT) & _WORD)
+            rest >>= 64
+            if rest in (0, -1):
                 break
     return state
 
@@ -51,13 +51,13 @@ def fresh_seed() -> int:
 def row_generator(key: int, row: int) -> Generator:
     """Return the generator of one row under an operation's key: Philox4x64-10 with key `(key, row)`, counting from 0.
 
-    It equals `Generator(Philox(key=[key, row]))` at a fraction of the cost, which there goes into entropy that nobody uses.
+    It equals `Generator(Philox(key=[key, row]))`, which costs more because it draws entropy that nobody uses.
 
     >>> row_generator(7, 123).integers(0, 100, 3).tolist() == row_generator(7, 123).integers(0, 100, 3).tolist()
     True
     """
     generator, philox = _numpy_random()
-    return generator(philox(cast("ISpawnableSeedSequence", RowKey(key & _WORD, row & _WORD))))
+    return generator(philox(cast("Any", RowKey(key & _WORD, row & _WORD))))
 
 
 class RowKey:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
-from penstock.elements.stacking import Allocate, Origin, Rows, stack
+from penstock.elements.stacking import Allocate, Origin, RowNames, stack
 from penstock.elements.structure import LEAF, Structure
+from penstock.kernels import gather
 
 Column: TypeAlias = NDArray[Any] | list[Any]
 """One leaf of a run of k elements: an array of shape (k, ...), or a list of k values."""
@@ -58,12 +59,12 @@ class Columns:
         positions = np.asarray(indices, np.int64)
         plain = positions.tolist()
         columns = [
-            column.take(positions, axis=0) if isinstance(column, np.ndarray) else [column[i] for i in plain]
+            gather(column, positions) if isinstance(column, np.ndarray) else [column[i] for i in plain]
             for column in self.columns
         ]
         return Columns(self.structure, columns, len(positions))
 
-    def to_columns(self, rows: Rows | None = None, *, operation: str = "batch") -> Columns:
+    def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Return the chunk itself."""
         return self
 
@@ -71,7 +72,7 @@ class Columns:
         self,
         out: Sequence[NDArray[Any]] | None = None,
         *,
-        rows: Rows | None = None,
+        rows: RowNames | None = None,
         allocate: Allocate = np.empty,
         operation: str = "batch",
     ) -> list[NDArray[Any]]:
@@ -124,7 +125,7 @@ class Items:
         """Return the elements at `indices`, in that order; `indices` are positions, not a mask."""
         return Items([self.values[i] for i in np.asarray(indices, np.int64).tolist()])
 
-    def to_columns(self, rows: Rows | None = None, *, operation: str = "batch") -> Columns:
+    def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Take every element apart; an `ElementError` names the two rows where structures differ."""
         values = self.values
         if not values or structures.all_leaves(values):
@@ -136,7 +137,7 @@ class Items:
         self,
         out: Sequence[NDArray[Any]] | None = None,
         *,
-        rows: Rows | None = None,
+        rows: RowNames | None = None,
         allocate: Allocate = np.empty,
         operation: str = "batch",
     ) -> list[NDArray[Any]]:

@@ -9,13 +9,15 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, ObjectSpec, is_array_like, leaf_spec
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 """Gives fresh memory of a shape and dtype, as `np.empty` does."""
 
-Rows: TypeAlias = Sequence[int] | NDArray[np.int64]
+RowNames: TypeAlias = Sequence[int] | Rows
+"""The global row of each value, by which errors name it."""
 
 _OBJECT = np.dtype(object)
 _INT64 = np.dtype(np.int64)
@@ -34,7 +36,7 @@ class Origin:
     """Where values come from, for the error of values that do not fit together."""
 
     path: str = ""
-    rows: Rows | None = None
+    rows: RowNames | None = None
     operation: str = "batch"
 
     def name(self, first: int, second: int) -> str:
@@ -53,7 +55,7 @@ def stack(
     out: NDArray[Any] | None = None,
     *,
     path: str = "",
-    rows: Rows | None = None,
+    rows: RowNames | None = None,
     allocate: Allocate = np.empty,
     operation: str = "batch",
 ) -> NDArray[Any]:
@@ -62,7 +64,8 @@ def stack(
     Python's `int`, `float`, `bool` and `complex` are `int64`, `float64`, `bool` and `complex128`; arrays and NumPy
     scalars must agree in shape and dtype, and nothing is cast; text, bytes and other objects give a one-dimensional
     array of objects. The array is `out` where that has the right shape and dtype, otherwise fresh memory from
-    `allocate`. Values that differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`.
+    `allocate`, or from NumPy for objects. Values that differ are an `ElementError` naming `path`, both shapes or dtypes,
+    and the two of `rows`.
 
     >>> stack([1, 2, 3])
     array([1, 2, 3])
@@ -154,7 +157,9 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
 
 
 def _memory(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any], allocate: Allocate) -> NDArray[Any]:
-    return out if out is not None and _fits(out, shape, dtype) else allocate(shape, dtype)
+    if out is not None and _fits(out, shape, dtype):
+        return out
+    return np.empty(shape, dtype) if dtype.hasobject else allocate(shape, dtype)
 
 
 def _fits(out: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

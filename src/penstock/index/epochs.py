@@ -1,30 +1,39 @@
-"""Epochs of global rows: which one an array of rows lies in, and where counting would overflow."""
+"""Epochs of global rows: `divmod` where one division nearly always does, and where counting would overflow."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from penstock.core.arrays import Rows
 
 _LAST_ROW = (1 << 63) - 1
 
 
-def one_epoch(rows: Rows, length: int) -> int | None:
-    """Return the epoch that all rows lie in, or `None` if there are several; `rows` must not be empty.
+def split(rows: Rows, length: int) -> tuple[Rows | np.int64, Rows]:
+    """Return the epoch and the position of each row, `int64[k]`; one number for the epoch if all rows lie in the same.
 
-    Nearly every task lies in one epoch, and then arithmetic needs no division per row.
+    `rows` must not be empty. A negative row, or a row of a dataset without any, is a `ValueError`.
+
+    >>> split(np.array([3, 7]), length=3)
+    (array([1, 2]), array([0, 1]))
     """
     if length < 1:
         raise ValueError(f"row {rows[0]} of a dataset of length {length}")
-    first = int(rows[0]) // length
-    start = first * length
-    if int(rows.min()) >= start and int(rows.max()) - start < length:
-        return first
-    return None
+    low, high = int(rows.min()), int(rows.max())
+    if low < 0:
+        raise ValueError(f"row {low} is negative")
+    epoch = low // length
+    if high // length == epoch:
+        return np.int64(epoch), rows - epoch * length
+    epochs = rows // length
+    return epochs, rows - epochs * length
 
 
-def check_last(epoch: int, stride: int) -> None:
-    """Raise an `OverflowError` if the rows of this epoch cannot be counted in an int64."""
-    if (epoch + 1) * stride - 1 > _LAST_ROW:
+def check_last(epochs: Rows | np.int64, stride: int) -> None:
+    """Raise an `OverflowError` if the last epoch's rows, `stride` to an epoch, cannot be counted in an int64."""
+    last = int(epochs.max())
+    if (last + 1) * stride - 1 > _LAST_ROW:
         raise OverflowError(
-            f"epoch {epoch} of an input with {stride} rows to an epoch is beyond the last row that can be counted (2**63 - 1); "
-            f"a dataset that repeats so often needs a shorter input"
+            f"epoch {last} of an input that counts {stride} rows to an epoch lies beyond row 2**63 - 1: "
+            f"the dataset repeats more often than rows can be counted"
         )

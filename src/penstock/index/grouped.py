@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from penstock.core.arrays import Rows
-from penstock.index.epochs import check_last, one_epoch
+from penstock.index.epochs import check_last, split
+from penstock.kernels import group_rows
 
 
 def grouped(rows: Rows, *, size: int, batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
     """Return the elements' rows of all batches, one batch after another, and how many each has, `int64[k]`.
 
-    `size` elements make a batch and `batches` of them an epoch; `length` is the number of input elements that an epoch has, so
-    the last batch may be shorter; `input_stride` is what the input counts to an epoch.
+    `size` elements make a batch and `batches` of them an epoch; `length` is the number of input elements that an epoch
+    has, so the last batch may be shorter; `input_stride` is what the input counts to an epoch. A negative row is a
+    `ValueError`; an element beyond row 2**63 - 1 an `OverflowError`.
 
     >>> import numpy as np
     >>> elements, counts = grouped(np.arange(2), size=3, batches=2, length=5, input_stride=5)
@@ -21,30 +21,13 @@ def grouped(rows: Rows, *, size: int, batches: int, length: int, input_stride: i
     """
     if not len(rows):
         return rows, rows
-    epoch = one_epoch(rows, batches)
-    if epoch is None:
-        epochs, batch = rows // batches, rows % batches
-        check_last(int(epochs.max()), input_stride)
-        starts = epochs * input_stride + batch * size
-        counts = np.minimum(length - batch * size, size)
-    else:
-        check_last(epoch, input_stride)
-        batch = rows - epoch * batches
-        starts = batch * size + epoch * input_stride
-        if (int(batch.max()) + 1) * size <= length:  # every batch is full
-            if len(rows) == 1:
-                start = int(starts[0])
-                return np.arange(start, start + size), np.array((size,))
-            return (starts[:, None] + np.arange(size)).reshape(-1), np.full(len(rows), size)
-        counts = np.minimum(length - batch * size, size)
-    ends = np.cumsum(counts)
-    return np.repeat(starts - (ends - counts), counts) + np.arange(ends[-1]), counts
+    return group_rows(rows, size, batches, length, input_stride)
 
 
 def group_of(rows: Rows, *, size: int, batches: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the batch's row of each element's row, and its place in the batch: the inverse of `grouped`; shapes `(k,)`.
+    """Return the batch's row of each element's row, and its place in the batch: the inverse of `grouped`.
 
-    An element that no batch holds (the remainder that is dropped) is a `ValueError`.
+    Shapes `(k,)`. An element that no batch holds (the remainder that is dropped) is a `ValueError`.
 
     >>> import numpy as np
     >>> batch, place = group_of(np.array([0, 4, 5]), size=3, batches=2, input_stride=5)
@@ -53,9 +36,10 @@ def group_of(rows: Rows, *, size: int, batches: int, input_stride: int) -> tuple
     """
     if not len(rows):
         return rows, rows
-    epochs, positions = rows // input_stride, rows % input_stride
+    epochs, positions = split(rows, input_stride)
     batch = positions // size
     if int(batch.max()) >= batches:
-        raise ValueError(f"row {rows[batch >= batches][0]} is in no batch: {batches} batches of {size} hold an epoch's elements")
-    check_last(int(epochs.max()), batches)
+        dropped = rows[batch >= batches][0]
+        raise ValueError(f"row {dropped} is in no batch: an epoch has {batches} batches of {size}")
+    check_last(epochs, batches)
     return epochs * batches + batch, positions % size

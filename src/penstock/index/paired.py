@@ -9,7 +9,7 @@ from penstock.index.strided import strided
 
 
 def paired(rows: Rows, *, length: int, strides: Sequence[int]) -> tuple[Rows, ...]:
-    """Return for each input, with `strides` rows to an epoch, the rows that `rows` pair up; `length` is the shortest one's.
+    """Return the rows of each input that `rows` pair up; inputs count `strides` rows to an epoch of `length` pairs.
 
     >>> import numpy as np
     >>> [each.tolist() for each in paired(np.arange(4), length=2, strides=(2, 5))]

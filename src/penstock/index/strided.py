@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from penstock.core.arrays import Rows
-from penstock.index.epochs import check_last, one_epoch
+from penstock.kernels import stride_rows
 
 
 def strided(rows: Rows, *, length: int, input_stride: int, start: int = 0, step: int = 1) -> Rows:
-    """Return `epoch * input_stride + start + position * step` with `epoch, position = divmod(row, length)`; shapes `(k,)`.
+    """Return `epoch * input_stride + start + position * step`, where `epoch, position = divmod(row, length)`.
 
-    A negative `step` runs backwards. A row beyond what an int64 can count is an `OverflowError`.
+    Shapes `(k,)`. A negative `step` runs backwards. A negative row is a `ValueError`; a result outside `[0, 2**63)` an
+    `OverflowError`.
 
     >>> import numpy as np
     >>> strided(np.arange(6), length=3, input_stride=10, start=1, step=3).tolist()
     [1, 4, 7, 11, 14, 17]
     """
-    if not len(rows):
+    if not len(rows) or (length == input_stride and start == 0 and step == 1):
         return rows
-    epoch = one_epoch(rows, length)
-    if epoch is None:
-        epochs, positions = rows // length, rows % length
-        check_last(int(epochs.max()), input_stride)
-        return epochs * input_stride + (positions * step + start)
-    check_last(epoch, input_stride)
-    offset = epoch * input_stride + start - epoch * length * step
-    if step == 1:
-        return rows if offset == 0 else rows + offset
-    if abs(epoch * length * step) >= _LIMIT:
-        return (rows - epoch * length) * step + (epoch * input_stride + start)
-    return rows * step + offset
-
-
-_LIMIT = 1 << 62
+    return stride_rows(rows, length, input_stride, start, step)

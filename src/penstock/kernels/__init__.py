@@ -11,3 +11,5 @@ from penstock.kernels.order import unpermute as unpermute
 from penstock.kernels.order import unpermute_rows as unpermute_rows
 from penstock.kernels.order import unpermute_rows_within as unpermute_rows_within
 from penstock.kernels.order import unpermute_within as unpermute_within
+from penstock.kernels.rows import group_rows as group_rows
+from penstock.kernels.rows import stride_rows as stride_rows

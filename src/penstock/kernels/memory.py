@@ -15,10 +15,11 @@ _INT64 = np.dtype(np.int64)
 
 
 class Pool:
-    """Recycled memory for arrays: what an array leaves when it and all its views are gone serves the next one of its size.
+    """Recycled memory for arrays: what an array and all its views leave behind serves the next one of its size.
 
-    Memory is new only when no idle block of the size class fits, so a steady run allocates nothing and touches no new pages. At most
-    `idle_limit` bytes are kept idle. Any thread may use it; arrays may outlive it; a fork leaves both sides whole.
+    Memory is new only when no idle block of the size class is left, so a steady run allocates nothing and touches no
+    new pages. At most `idle_limit` bytes are kept idle. Any thread may use it; arrays may outlive it; a fork leaves
+    both sides whole.
 
     >>> pool = Pool(idle_limit=1 << 20)
     >>> array = pool.empty((4, 2), np.dtype("float32"))
@@ -77,9 +78,9 @@ _MOST_BYTES = (1 << 63) - 1
 def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Return `source[rows]`, written to `out` if given; `source` has shape `(n, ...)`, the result `(k, ...)`.
 
-    Unlike indexing it refuses negative rows. A row outside `[0, n)` is an `IndexError` that names it; `out` of another dtype or shape,
-    or sharing memory with `source`, is a `ValueError`. Long copies run without the GIL. Object arrays and sources that are
-    not C-contiguous take NumPy's own path, which is slower.
+    Unlike indexing it refuses negative rows. A row outside `[0, n)` is an `IndexError` that names it; `out` of another
+    dtype or shape, or sharing memory with `source`, is a `ValueError`. Long copies run without the GIL. Object arrays
+    and arrays that are not C-contiguous take NumPy's own path, which is slower.
 
     >>> gather(np.array([10, 11, 12]), np.array([2, 0])).tolist()
     [12, 10]
@@ -99,7 +100,7 @@ def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) ->
 
 
 def _take(source: NDArray[Any], rows: Rows, out: NDArray[Any]) -> NDArray[Any]:
-    if len(rows) and not (0 <= rows.min() and rows.max() < len(source)):
+    if len(rows) and (rows.min() < 0 or rows.max() >= len(source)):
         bad = rows[(rows < 0) | (rows >= len(source))][0]
         raise IndexError(f"row {bad} is outside [0, {len(source)})")
     if np.shares_memory(source, out):

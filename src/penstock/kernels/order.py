@@ -1,4 +1,4 @@
-"""Orders and row-keyed draws, computed row by row in native code; `reference.permute` and `reference.random` are the twins."""
+"""Orders and row-keyed draws, computed row by row in native code; `reference.permute` and `.random` are the twins."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _INT64 = np.dtype(np.int64)
 def permute(positions: Rows, length: int, key: int) -> Rows:
     """Return where the order of `key` over `[0, length)` puts each position; shapes `(k,)`.
 
-    It is a bijection for every length up to 2**62, needs no memory, and its values are frozen. `key` is a 64-bit word. A position
-    outside `[0, length)` is a `ValueError`. The algorithm is described in `native/kernels/permute.h`.
+    It is a bijection for every length up to 2**62, needs no memory, and its values are frozen. `key` is a 64-bit word.
+    A position outside `[0, length)` is a `ValueError`. The algorithm is described in `native/kernels/permute.h`.
 
     >>> sorted(permute(np.arange(5), 5, key=1).tolist())
     [0, 1, 2, 3, 4]
     """
-    positions = _as_rows(positions)
+    positions = as_rows(positions)
     out = np.empty(len(positions), _INT64)
     _native.permute(positions, out, length, key)
     return out
@@ -28,7 +28,7 @@ def permute(positions: Rows, length: int, key: int) -> Rows:
 
 def unpermute(positions: Rows, length: int, key: int) -> Rows:
     """Return the inverse of `permute`: `unpermute(permute(x, n, key), n, key) == x`."""
-    positions = _as_rows(positions)
+    positions = as_rows(positions)
     out = np.empty(len(positions), _INT64)
     _native.unpermute(positions, out, length, key)
     return out
@@ -37,10 +37,11 @@ def unpermute(positions: Rows, length: int, key: int) -> Rows:
 def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> Rows:
     """Permute global rows within their epochs of `length` rows; shapes `(k,)`.
 
-    With `epoch, position = divmod(row, length)` the result is `epoch * length + permute(position, length, mix(key, epoch))`; without
-    `reshuffle` every epoch takes the key of epoch 0. A row outside `[0, 2**62)` is a `ValueError`.
+    With `epoch, position = divmod(row, length)` a row becomes `epoch * length + permute(position, length, mix(key,
+    epoch))`; without `reshuffle` every epoch takes the key of epoch 0. A negative row is a `ValueError`, one whose
+    epoch ends beyond 2**63 - 1 an `OverflowError`.
     """
-    rows = _as_rows(rows)
+    rows = as_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.permute_rows(rows, out, length, key, reshuffle)
     return out
@@ -48,7 +49,7 @@ def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> R
 
 def unpermute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> Rows:
     """Return the inverse of `permute_rows`."""
-    rows = _as_rows(rows)
+    rows = as_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.unpermute_rows(rows, out, length, key, reshuffle)
     return out
@@ -57,13 +58,13 @@ def unpermute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) ->
 def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
     """Return where an order that moves nothing by `window` positions or more puts each position; shapes `(k,)`.
 
-    Blocks of half a window are permuted, and then blocks that straddle them, so neighbours mix over about half a window either way. A
-    window of 1 is the identity; one of `length` or more is `permute(positions, length, key)`.
+    Blocks of half a window are permuted, and then blocks that straddle them, so that neighbours mix over about half a
+    window either way. A window of 1 is the identity; one of `length` or more is `permute(positions, length, key)`.
 
     >>> abs(permute_within(np.arange(100), 100, window=10, key=1) - np.arange(100)).max() < 10
     np.True_
     """
-    positions = _as_rows(positions)
+    positions = as_rows(positions)
     out = np.empty(len(positions), _INT64)
     _native.permute_within(positions, out, length, min(window, _WINDOW_LIMIT), key)
     return out
@@ -71,7 +72,7 @@ def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
 
 def unpermute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
     """Return the inverse of `permute_within`."""
-    positions = _as_rows(positions)
+    positions = as_rows(positions)
     out = np.empty(len(positions), _INT64)
     _native.unpermute_within(positions, out, length, min(window, _WINDOW_LIMIT), key)
     return out
@@ -79,7 +80,7 @@ def unpermute_within(positions: Rows, length: int, window: int, key: int) -> Row
 
 def permute_rows_within(rows: Rows, length: int, window: int, key: int, reshuffle: bool = True) -> Rows:
     """Apply `permute_within` to global rows within their epochs, keyed as in `permute_rows`."""
-    rows = _as_rows(rows)
+    rows = as_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.permute_rows_within(rows, out, length, min(window, _WINDOW_LIMIT), key, reshuffle)
     return out
@@ -87,7 +88,7 @@ def permute_rows_within(rows: Rows, length: int, window: int, key: int, reshuffl
 
 def unpermute_rows_within(rows: Rows, length: int, window: int, key: int, reshuffle: bool = True) -> Rows:
     """Return the inverse of `permute_rows_within`."""
-    rows = _as_rows(rows)
+    rows = as_rows(rows)
     out = np.empty(len(rows), _INT64)
     _native.unpermute_rows_within(rows, out, length, min(window, _WINDOW_LIMIT), key, reshuffle)
     return out
@@ -95,7 +96,7 @@ def unpermute_rows_within(rows: Rows, length: int, window: int, key: int, reshuf
 
 def first_draws(key: int, rows: Rows) -> NDArray[np.uint64]:
     """Return for each row the first raw 64-bit draw of `core.seeds.row_generator(key, row)`; shapes `(k,)`."""
-    rows = _as_rows(rows)
+    rows = as_rows(rows)
     draws = np.empty(len(rows), np.uint64)
     _native.first_draws(key, rows, draws)
     return draws
@@ -104,7 +105,8 @@ def first_draws(key: int, rows: Rows) -> NDArray[np.uint64]:
 _WINDOW_LIMIT = 1 << 62  # the largest length: a window beyond it means the same
 
 
-def _as_rows(rows: Rows) -> Rows:
+def as_rows(rows: Rows) -> Rows:
+    """Return `rows` as the native code reads them: C-contiguous; any dtype but int64 is a `TypeError`."""
     if rows.dtype is not _INT64 and rows.dtype != _INT64:
         raise TypeError(f"rows must be an array of int64, not of {rows.dtype}")
     return np.ascontiguousarray(rows)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.elements.structure import Structure
-from penstock.sources.protocol import Rows
+from penstock.kernels import gather
 
 _WHOLE_DIGEST = 64 << 20
 _BLOCKS = 1024  # of 64 KiB, from larger arrays
@@ -147,7 +148,7 @@ def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | No
             return column[run]
         np.copyto(into, column[run])
         return into
-    return column.take(rows, axis=0, out=into if fits else None)
+    return gather(column, rows, into if fits else None)
 
 
 def _column_spec(column: Column) -> ArraySpec | ObjectSpec:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Columns
 from penstock.elements.spec import Spec, spec_of
 from penstock.elements.structure import Structure
 from penstock.sources.arrays import as_array, digest
-from penstock.sources.protocol import Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.elements.structure import LEAF, Structure, flatten
-from penstock.sources.protocol import Rows
 from penstock.storage.local import read_file
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.spec import Spec
-from penstock.sources.protocol import Rows
 
 
 @dataclass(frozen=True, eq=False)

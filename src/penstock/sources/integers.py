@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError, PlanError
 from penstock.elements.chunk import Columns
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.elements.structure import LEAF
-from penstock.sources.protocol import INFINITE, Rows
+from penstock.sources.protocol import INFINITE
 
 _INT64 = np.dtype(np.int64)
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
 
 INFINITE = -1
 """The length of a source that never ends."""
-
-Rows: TypeAlias = NDArray[np.int64]
-"""Positions of elements in a source: shape (k,), each in [0, length), in any order, repeats allowed."""
 
 
 class Source(Protocol):
@@ -35,7 +32,7 @@ class Source(Protocol):
         ...
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
-        """Return the elements at `rows`.
+        """Return the elements at `rows`, positions in [0, length).
 
         `out` may hold an array of shape (k, ...) a leaf, memory of the caller's. A column that fits there, in shape
         and dtype, is written there and is that very array; others are the source's own, and may be read-only views.

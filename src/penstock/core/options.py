@@ -1,0 +1,64 @@
+"""How a pipeline runs: settings that never change what it yields, apart from the seed."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields, replace
+
+from penstock.core.checks import check_count, check_seed
+
+AUTOTUNE = -1
+"""Let Penstock measure and choose, wherever a count of calls or buffered elements is asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
+
+    - `executor`: `"auto"` (start inline, move to threads when that pays), `"inline"`, `"threads"`, or any
+      `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is taken to run in other processes, so the
+      pipeline's functions travel to it by cloudpickle. The executor is the caller's to shut down.
+    - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
+    - `deterministic`: `False` hands out batches as they are finished. Each still comes exactly once, also after a restore.
+    - `memory_budget`: bytes that batches made ahead may take. Default: a quarter of the memory available at the start.
+    - `seed`: what every unseeded random operation derives from. Default: fresh for each iterator, and kept in its cursor.
+    - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
+
+    >>> Options(workers=2).merged(Options(seed=7))
+    Options(workers=2, seed=7)
+    """
+
+    executor: str | Executor | None = None
+    workers: int | None = None
+    deterministic: bool | None = None
+    memory_budget: int | None = None
+    seed: int | None = None
+    rewrite: bool | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.executor, str) and self.executor not in ("auto", "inline", "threads"):
+            raise ValueError(
+                f"Options(executor={self.executor!r}): choose 'auto', 'inline', 'threads' or a concurrent.futures.Executor"
+            )
+        if self.executor is not None and not isinstance(self.executor, str | Executor):
+            raise TypeError(
+                "Options(executor=): expected a name or a concurrent.futures.Executor, "
+                f"not {type(self.executor).__name__}"
+            )
+        if self.workers is not None:
+            check_count("Options", "workers", self.workers, least=1)
+        if self.memory_budget is not None:
+            check_count("Options", "memory_budget", self.memory_budget, least=1)
+        for name in ("deterministic", "rewrite"):
+            if not isinstance(getattr(self, name), bool | None):
+                raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
+        check_seed("Options", self.seed)
+
+    def merged(self, later: Options) -> Options:
+        """Return these options with every setting that `later` makes in place of ours."""
+        settings = {field.name: getattr(later, field.name) for field in fields(later)}
+        return replace(self, **{name: value for name, value in settings.items() if value is not None})
+
+    def __repr__(self) -> str:
+        settings = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return f"Options({', '.join(f'{name}={value!r}' for name, value in settings if value is not None)})"

@@ -1,0 +1,28 @@
+"""The one public class of pipelines."""
+
+from __future__ import annotations
+
+from penstock.dataset.buffer import Buffer
+from penstock.dataset.combine import Combine
+from penstock.dataset.elementwise import Elementwise
+from penstock.dataset.group import Group
+from penstock.dataset.handle import T_co
+from penstock.dataset.inspect import Inspect
+from penstock.dataset.iterate import Iterate
+from penstock.dataset.order import Order
+from penstock.dataset.read import Read
+
+
+class Dataset(
+    Read[T_co], Elementwise[T_co], Order[T_co], Group[T_co], Combine[T_co], Buffer[T_co], Inspect[T_co], Iterate[T_co]
+):
+    """A pipeline: an immutable description of where elements come from and what happens to them.
+
+    Nothing runs until it is iterated. Every transformation returns a new dataset and leaves this one as it is.
+
+    >>> ds = Dataset.range(6).shuffle(seed=0).map(lambda x: x * 2).batch(4)
+    >>> len(ds)
+    2
+    >>> sorted(x for batch in ds for x in batch.tolist())
+    [0, 2, 4, 6, 8, 10]
+    """

@@ -1,0 +1,176 @@
+"""What a dataset says of itself, without or before iterating it."""
+
+from __future__ import annotations
+
+import operator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from penstock.core.errors import PlanError
+from penstock.core.seeds import fresh_seed
+from penstock.dataset.handle import Handle, T_co
+from penstock.elements.spec import Spec, describe, spec_of
+from penstock.engine.compile import compiled
+from penstock.engine.observer import Unobserved
+from penstock.ops.buffer.options import options_of
+from penstock.ops.order.every import Every
+from penstock.plan.described import Described
+from penstock.plan.explain import explained
+from penstock.plan.fingerprint import fingerprint
+from penstock.plan.graph import rebuild
+from penstock.plan.locate import Record, records
+from penstock.plan.node import INFINITE, Node
+from penstock.rewrite.passes import rewritten
+from penstock.rewrite.seeds import bind_seeds
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+class Inspect(Handle[T_co]):
+    """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `fingerprint` and `repr`."""
+
+    def cardinality(self) -> int:
+        """How many elements one epoch has; `INFINITE` (-1) where it never ends.
+
+        >>> Dataset.range(10).batch(3).cardinality()
+        4
+        """
+        return self._plan.length
+
+    def __len__(self) -> int:
+        length = self._plan.length
+        if length < 0:
+            raise TypeError("this dataset never ends, so it has no len(); cardinality() says INFINITE")
+        return length
+
+    def __bool__(self) -> bool:
+        return self._plan.length != 0
+
+    @property
+    def element_spec(self) -> Spec:
+        """The shapes and dtypes of one element, nested like it.
+
+        Where a Python function has made the element, the function is called once, on the first one. An unknown dimension is `None`.
+
+        >>> Dataset.from_tensor_slices({"x": np.zeros((8, 2), np.float32)}).batch(3).element_spec
+        {'x': float32[?, 2]}
+        """
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> Spec:
+        def described(node: Node) -> Node:
+            if node.spec() is not None or any(each.spec() is None for each in node.inputs):
+                return node
+            if node.length == 0:
+                raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from")
+            return Described(node, spec_of(_made(node, 0)))
+
+        return rebuild(self._bound(), described).spec()
+
+    @overload
+    def __getitem__(self, row: int | tuple[int, int]) -> T_co: ...
+    @overload
+    def __getitem__(self, row: slice) -> Dataset[T_co]: ...
+    def __getitem__(self, row: int | tuple[int, int] | slice) -> Any:
+        """The element at position `row` of epoch 0, counted from the end if negative; for a slice, a dataset of those elements.
+
+        `ds[epoch, row]` is the element of another epoch: it makes one example of a running job again, alone. Unseeded operations draw a
+        fresh seed, unless `Options(seed=)` is set.
+
+        >>> ds = Dataset.range(10).map(lambda x: x * x)
+        >>> ds[3] == 9, ds[-1] == 81, list(ds[2:8:3]) == [4, 25]
+        (True, True, True)
+        """
+        if isinstance(row, slice):
+            return self._over(self._sliced(row))
+        epoch, position = row if isinstance(row, tuple) else (0, row)
+        return self._element(self._global_row(epoch, position))
+
+    def locate(self, row: int | tuple[int, int]) -> list[Record]:
+        """The records of the sources that element `row` (or `epoch, row`) is made of: all of them, where it is a batch.
+
+        >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
+        ['item 2 of list', 'item 1 of list']
+        """
+        epoch, position = row if isinstance(row, tuple) else (0, row)
+        rows = np.array([self._global_row(epoch, position)], np.int64)
+        return list(records(self._bound(), rows))
+
+    def fingerprint(self) -> str:
+        """A digest of what the dataset yields: equal for equal pipelines in any process; it guards cursors.
+
+        >>> Dataset.range(3).fingerprint() == Dataset.range(3).prefetch(2).fingerprint()
+        True
+        """
+        return fingerprint(self._plan)
+
+    def explain(self) -> str:
+        """The plan as written and as run, with the rewrites that were applied, line by line from the sources down.
+
+        >>> print(Dataset.range(8).skip(2).skip(1).batch(2).explain())
+        as written                rows  element
+        range(0, 8)                  8  int64
+        skip(2)                      6  int64
+        skip(1)                      5  int64
+        batch(2)                     3  int64[?]
+        as run                    rows  element
+        range(0, 8)                  8  int64
+        skip(3)                      5  int64
+        batch(2)                     3  int64[?]
+        rewrites: merge_skips
+        order: indexed; any row can be made alone, and skipping costs nothing
+        """
+        plan = self._plan
+        allowed = options_of(plan).rewrite is not False
+        run = rewritten(bind_seeds(plan, 0)) if allowed else None
+        return explained(plan, run.plan if run else None, run.applied if run else ())
+
+    def __repr__(self) -> str:
+        plan = self._plan
+        spec = self.__dict__.get("_spec") or plan.spec()
+        length = "endless" if plan.length == INFINITE else f"{plan.length:,}"
+        return f"<Dataset of {length}: {describe(spec) if spec is not None else '?'} | {_chain(plan)}>"
+
+    def _bound(self) -> Node:
+        plan = self._plan
+        seed = options_of(plan).seed
+        return bind_seeds(plan, fresh_seed() if seed is None else seed)
+
+    def _global_row(self, epoch: int, position: int) -> int:
+        plan = self._plan
+        at, count = operator.index(position), plan.stride
+        if not (-count if plan.length != INFINITE else 0) <= at < count:
+            raise IndexError(f"row {at} of a dataset of {'endless' if plan.length == INFINITE else count} elements")
+        if operator.index(epoch) < 0:
+            raise IndexError(f"epoch {epoch}: epochs count from 0")
+        return epoch * count + at % count
+
+    def _element(self, row: int) -> T_co:
+        return _made(self._bound(), row)
+
+    def _sliced(self, wanted: slice) -> Node:
+        plan = self._plan
+        if plan.length == INFINITE and (
+            wanted.stop is None or min(wanted.start or 0, wanted.stop, wanted.step or 1) < 0
+        ):
+            raise ValueError("a slice of a dataset without end needs a stop, and counts from the front")
+        start, stop, step = wanted.indices(plan.stride)
+        return Every(plan, start, step, len(range(start, stop, step)))
+
+
+def _made(plan: Node, row: int) -> Any:
+    program = compiled(plan, np.empty, Unobserved().wrap)
+    return program(np.array([row], np.int64)).elements()[0]
+
+
+def _chain(plan: Node) -> str:
+    label = plan.label()
+    if not plan.inputs:
+        return label
+    if len(plan.inputs) == 1:
+        return f"{_chain(plan.inputs[0])} → {label}"
+    return f"{plan.name}({'; '.join(map(_chain, plan.inputs))})"

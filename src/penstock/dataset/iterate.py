@@ -1,0 +1,71 @@
+"""Going through a dataset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.core.checks import check_count
+from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.iterator import Iterator
+
+if TYPE_CHECKING:
+    from penstock.feed.jax import JaxFeed
+    from penstock.feed.torch import TorchFeed
+
+
+class Iterate(Handle[T_co]):
+    """`iter`, `iterator`, and the feeds to frameworks."""
+
+    def __iter__(self) -> Iterator[T_co]:
+        return self.iterator()
+
+    def iterator(self, *, epoch: int | None = None) -> Iterator[T_co]:
+        """An iterator over one epoch, with the position, the counters and the verdict of its run.
+
+        Every iterator of a dataset takes the next epoch, so shuffles and random functions differ from pass to pass; `epoch` says which
+        instead. Nothing runs before the first `next`.
+
+        >>> with Dataset.range(4).batch(2).iterator() as it:
+        ...     first, saved = next(it), it.state_dict()
+        ...     rest = list(it)
+        >>> again = Dataset.range(4).batch(2).iterator()
+        >>> again.load_state_dict(saved)
+        >>> [batch.tolist() for batch in again] == [batch.tolist() for batch in rest]
+        True
+        """
+        which = next(self._passes) if epoch is None else check_count("iterator", "epoch", epoch, least=0)
+        return Iterator(self._plan, which)
+
+    def to_torch(self) -> TorchFeed:
+        """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
+
+        The feed is iterable once for each pass, and its iterators have the cursor's methods; text, bytes and objects stay as they are.
+
+        >>> for batch in Dataset.range(4).batch(2).to_torch():  # doctest: +SKIP
+        ...     batch
+        tensor([0, 1])
+        tensor([2, 3])
+        """
+        from penstock.feed.torch import TorchFeed
+
+        return TorchFeed(self)
+
+    def to_jax(self) -> JaxFeed:
+        """The same elements with JAX arrays, sharing memory on the CPU where JAX allows it (it narrows 64-bit types by default).
+
+        >>> for batch in Dataset.range(4).batch(2).to_jax():  # doctest: +SKIP
+        ...     batch
+        Array([0, 1], dtype=int32)
+        Array([2, 3], dtype=int32)
+        """
+        from penstock.feed.jax import JaxFeed
+
+        return JaxFeed(self)
+
+    def as_numpy_iterator(self) -> Iterator[Any]:
+        """The same as `iter(ds)`, which already yields NumPy; for pipelines that come from `tf.data`.
+
+        >>> list(Dataset.range(2).as_numpy_iterator()) == [0, 1]
+        True
+        """
+        return self.iterator()

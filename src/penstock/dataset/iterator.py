@@ -1,0 +1,158 @@
+"""The iterator of a dataset: items, position, counters and verdict of one pass."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from functools import cached_property
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from penstock.core.seeds import fresh_seed
+from penstock.engine.cursor import Cursor, cursor_of
+from penstock.engine.job import Job
+from penstock.engine.memory import Memory
+from penstock.engine.progress import Progress
+from penstock.engine.run import Run
+from penstock.engine.settings import settings_of
+from penstock.ops.buffer.options import options_of
+from penstock.plan.fingerprint import fingerprint, plan_lines
+from penstock.plan.node import Node
+from penstock.rewrite.passes import PASSES, PLAIN, rewritten
+from penstock.rewrite.seeds import bind_seeds
+from penstock.watch.counters import Counters
+from penstock.watch.report import stats_of
+from penstock.watch.stats import Stats
+from penstock.watch.verdict import verdict
+
+T = TypeVar("T")
+
+
+class Iterator(Generic[T]):
+    """One pass over a dataset. Use it in a `with` block, or `close()` it, to stop early; the end of the epoch closes it too.
+
+    It may be used from several threads, each item going to one of them.
+    """
+
+    def __init__(self, plan: Node, epoch: int) -> None:
+        self._plan = plan
+        self._options = options_of(plan)
+        self._lock = threading.Lock()
+        self._memory = Memory()
+        seed = self._options.seed
+        self._start(Cursor(fresh_seed() if seed is None else seed, epoch, 0))
+
+    def _start(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._progress = Progress(cursor)
+        self._items: deque[T] = deque()
+        self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
+        self._counters = Counters()
+        self._run: Run | None = None  # begun by the first `next`
+        self._stop: weakref.finalize[..., Any] | None = None
+        self._received = self._waited = self._first = self._last = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T:
+        with self._lock:
+            if not self._items:
+                self._refill()
+            self._received += 1
+            return self._items.popleft()
+
+    def _refill(self) -> None:
+        asked = perf_counter_ns()
+        if self._run is None:
+            self._begin()
+            self._first = asked
+        self._progress.receive(self._low, self._high)
+        self._low = self._high
+        try:
+            parcel = self._run.parcel()  # pyright: ignore[reportOptionalMemberAccess] - begun above
+        finally:
+            self._last = perf_counter_ns()
+            self._waited += self._last - asked
+        if parcel is None:
+            raise StopIteration
+        self._low, items = parcel
+        self._high = self._low + len(items)
+        self._items.extend(items)
+
+    def _begin(self) -> None:
+        passes = PLAIN if self._options.rewrite is False else PASSES
+        plan = rewritten(bind_seeds(self._plan, self._cursor.seed), passes).plan
+        self._run = Run(Job(plan), settings_of(self._plan), self._counters, self._cursor, self._memory)
+        self._stop = weakref.finalize(self, Run.close, self._run)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
+
+        It holds a version, the plan's fingerprint and lines, the seed, epoch and row. Load it into an iterator of the same pipeline, with
+        any executor and number of workers.
+
+        >>> it = iter(Dataset.range(9))
+        >>> next(it), next(it)
+        (np.int64(0), np.int64(1))
+        >>> it.state_dict()["row"]
+        2
+        """
+        with self._lock:
+            progress = Progress(self._progress.cursor())
+            progress.receive(self._low, self._high - len(self._items))
+            return progress.cursor().state_dict(*self._identity)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved position; whatever this iterator was doing ends. Another plan's state is a `CursorError`."""
+        cursor = cursor_of(state, *self._identity, self._plan.stride)
+        with self._lock:
+            self._end()
+            self._start(cursor)
+
+    @cached_property
+    def _identity(self) -> tuple[str, tuple[str, ...]]:
+        return fingerprint(self._plan), plan_lines(self._plan)
+
+    def stats(self) -> Stats:
+        """What has been counted since the iterator was made or a state loaded; see `Stats`."""
+        waited, last = self._waited, self._last
+        stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
+        return stats_of(self._run, self._counters, self._memory, self._received, waited, max(stepped, 0) if last else 0)
+
+    def verdict(self) -> str:
+        """What limits this run, in a sentence or two: who waits, for which operation, its ceiling, and what to change.
+
+        >>> it = iter(Dataset.range(3))
+        >>> it.verdict()
+        'Too early to say: 0 elements in 0.00 s.'
+        """
+        return verdict(self.stats())
+
+    def close(self) -> None:
+        """Stop at once. Closing again does nothing; `state_dict()` still tells the position."""
+        run = self._run
+        if run is None:
+            with self._lock:
+                self._begin()
+                run = self._run
+        if run is not None:
+            run.close()  # without the lock, which a `next` that waits holds
+        with self._lock:
+            self._high -= len(self._items)
+            self._items.clear()
+            self._memory.close()
+
+    def _end(self) -> None:
+        if self._stop is not None:
+            self._stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,118 @@
+"""Datasets from arrays, numbers, Python objects and file names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from penstock.core.checks import check_seed
+from penstock.dataset.handle import Handle, T_co
+from penstock.ops.read.random import Random
+from penstock.ops.read.source import Read as ReadNode
+from penstock.sources.arrays import slices
+from penstock.sources.constant import constant
+from penstock.sources.indexable import indexable
+from penstock.sources.integers import counter, integer_range
+from penstock.sources.protocol import Source
+from penstock.storage.paths import list_files
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+
+
+def reading(source: Source) -> Dataset[Any]:
+    """The dataset of a source's elements."""
+    from penstock.dataset.dataset import Dataset
+
+    return Dataset(ReadNode(source))
+
+
+class Read(Handle[T_co]):
+    """The constructors of `Dataset`."""
+
+    @staticmethod
+    def range(*args: int, output_type: DTypeLike = np.int64) -> Dataset[Any]:
+        """Whole numbers as in Python's `range(stop)`, `range(start, stop)` or `range(start, stop, step)`.
+
+        Elements are scalars of `output_type`. Floats are a `TypeError`, a step of 0 is a `ValueError`.
+
+        >>> list(Dataset.range(2, 10, 3)) == [2, 5, 8]
+        True
+        """
+        return reading(integer_range(*args, dtype=output_type))
+
+    @staticmethod
+    def counter(start: int = 0, step: int = 1, dtype: DTypeLike = np.int64) -> Dataset[Any]:
+        """Numbers from `start` on, `step` apart, without end.
+
+        >>> list(Dataset.counter(10, -2).take(3)) == [10, 8, 6]
+        True
+        """
+        return reading(counter(start, step, dtype=dtype))
+
+    @staticmethod
+    def random(seed: int | None = None, *, rerandomize_each_iteration: bool = False) -> Dataset[Any]:
+        """Random `int64` scalars, uniform in [0, 2**32), without end.
+
+        Every iteration gives the same sequence, unless `rerandomize_each_iteration`: then another each time, which a `seed` still
+        makes reproducible. Element i is computed from i alone, so skipping costs nothing.
+
+        >>> numbers = Dataset.random(seed=3).take(2)
+        >>> list(numbers) == list(numbers)
+        True
+        """
+        from penstock.dataset.dataset import Dataset
+
+        return Dataset(Random(check_seed("random", seed), bool(rerandomize_each_iteration)))
+
+    @staticmethod
+    def from_tensors(tensors: Any) -> Dataset[Any]:
+        """One element: `tensors` itself, any nesting of arrays, scalars and other values.
+
+        >>> list(Dataset.from_tensors((1, "a")))
+        [(1, 'a')]
+        """
+        return reading(constant(tensors))
+
+    @staticmethod
+    def from_tensor_slices(tensors: Any) -> Dataset[Any]:
+        """The slices of arrays along their first axis; every leaf of the nesting needs the same length.
+
+        Arrays are not copied: elements are read-only views of them, batches are copies.
+
+        >>> data = {"x": np.zeros((3, 2)), "y": np.arange(3)}
+        >>> [element["y"] for element in Dataset.from_tensor_slices(data)] == [0, 1, 2]
+        True
+        """
+        return reading(slices(tensors))
+
+    @staticmethod
+    def from_source(source: Any) -> Dataset[Any]:
+        """The items of anything with `len(source)` and `source[i]`: a list, a PyTorch map-style or Hugging Face dataset.
+
+        If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time. It is called from several
+        threads.
+
+        >>> list(Dataset.from_source(["a", "b"]).repeat(2))
+        ['a', 'b', 'a', 'b']
+        """
+        return reading(indexable(source))
+
+    @staticmethod
+    def list_files(file_pattern: str | Path | Sequence[str | Path]) -> Dataset[str]:
+        """The paths that match one or several glob patterns, sorted; `**` crosses folders.
+
+        They are listed now, not while iterating. No match is a `FileNotFoundError`. (`tf.data` shuffles here; add `.shuffle()`.)
+
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> (folder / "b.txt").touch(), (folder / "a.txt").touch()
+        (None, None)
+        >>> [path[-5:] for path in Dataset.list_files(f"{folder}/*.txt")]
+        ['a.txt', 'b.txt']
+        """
+        return reading(indexable(list_files(file_pattern)))

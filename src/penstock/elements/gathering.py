@@ -1,0 +1,33 @@
+"""Turn all columns of a chunk into arrays, in memory given where it fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.elements.stacking import Allocate, stack
+from penstock.elements.structure import Structure, paths
+
+
+def stack_all(
+    chunk: Chunk, rows: np.ndarray, *, out: list[np.ndarray] | None, allocate: Allocate
+) -> tuple[Structure, list[np.ndarray]]:
+    """The chunk's structure, and one array of shape (k, ...) for each of its leaves.
+
+    An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or dtype of
+    the memory given for it, it gets memory of its own.
+    """
+    columns = chunk.to_columns(rows=rows)
+    given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)
+    arrays: list[np.ndarray] = []
+    for column, memory, path in zip(columns.columns, given, paths(columns.structure), strict=True):
+        array = column if column is memory else stack(column, memory, path=path, rows=rows, allocate=allocate)
+        arrays.append(array if array.flags.writeable else _copied(array, allocate))
+    return columns.structure, arrays
+
+
+def _copied(array: np.ndarray, allocate: Allocate) -> np.ndarray:
+    """A batch belongs to the consumer, so one that is still a view of the source's memory is copied."""
+    memory = allocate(array.shape, array.dtype)
+    np.copyto(memory, array)
+    return memory

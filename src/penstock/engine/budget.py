@@ -1,0 +1,47 @@
+"""How much memory and how many cores this process may use: what the control group grants, not what the machine has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+SHARE = 4  # a quarter of what is available may hold batches made ahead
+LEAST = 64 << 20
+CGROUP = Path("/sys/fs/cgroup")
+
+
+def default_memory_budget() -> int:
+    """Bytes that batches made ahead may take unless the options say otherwise."""
+    return max(available_memory() // SHARE, LEAST)
+
+
+def available_memory() -> int:
+    """Bytes this process can still take: the least of the machine's and the control group's."""
+    machine = _meminfo().get("MemAvailable", 4 << 20) << 10
+    limit, used = _number(CGROUP / "memory.max"), _number(CGROUP / "memory.current")
+    return machine if limit is None or used is None else max(min(machine, limit - used), 0)
+
+
+def available_cores() -> float:
+    """Cores this process may use: those it is bound to, or fewer where the control group has a quota."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = (CGROUP / "cpu.max").read_text().split()
+        return bound if quota == "max" else min(float(bound), int(quota) / int(period))
+    except (OSError, ValueError):
+        return float(bound)
+
+
+def _meminfo() -> dict[str, int]:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return {}
+    return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # not there, or "max"
+        return None

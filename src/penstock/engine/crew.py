@@ -1,0 +1,132 @@
+"""Who runs tasks: threads of our own, the caller's threads, or an executor that shares no memory with us."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from typing import Any, Protocol
+
+from penstock.core.errors import WorkerError
+from penstock.engine.executors.remote import Shipment, run_shipped, shipped
+from penstock.engine.executors.threads import Threads
+from penstock.engine.maker import Maker
+from penstock.engine.observer import Observer
+from penstock.engine.parcel import Parcel
+from penstock.engine.window import Window
+
+
+class Crew(Protocol):
+    """Begins a parcel's tasks, and tells the window how each ended."""
+
+    @property
+    def name(self) -> str: ...
+    def submit(self, parcel: Parcel, piece: int, window: Window) -> None: ...
+    def resize(self, workers: int) -> None: ...
+    def close(self) -> None: ...
+    def join(self, timeout: float) -> None: ...
+
+
+class ThreadCrew:
+    """Runs tasks in threads, which write straight into the parcel's memory."""
+
+    def __init__(self, maker: Maker, executor: Executor) -> None:
+        self._maker = maker
+        self._executor = executor
+
+    @property
+    def name(self) -> str:
+        workers = self._executor.workers if isinstance(self._executor, Threads) else None
+        return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
+
+    def submit(self, parcel: Parcel, piece: int, window: Window) -> None:
+        future = _submitted(self._executor, parcel, self._maker.make, parcel, piece)
+        parcel.futures.append(future)
+        future.add_done_callback(lambda done: window.filled(parcel, piece, _result(done, parcel)))
+
+    def resize(self, workers: int) -> None:
+        if isinstance(self._executor, Threads):
+            self._executor.resize(workers)
+
+    def close(self) -> None:
+        if isinstance(self._executor, Threads):  # one that was handed in is the caller's to shut down
+            self._executor.shutdown(wait=False, cancel_futures=True)
+
+    def join(self, timeout: float) -> None:
+        if isinstance(self._executor, Threads):
+            self._executor.join(timeout)
+
+
+class RemoteCrew:
+    """Runs tasks through an executor of other processes or hosts; the plan travels to them, and their results back."""
+
+    def __init__(self, maker: Maker, executor: Executor, observer: Observer) -> None:
+        self._executor = executor
+        self._observer = observer
+        self._stack = maker.job.batch is not None
+        self._shipment: Shipment = shipped(maker.job.source, observer)
+
+    @property
+    def name(self) -> str:
+        return type(self._executor).__name__
+
+    def submit(self, parcel: Parcel, piece: int, window: Window) -> None:
+        future = _submitted(self._executor, parcel, run_shipped, self._shipment, parcel.rows[piece], self._stack)
+        parcel.futures.append(future)
+
+        def done(future: Future[Any]) -> None:
+            result = _result(future, parcel)
+            if isinstance(result, tuple):
+                result, counted = result
+                self._observer.absorb(counted)
+            window.filled(parcel, piece, result)
+
+        future.add_done_callback(done)
+
+    def resize(self, workers: int) -> None:
+        pass
+
+    def close(self) -> None:
+        self._shipment.remove()
+
+    def join(self, timeout: float) -> None:
+        pass
+
+
+def crew_for(executor: str | Executor, workers: int, maker: Maker, observer: Observer) -> Crew:
+    """Whoever runs tasks for this setting of `Options.executor`."""
+    if isinstance(executor, str):
+        return ThreadCrew(maker, Threads(workers))
+    if isinstance(executor, ThreadPoolExecutor | Threads):
+        return ThreadCrew(maker, executor)
+    return RemoteCrew(maker, executor, observer)
+
+
+def _submitted(executor: Executor, parcel: Parcel, function: Any, *args: Any) -> Future[Any]:
+    try:
+        return executor.submit(function, *args)
+    except RuntimeError as error:
+        raise WorkerError(
+            f"the {type(executor).__name__} took no task for items {parcel.low} to {parcel.high}: {error}. "
+            "Keep it open for as long as the iterator is used"
+        ) from error
+
+
+def _result(future: Future[Any], parcel: Parcel) -> Any:
+    try:
+        return future.result()
+    except CancelledError as error:
+        return _chained(
+            WorkerError(f"the task of items {parcel.low} to {parcel.high} was cancelled by its executor"), error
+        )
+    except BrokenExecutor as error:
+        lost = f"a worker died while items {parcel.low} to {parcel.high} were under way: {error}"
+        advice = (
+            "Their rows are lost to the executor, not to the cursor: load state_dict() into an iterator over a new one"
+        )
+        return _chained(WorkerError(f"{lost}. {advice}"), error)
+    except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
+        return error
+
+
+def _chained(error: BaseException, cause: BaseException) -> BaseException:
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,79 @@
+"""The resumable position of an iterator: a few integers and the plan's fingerprint, as plain JSON data."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any, cast
+
+from penstock.core.errors import CursorError
+
+VERSION = 1
+Spans = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """Where an iterator stands: all items before `row` of `epoch` were received, and those in `ahead` (half-open spans).
+
+    `ahead` is empty unless items are handed out as they are finished.
+    """
+
+    seed: int
+    epoch: int
+    row: int
+    ahead: Spans = ()
+
+    def state_dict(self, fingerprint: str, plan: tuple[str, ...]) -> dict[str, Any]:
+        """The cursor as JSON data that names the plan it belongs to."""
+        state: dict[str, Any] = {
+            "version": VERSION,
+            "fingerprint": fingerprint,
+            "plan": list(plan),
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "row": self.row,
+            "offset": 0,
+        }
+        if self.ahead:
+            state["ahead"] = [list(span) for span in self.ahead]
+        return state
+
+
+def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int) -> Cursor:
+    """Read a cursor that `state_dict` made for the same plan, of `items` to an epoch; a `CursorError` says what differs."""
+    if not isinstance(state, dict):
+        raise CursorError(f"a saved state is a dict as state_dict() returns it, not {type(state).__name__}")
+    fields = cast("dict[str, Any]", state)
+    missing = [name for name in ("version", "fingerprint", "seed", "epoch", "row") if name not in fields]
+    if missing:
+        raise CursorError(f"the saved state lacks {', '.join(missing)}; pass what state_dict() returned")
+    if fields["version"] != VERSION:
+        raise CursorError(
+            f"the saved state has version {fields['version']!r}, and this Penstock reads version {VERSION}; "
+            "load it with the release that saved it"
+        )
+    if fields["fingerprint"] != fingerprint:
+        raise CursorError(_differences([str(line) for line in fields.get("plan", [])], plan))
+    return _checked(fields, items)
+
+
+def _checked(fields: dict[str, Any], items: int) -> Cursor:
+    numbers = {name: fields[name] for name in ("seed", "epoch", "row")}
+    for name, value in numbers.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise CursorError(f"the saved state's {name} is {value!r}; expected a whole number of at least 0")
+    if numbers["row"] > items:
+        raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
+    try:
+        ahead = tuple((int(low), int(high)) for low, high in fields.get("ahead", ()))
+    except (TypeError, ValueError):
+        raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}; expected pairs of rows") from None
+    if any(not numbers["row"] <= low < high <= items for low, high in ahead):
+        raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}, which does not fit its row")
+    return Cursor(**numbers, ahead=tuple(sorted(ahead)))
+
+
+def _differences(saved: list[str], plan: tuple[str, ...]) -> str:
+    lines = [line for line in difflib.ndiff(saved, list(plan)) if not line.startswith("?")]
+    return "the saved state belongs to another plan (- saved, + this one):\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,74 @@
+"""Run tasks where nothing is shared: the plan travels once by file, or with each task where files do not reach."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.compile import compiled
+from penstock.engine.task import Listed, Stacked, make_listed, make_stacked
+from penstock.plan.node import Node, Program, Rows
+
+LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """A pickled plan: its bytes, or the file they are in."""
+
+    data: bytes | None
+    path: str | None
+
+    def load(self) -> Any:
+        """Unpickle it."""
+        import cloudpickle
+
+        return cloudpickle.loads(self.data if self.data is not None else Path(str(self.path)).read_bytes())
+
+    def remove(self) -> None:
+        """Delete the file, if there is one."""
+        if self.path is not None:
+            Path(self.path).unlink(missing_ok=True)
+
+
+def shipped(node: Node, observer: Any) -> Shipment:
+    """Pickle the node whose program the tasks run, with functions by value, and what measures it."""
+    import cloudpickle
+
+    data = cloudpickle.dumps((node, observer))
+    if len(data) <= LARGEST_CARRIED:
+        return Shipment(data, None)
+    handle, path = tempfile.mkstemp(prefix="penstock-plan-", suffix=".pickle")
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    return Shipment(None, path)
+
+
+def run_shipped(shipment: Shipment, rows: Rows, stack: bool) -> tuple[Stacked | Listed, Any]:
+    """In the worker: the task's result, and what its observer counted."""
+    program, observer = _program(shipment)
+    if stack:
+        made: Stacked | Listed = make_stacked(program, rows, None, _fresh)
+    else:
+        made = make_listed(program, rows)
+    return made, observer.drain()
+
+
+@lru_cache(maxsize=4)
+def _program(shipment: Shipment) -> tuple[Program, Any]:
+    node, observer = shipment.load()
+    return compiled(node, _fresh, observer.wrap), observer
+
+
+def _fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    return np.empty(shape, dtype)
+
+
+Run = Callable[[Shipment, Rows, bool], tuple[Stacked | Listed, Any]]

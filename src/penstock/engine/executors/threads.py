@@ -1,0 +1,94 @@
+"""Worker threads that never keep the interpreter from ending."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from queue import Empty, SimpleQueue
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Threads(Executor):
+    """A pool of daemon threads whose number can change while it runs.
+
+    `concurrent.futures.ThreadPoolExecutor` joins its threads when the interpreter ends; a task asleep in a user's function
+    would hold that up. Here `shutdown(wait=False)` lets go at once, and a thread ends when the task it is in returns.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._tasks: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any, Any] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self._workers = 0
+        self.resize(workers)
+
+    @property
+    def workers(self) -> int:
+        """How many threads take tasks."""
+        return self._workers
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run `fn(*args, **kwargs)` in one of the threads."""
+        if self._closed:
+            raise RuntimeError("these threads were shut down")
+        future: Future[T] = Future()
+        self._tasks.put((future, fn, args, kwargs))
+        return future
+
+    def resize(self, workers: int) -> None:
+        """Go on with this many threads; those too many end after their task."""
+        with self._lock:
+            for _ in range(self._workers - workers):
+                self._tasks.put(None)
+            for _ in range(workers - self._workers):
+                thread = threading.Thread(target=_work, args=(self._tasks,), name="penstock-worker", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+            self._workers = workers
+            self._threads = [thread for thread in self._threads if thread.is_alive()]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more tasks; with `cancel_futures` drop those not begun; with `wait` stay until the threads have ended."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                if cancel_futures:
+                    self._cancel_waiting()
+                for _ in range(self._workers):
+                    self._tasks.put(None)
+        if wait:
+            self.join()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for the threads to end, each for `timeout` seconds at most."""
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout)
+
+    def _cancel_waiting(self) -> None:
+        while True:
+            try:
+                task = self._tasks.get_nowait()
+            except Empty:
+                return
+            if task is not None:
+                task[0].cancel()
+
+
+def _work(tasks: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any, Any] | None]) -> None:
+    while (task := tasks.get()) is not None:
+        future, fn, args, kwargs = task
+        if future.set_running_or_notify_cancel():
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:  # noqa: BLE001 - the future carries it to whoever asked
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+                del result
+        del task, future, fn, args, kwargs  # hold nothing while waiting for the next

@@ -1,0 +1,120 @@
+"""Makes parcels: gives them memory, runs the program for a piece, and turns finished pieces into items."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.spec import ArraySpec
+from penstock.elements.structure import Structure, describe, flatten, paths
+from penstock.engine.job import Job
+from penstock.engine.memory import Memory
+from penstock.engine.parcel import Parcel
+from penstock.engine.task import Listed, Stacked, make_listed, make_stacked
+from penstock.plan.node import Program
+
+
+@dataclass(frozen=True)
+class LeafShape:
+    """What one element takes in a batch's memory."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the leaf in one element."""
+        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+
+
+class Maker:
+    """Makes parcels of a job's items. `make` may be called from any thread, the rest from the consumer's.
+
+    The shapes that decide a batch's memory come from the plan where it knows them, else from the batch before.
+    """
+
+    def __init__(self, job: Job, program: Program, memory: Memory) -> None:
+        self.job = job
+        self.memory = memory
+        self._program = program
+        self._shapes = _static_shapes(job)
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of one item's memory; 0 while that is not known, and for elements that are not batched."""
+        return 0 if self._shapes is None else self.job.size * sum(leaf.nbytes for leaf in self._shapes)
+
+    def begin(self, epoch: int, low: int, high: int, pieces: int) -> Parcel:
+        """A parcel of items `low` to `high`, with memory but nothing made yet."""
+        rows = self.job.rows(epoch, low, high)
+        parcel = Parcel(low, high, rows, max(min(pieces, len(rows)), 1))
+        if self._shapes is not None:
+            parcel.memory = [self.memory.allocate((len(rows), *leaf.shape), leaf.dtype) for leaf in self._shapes]
+            parcel.nbytes = sum(array.nbytes for array in parcel.memory)
+        return parcel
+
+    def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
+        """Run the program for one piece."""
+        rows = parcel.rows[piece]
+        if self.job.batch is None:
+            return make_listed(self._program, rows)
+        return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate)
+
+    def items(self, parcel: Parcel) -> list[Any]:
+        """The items of a parcel whose pieces are all made."""
+        if self.job.batch is None:
+            return [element for piece in cast("list[Listed]", parcel.results) for element in piece.elements]
+        pieces = cast("list[Stacked]", parcel.results)
+        arrays = self._joined(parcel, pieces)
+        self._shapes = [LeafShape(array.shape[1:], array.dtype) for array in arrays]
+        return self.job.delivered(pieces[0].structure, arrays, parcel.items)
+
+    def _joined(self, parcel: Parcel, pieces: list[Stacked]) -> list[np.ndarray]:
+        """The arrays of all pieces end to end: the parcel's memory itself, where every piece was written there."""
+        if parcel.memory is not None and all(piece.in_place for piece in pieces):
+            return parcel.memory
+        if len(pieces) == 1:
+            return pieces[0].arrays
+        for piece, rows in zip(pieces, parcel.rows, strict=True):
+            _check_fit(pieces[0], piece, int(parcel.rows[0][0]), int(rows[0]))
+        return [self._concatenated(list(parts)) for parts in zip(*(piece.arrays for piece in pieces), strict=True)]
+
+    def _concatenated(self, parts: list[np.ndarray]) -> np.ndarray:
+        shape = (sum(map(len, parts)), *parts[0].shape[1:])
+        return np.concatenate(parts, out=self.memory.allocate(shape, parts[0].dtype))
+
+
+def _static_shapes(job: Job) -> list[LeafShape] | None:
+    spec = job.source.spec() if job.batch is not None else None
+    if spec is None:
+        return None
+    leaves, _ = flatten(spec)
+    shapes: list[LeafShape] = []
+    for leaf in leaves:
+        if not isinstance(leaf, ArraySpec):
+            shapes.append(LeafShape((), np.dtype(object)))
+        elif None in leaf.shape:
+            return None
+        else:
+            shapes.append(LeafShape(cast("tuple[int, ...]", leaf.shape), leaf.dtype))
+    return shapes
+
+
+def _check_fit(first: Stacked, other: Stacked, first_row: int, other_row: int) -> None:
+    between = f"batch: elements of rows {first_row} and {other_row} differ"
+    if first.structure != other.structure:
+        raise ElementError(f"{between} in structure: {describe(first.structure)} against {describe(other.structure)}")
+    structure: Structure = first.structure
+    for one, two, path in zip(first.arrays, other.arrays, paths(structure), strict=True):
+        at = f" at {path}" if path else ""
+        if one.dtype != two.dtype:
+            raise ElementError(
+                f"{between}{at}: dtype {one.dtype} against {two.dtype}; return the same dtype for every row"
+            )
+        if one.shape[1:] != two.shape[1:]:
+            raise ElementError(
+                f"{between}{at}: shape {one.shape[1:]} against {two.shape[1:]}; crop, resize or pad them to one shape"
+            )

@@ -1,0 +1,53 @@
+"""Some consecutive items under way: the memory they are written to and the tasks that write them."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from penstock.engine.task import Listed, Stacked
+from penstock.plan.node import Rows
+
+Result = Stacked | Listed | BaseException
+
+
+class Parcel:
+    """Items `low` to `high` of an epoch, in one or several pieces, each the work of one task.
+
+    `results` has a place for each piece, filled as tasks finish: what the task made, or the exception it ended with.
+    """
+
+    __slots__ = ("futures", "high", "low", "memory", "missing", "nbytes", "results", "rows")
+
+    def __init__(self, low: int, high: int, rows: Rows, pieces: int) -> None:
+        self.low = low
+        self.high = high
+        self.rows: list[Rows] = [rows] if pieces == 1 else np.array_split(rows, pieces)
+        self.memory: list[np.ndarray] | None = None
+        self.nbytes = 0
+        self.results: list[Result | None] = [None] * len(self.rows)
+        self.missing = len(self.rows)
+        self.futures: list[Future[Any]] = []
+
+    @property
+    def items(self) -> int:
+        """How many items it is of."""
+        return self.high - self.low
+
+    def memory_of(self, piece: int) -> list[np.ndarray] | None:
+        """The part of the memory that a piece writes: an array of shape (k, ...) for each leaf."""
+        if self.memory is None or len(self.rows) == 1:
+            return self.memory
+        low = sum(map(len, self.rows[:piece]))
+        return [array[low : low + len(self.rows[piece])] for array in self.memory]
+
+    def fill(self, piece: int, result: Result) -> None:
+        """Take in what a task ended with."""
+        self.results[piece] = result
+        self.missing -= 1
+
+    def failure(self) -> BaseException | None:
+        """The exception of the first piece that has one."""
+        return next((result for result in self.results if isinstance(result, BaseException)), None)

@@ -1,0 +1,32 @@
+"""Which items of the epoch the consumer has received."""
+
+from __future__ import annotations
+
+from bisect import insort
+
+from penstock.engine.cursor import Cursor
+
+
+class Progress:
+    """The items received: all before `row`, and spans ahead of it where items come as they are finished."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._seed = cursor.seed
+        self._epoch = cursor.epoch
+        self._row = cursor.row
+        self._ahead = list(cursor.ahead)
+
+    def receive(self, low: int, high: int) -> None:
+        """Count items `low` to `high` as received."""
+        if low < high:
+            insort(self._ahead, (low, high))
+        while self._ahead and self._ahead[0][0] == self._row:
+            self._row = self._ahead.pop(0)[1]
+
+    def cursor(self) -> Cursor:
+        """The position to go on from."""
+        return Cursor(self._seed, self._epoch, self._row, tuple(self._ahead))
+
+    def copy(self) -> Progress:
+        """A progress of its own that stands at the same place."""
+        return Progress(self.cursor())

@@ -1,0 +1,253 @@
+"""One pass over one epoch: parcels of items made inline or by a crew, handed out in order or as they finish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, cast
+
+from penstock.core.errors import BudgetError, ClosedError
+from penstock.engine.compile import compiled
+from penstock.engine.crew import Crew, crew_for
+from penstock.engine.cursor import Cursor
+from penstock.engine.job import Job
+from penstock.engine.lifetime import watch_over
+from penstock.engine.maker import Maker
+from penstock.engine.memory import Memory
+from penstock.engine.observer import Observer
+from penstock.engine.parcel import Parcel
+from penstock.engine.settings import Settings
+from penstock.engine.task import Cost, Listed, Stacked
+from penstock.engine.tuning import Tuner
+from penstock.engine.window import Window
+
+PACKAGE = str(Path(__file__).parent.parent)
+
+
+class Run:
+    """Makes the items of one epoch from a cursor on.
+
+    It ends in one of four ways: *exhausted* (the epoch is over), *closed* (by the consumer), *failed* (a task raised) or
+    *cancelled* (an interrupt reached the consumer while it waited). After any of them nothing of it is left running.
+    """
+
+    def __init__(self, job: Job, settings: Settings, observer: Observer, cursor: Cursor, memory: Memory) -> None:
+        self.job = job
+        self.settings = settings
+        self.tuner = Tuner(settings.workers)
+        self.ended: str | None = None
+        self.spent = Cost(0, 0, 0)
+        self.items_made = 0
+        self.bytes_made = 0
+        self._observer = observer
+        self._epoch = cursor.epoch
+        self._maker = Maker(job, compiled(job.source, memory.allocate, observer.wrap), memory)
+        self._next = cursor.row  # the first item that no parcel has been begun for
+        self._received = list(cursor.ahead)  # spans after it that were received before
+        self._failure: BaseException | None = None
+        self._window = Window(ordered=settings.ordered)
+        self._crew: Crew | None = None
+        if settings.executor != "inline" and (settings.executor != "auto" or settings.workers is not None):
+            self._leave_inline()
+        watch_over(self)
+
+    @property
+    def mode(self) -> str:
+        """Where tasks run: `inline`, or by whom."""
+        return "inline" if self._crew is None else self._crew.name
+
+    @property
+    def parcels_ahead(self) -> int:
+        """Parcels begun and not handed out yet."""
+        return len(self._window)
+
+    def parcel(self) -> tuple[int, list[Any]] | None:
+        """The next items and the position of the first; `None` when the epoch is over."""
+        if self.ended is not None:
+            if self.ended == "exhausted":
+                return None
+            raise ClosedError(f"this iterator was {self.ended}; make another, or load a saved state")
+        try:
+            made = self._next_parcel()
+        except Exception:
+            self.close("failed")
+            raise
+        except BaseException:  # KeyboardInterrupt, SystemExit
+            self.close("cancelled")
+            raise
+        if made is None:
+            self.close("exhausted")
+        return made
+
+    def close(self, ended: str = "closed") -> None:
+        """Stop at once: what waits is dropped, and a task asleep in a user's function is left to end by itself."""
+        if self.ended is None:
+            self.ended = ended
+        self._window.close()
+        if self._crew is not None:
+            self._crew.close()
+
+    def join(self, timeout: float) -> None:
+        """After `close`: wait for tasks under way, up to `timeout` seconds a thread."""
+        if self._crew is not None:
+            self._crew.join(timeout)
+
+    def after_fork(self) -> None:
+        """In a forked child, where no thread of the parent lives on: begin again what was under way."""
+        lost = self._window.after_fork()
+        self._maker.memory.after_fork()
+        if lost:
+            self._received = _received_between(lost, self._next, self._received)
+            self._next = lost[0].low
+        if self._crew is not None and self.ended is None:
+            self._leave_inline()
+
+    def _next_parcel(self) -> tuple[int, list[Any]] | None:
+        if self._failure is not None:
+            raise self._failure
+        parcel = self._made_inline() if self._crew is None else self._made_by(self._crew)
+        if parcel is None:
+            return None
+        failure = parcel.failure()
+        if failure is not None:
+            return parcel.low, self._items_before(failure, parcel)
+        self._observe(parcel)
+        items = self._maker.items(parcel)
+        if self._crew is None and self.settings.executor == "auto" and self.tuner.threads_pay():
+            self._leave_inline()
+        return parcel.low, items
+
+    # Inline
+
+    def _made_inline(self) -> Parcel | None:
+        span = self._claim(self.tuner.group_items())
+        return None if span is None else self._make(self._begin(*span, 1))
+
+    def _make(self, parcel: Parcel) -> Parcel:
+        try:
+            parcel.fill(0, self._maker.make(parcel, 0))
+        except Exception as error:  # noqa: BLE001 - raised when it is the consumer's turn for it
+            parcel.fill(0, error)
+        return parcel
+
+    # By a crew
+
+    def _leave_inline(self) -> None:
+        workers = self.tuner.start_threads(perf_counter_ns())
+        self._crew = crew_for(self.settings.executor, workers, self._maker, self._observer)
+
+    def _made_by(self, crew: Crew) -> Parcel | None:
+        self._top_up(crew)
+        if len(self._window) == 0:
+            return None
+        parcel = self._window.pop()
+        if self.settings.workers is None and self.tuner.suspect_gil(perf_counter_ns()):
+            crew.resize(1)
+            self.tuner.threads = 1
+        self._top_up(crew)
+        return parcel
+
+    def _top_up(self, crew: Crew) -> None:
+        while self._has_room():
+            span = self._claim(self._group())
+            if span is None:
+                return
+            parcel = self._begin(*span, self.tuner.split_item() if span[1] - span[0] == 1 else 1)
+            self._window.push(parcel)
+            for piece in range(len(parcel.rows)):
+                crew.submit(parcel, piece, self._window)
+
+    def _group(self) -> int:
+        group = self.tuner.group_items()
+        return group if self.settings.depth is None else max(min(group, self.settings.depth // 2), 1)
+
+    def _has_room(self) -> bool:
+        if len(self._window) == 0:
+            return True
+        depth = self.settings.depth
+        full = len(self._window) >= self.tuner.depth() if depth is None else self._window.items >= depth
+        return (
+            not full and self._window.nbytes + self._maker.item_bytes * self.tuner.group <= self.settings.memory_budget
+        )
+
+    # Items
+
+    def _claim(self, count: int) -> tuple[int, int] | None:
+        """Claim the next items, up to `count`; the short last batch of an epoch is claimed alone."""
+        while self._received and self._received[0][0] <= self._next:
+            self._next = max(self._next, self._received.pop(0)[1])
+        low = self._next
+        if low >= self.job.items:
+            return None
+        high = min(low + count, self._received[0][0] if self._received else self.job.items)
+        self._next = min(high, self.job.full_items) if low < self.job.full_items else high
+        return low, self._next
+
+    def _begin(self, low: int, high: int, pieces: int) -> Parcel:
+        needed = self._maker.item_bytes
+        if self.settings.budget_is_given and needed > self.settings.memory_budget:
+            raise BudgetError(
+                f"one batch takes {needed:,} bytes and Options(memory_budget=) allows {self.settings.memory_budget:,}: "
+                "make the batch smaller or the budget larger"
+            )
+        return self._maker.begin(self._epoch, low, high, pieces)
+
+    def _items_before(self, failure: BaseException, parcel: Parcel) -> list[Any]:
+        """The items of a failed parcel that come before the one at fault, which is found by making each alone.
+
+        So what the consumer receives before an error does not depend on how items were grouped.
+        """
+        items: list[Any] = []
+        low = parcel.low
+        if parcel.items > 1:
+            for low in range(parcel.low, parcel.high):
+                alone = self._make(self._maker.begin(self._epoch, low, low + 1, 1))
+                if (again := alone.failure()) is not None:
+                    failure = again
+                    break
+                items += self._maker.items(alone)
+            else:
+                return items  # a failure that passed, such as of a disk
+        self._failure = _named(failure, self.job, self._epoch, low)
+        if not items:
+            raise self._failure
+        return items
+
+    def _observe(self, parcel: Parcel) -> None:
+        self.tuner.item_bytes = self._maker.item_bytes
+        self.items_made += parcel.items
+        self.bytes_made += parcel.nbytes
+        results = cast("list[Stacked | Listed]", parcel.results)
+        for result in results:
+            self.spent += result.cost
+            self.tuner.observe(result.cost, parcel.items / len(results))
+
+
+def _named(failure: BaseException, job: Job, epoch: int, item: int) -> BaseException:
+    what = "element" if job.batch is None else "batch"
+    where = f"{item}" if epoch == 0 else f"{epoch}, {item}"
+    of_epoch = f" of epoch {epoch}" if epoch else ""
+    failure.__traceback__ = _without_ours(failure.__traceback__)
+    failure.add_note(f"while making {what} {item}{of_epoch}; make it again with ds[{where}]")
+    if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
+        error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
+        error.__cause__ = failure
+        return error
+    return failure
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame that is not Penstock's on; all of it where there is none."""
+    own = traceback
+    while own is not None and own.tb_frame.f_code.co_filename.startswith(PACKAGE):
+        own = own.tb_next
+    return own or traceback
+
+
+def _received_between(lost: list[Parcel], after: int, received: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans between lost parcels that were received, and those received before."""
+    starts = [parcel.high for parcel in lost]
+    ends = [*(parcel.low for parcel in lost[1:]), after]
+    gaps = [(low, high) for low, high in zip(starts, ends, strict=True) if low < high]
+    return sorted(gaps + received)

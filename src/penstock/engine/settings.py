@@ -1,0 +1,64 @@
+"""What the options, and the hints in the plan, ask of a run."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+from penstock.core.options import AUTOTUNE
+from penstock.engine.budget import default_memory_budget
+from penstock.ops.buffer.options import options_of
+from penstock.ops.buffer.prefetch import Prefetch
+from penstock.ops.elementwise.map import Map
+from penstock.ops.group.batch import Batch
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run: `workers` and `depth` (items ahead) are `None` where the tuner chooses."""
+
+    executor: str | Executor
+    workers: int | None
+    depth: int | None
+    ordered: bool
+    memory_budget: int
+    budget_is_given: bool
+
+
+def settings_of(plan: Node) -> Settings:
+    """Read the settings from the plan as the user wrote it.
+
+    `num_parallel_calls` of the maps is the number of workers, since one task does all; a `prefetch(n)` is the depth of the
+    window, counted in what the plan ends in; `deterministic=False` on any map allows items in another order.
+    """
+    options = options_of(plan)
+    maps = [node for node in post_order(plan) if isinstance(node, Map)]
+    calls = [node.num_parallel_calls for node in maps if node.num_parallel_calls not in (None, AUTOTUNE)]
+    ordered = options.deterministic
+    if ordered is None:
+        ordered = not any(node.deterministic is False for node in maps)
+    depth = _depth(plan)
+    executor = "inline" if depth == 0 else options.executor or "auto"
+    return Settings(
+        executor=executor,
+        workers=options.workers or max((count for count in calls if count), default=None),
+        depth=depth or None,
+        ordered=ordered,
+        memory_budget=options.memory_budget or default_memory_budget(),
+        budget_is_given=options.memory_budget is not None,
+    )
+
+
+def _depth(plan: Node) -> int | None:
+    """The buffer of the last `prefetch`, in items of the plan; 0 means nothing is made ahead."""
+    rows_per_item = 1
+    node = plan
+    while node.inputs:
+        if isinstance(node, Prefetch) and node.buffer_size != AUTOTUNE:
+            return 0 if node.buffer_size == 0 else max(node.buffer_size // rows_per_item, 1)
+        if isinstance(node, Batch):
+            rows_per_item *= node.size
+        node = node.inputs[0]
+    return None

@@ -1,0 +1,115 @@
+"""How many threads, how much to a task, how far ahead: arithmetic on what tasks were measured to cost.
+
+- Threads pay when an item costs more than handing it to another thread does; then, by Little's law, as many are busy as
+  there are cores times wall over CPU time of a task, measured while nothing else ran.
+- A task is long enough that its overhead is under 1 %, and short enough that a batch is soon there.
+- A function holds the GIL when tasks side by side take longer each, wait for it, and together use hardly more than a core.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from penstock.engine.budget import available_cores
+from penstock.engine.task import Cost
+
+MS = 1_000_000  # ns
+THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
+SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
+LOOKS = 3  # tasks measured inline before threads are considered
+CHEAP_TASK = 200_000  # ns of work that cheap items are grouped to
+CHEAP_BYTES = 1 << 20  # bytes such a group may take: about a core's cache
+LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
+MOST_WORKERS = 64
+MOST_GROUPED = 256
+GIL_SAMPLE = 16  # tasks side by side before the GIL is suspected
+
+
+@dataclass
+class Tuner:
+    """Watches the cost of tasks and says what the next ones should be; `decisions` are its reasons, in words."""
+
+    workers: int | None
+    item_bytes: int = 0
+    item_wall: float = 0.0  # ns
+    looks: int = 0
+    wall: int = 0  # ns of all tasks since the mode last changed
+    cpu: int = 0
+    waits: int = 0
+    tasks: int = 0
+    began: int = 0  # ns on the wall clock
+    inline_stretch: float = 1.0  # wall / CPU of a task with the GIL to itself
+    holds_gil: bool = False
+    threads: int = 0
+    group: int = 1
+    decisions: list[str] = field(default_factory=list)
+
+    def observe(self, cost: Cost, items: float) -> None:
+        """Take in what a task took that made this many items (a fraction where several tasks share one)."""
+        per_item = cost.wall / items
+        # the least is what the work costs; the average is drawn up by first calls and by noise
+        self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
+        self.looks += 1
+        self.tasks += 1
+        self.wall += cost.wall
+        self.cpu += cost.cpu
+        self.waits += cost.waits
+
+    def threads_pay(self) -> bool:
+        """Whether to leave the inline start."""
+        enough = self.looks >= LOOKS or self.item_wall >= SURELY_PAYS
+        return enough and self.item_wall >= THREAD_PAYS
+
+    def start_threads(self, now: int) -> int:
+        """How many threads to begin with."""
+        self.inline_stretch = max(self.wall / self.cpu, 1.0) if self.cpu else 1.0
+        cores = available_cores()
+        chosen = self.workers or max(1, min(MOST_WORKERS, round(cores * self.inline_stretch)))
+        self._reset(now)
+        self.threads = chosen
+        why = "as asked for" if self.workers else f"{cores:g} cores × {self.inline_stretch:.1f} wall/CPU time of a task"
+        cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
+        self.decisions.append(f"{chosen} threads: {why}{cost}")
+        return chosen
+
+    def suspect_gil(self, now: int) -> bool:
+        """Whether the tasks have just been found to hold the GIL; then one thread does as much as many."""
+        if self.holds_gil or self.threads < 2 or self.tasks < GIL_SAMPLE or self.cpu == 0:
+            return False
+        stretch = self.wall / self.cpu
+        busy = self.cpu / max(now - self.began, 1)  # cores in use
+        held = (
+            self.wall > 0.6 * self.threads * (now - self.began)  # the workers were not idle
+            and stretch > 1.4 * self.inline_stretch
+            and busy < 1.2
+            and self.waits > self.wall / (20 * MS)
+        )
+        self._reset(now)
+        if held:
+            self.holds_gil = True
+            self.decisions.append(
+                f"the functions hold the GIL: {stretch:.1f} times the wall time of their CPU time on {self.threads} threads"
+            )
+        return held
+
+    def group_items(self) -> int:
+        """How many cheap items one task makes: doubling up to a share of a millisecond and of the cache."""
+        if self.looks == 0 or self.item_wall <= 0:
+            return 1
+        by_cost = math.ceil(CHEAP_TASK / self.item_wall)
+        by_bytes = CHEAP_BYTES // self.item_bytes if self.item_bytes else MOST_GROUPED
+        self.group = max(1, min(2 * self.group, by_cost, by_bytes, MOST_GROUPED))
+        return self.group
+
+    def split_item(self) -> int:
+        """Over how many tasks one dear item is split."""
+        return max(1, min(self.threads, int(self.item_wall // LONGEST_PIECE)))
+
+    def depth(self) -> int:
+        """How many tasks' worth of items to have under way: each worker one in hand and one waiting."""
+        return 2 * max(self.threads, 1) + 1
+
+    def _reset(self, now: int) -> None:
+        self.wall = self.cpu = self.waits = self.tasks = 0
+        self.began = now

@@ -1,0 +1,80 @@
+"""The parcels under way, and the consumer's wait for the next: on a condition, never on a clock."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from concurrent.futures import Future
+from typing import Any
+
+from penstock.core.errors import ClosedError
+from penstock.engine.parcel import Parcel, Result
+
+
+class Window:
+    """Parcels in the order they were begun; `pop` hands out the oldest, or the first that is done where not `ordered`."""
+
+    def __init__(self, *, ordered: bool) -> None:
+        self._ordered = ordered
+        self._parcels: deque[Parcel] = deque()
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._parcels)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all parcels under way."""
+        return sum(parcel.nbytes for parcel in self._parcels)
+
+    @property
+    def items(self) -> int:
+        """Items of all parcels under way."""
+        return sum(parcel.items for parcel in self._parcels)
+
+    def push(self, parcel: Parcel) -> None:
+        """Add a parcel whose tasks are about to begin."""
+        self._parcels.append(parcel)
+
+    def filled(self, parcel: Parcel, piece: int, result: Result) -> None:
+        """Take in what a task ended with; called from any thread."""
+        with self._changed:
+            parcel.fill(piece, result)
+            if parcel.missing == 0:
+                self._changed.notify_all()
+
+    def pop(self) -> Parcel:
+        """Wait for the next parcel and take it out; a `ClosedError` if the window is closed meanwhile."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._next_done() is not None)
+            parcel = self._next_done()
+            if self._closed or parcel is None:
+                raise ClosedError("this iterator was closed while it waited for its next item")
+            self._parcels.remove(parcel)
+            return parcel
+
+    def _next_done(self) -> Parcel | None:
+        if self._ordered:
+            oldest = self._parcels[0]
+            return oldest if oldest.missing == 0 else None
+        return next((parcel for parcel in self._parcels if parcel.missing == 0), None)
+
+    def close(self) -> list[Parcel]:
+        """Drop every parcel, cancel tasks that have not begun, and wake whoever waits."""
+        with self._changed:
+            self._closed = True
+            dropped = list(self._parcels)
+            self._parcels.clear()
+            self._changed.notify_all()
+        futures: list[Future[Any]] = [future for parcel in dropped for future in parcel.futures]
+        for future in futures:
+            future.cancel()
+        return dropped
+
+    def after_fork(self) -> list[Parcel]:
+        """In a forked child: forget every parcel, without the lock, which a thread of the parent may have held."""
+        self._changed = threading.Condition()
+        dropped = list(self._parcels)
+        self._parcels.clear()
+        return dropped

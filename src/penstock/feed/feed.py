@@ -1,0 +1,94 @@
+"""The last metre: the elements of a dataset, with a framework's arrays for NumPy's."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from penstock.elements.structure import flatten, unflatten
+
+
+class Source(Protocol):
+    """The iterator of a dataset, as far as a feed uses it."""
+
+    def __next__(self) -> Any: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any], /) -> None: ...
+    def stats(self) -> Any: ...
+    def verdict(self) -> str: ...
+    def close(self) -> None: ...
+
+
+class Iterable(Protocol):
+    """A dataset, as far as a feed uses it."""
+
+    def iterator(self, *, epoch: int | None = None) -> Source: ...
+    def __len__(self) -> int: ...
+
+
+class FedIterator:
+    """An iterator whose elements have a framework's arrays; position, counters and end are those of the iterator it wraps."""
+
+    def __init__(self, source: Source, convert: Any) -> None:
+        self._source = source
+        self._convert = convert
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        leaves, structure = flatten(next(self._source))
+        return unflatten(structure, [self._convert(leaf) if _is_array(leaf) else leaf for leaf in leaves])
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position; see `Iterator.state_dict`."""
+        return self._source.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a saved position; see `Iterator.load_state_dict`."""
+        self._source.load_state_dict(state)
+
+    def stats(self) -> Any:
+        """What has been counted; see `Iterator.stats`."""
+        return self._source.stats()
+
+    def verdict(self) -> str:
+        """What limits this run; see `Iterator.verdict`."""
+        return self._source.verdict()
+
+    def close(self) -> None:
+        """Stop at once."""
+        self._source.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Feed:
+    """A dataset whose iterators give a framework's arrays."""
+
+    def __init__(self, dataset: Iterable, convert: Any) -> None:
+        self._dataset = dataset
+        self._convert = convert
+
+    def __iter__(self) -> FedIterator:
+        return self.iterator()
+
+    def __len__(self) -> int:
+        return len(self._dataset)
+
+    def iterator(self, *, epoch: int | None = None) -> FedIterator:
+        """An iterator over one epoch; see `Dataset.iterator`."""
+        return FedIterator(self._dataset.iterator(epoch=epoch), self._convert)
+
+
+def _is_array(leaf: Any) -> bool:
+    """Numbers become a framework's arrays; text, bytes and other objects stay as they are."""
+    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"

@@ -1,0 +1,39 @@
+"""Elements as JAX arrays, over the batch's memory where JAX can take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.lazy import require
+from penstock.feed.feed import Feed, Iterable
+
+NARROWED = {"int64", "uint64", "float64", "complex128"}
+
+
+class JaxFeed(Feed):
+    """A dataset whose iterators give JAX arrays on the CPU device.
+
+    Memory is shared by DLPack where the array is aligned and writable, as batches are, and its type is one JAX has switched on; others
+    are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A batch that JAX shares must not be
+    written to.
+    """
+
+    def __init__(self, dataset: Iterable) -> None:
+        jax = require("jax", extra="jax", purpose="to_jax()")
+        numpy, dlpack = (
+            require("jax.numpy", extra="jax", purpose="to_jax()"),
+            require("jax.dlpack", extra="jax", purpose="to_jax()"),
+        )
+        cpu = jax.devices("cpu")[0]
+
+        def convert(array: np.ndarray | np.generic) -> Any:
+            wide = array.dtype.name in NARROWED and not jax.config.jax_enable_x64
+            shared = isinstance(array, np.ndarray) and array.flags.writeable and array.dtype.isnative and not wide
+            if not shared or array.dtype.kind == "b":
+                with jax.default_device(cpu):
+                    return numpy.asarray(array)
+            return dlpack.from_dlpack(array)
+
+        super().__init__(dataset, convert)

@@ -1,0 +1,29 @@
+"""Elements as PyTorch tensors that share the batch's memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.lazy import require
+from penstock.feed.feed import Feed, Iterable
+
+
+class TorchFeed(Feed):
+    """A dataset whose iterators give CPU tensors, over the memory of the batch: nothing is copied.
+
+    A read-only array (an element that is a view of the source's own memory) is copied, for a tensor can be written to. Unsigned
+    integers wider than a byte keep their type, which PyTorch supports in part.
+    """
+
+    def __init__(self, dataset: Iterable) -> None:
+        torch = require("torch", extra="torch", purpose="to_torch()")
+
+        def convert(array: np.ndarray | np.generic) -> Any:
+            whole = np.asarray(array)
+            if not whole.dtype.isnative:
+                whole = whole.astype(whole.dtype.newbyteorder("="))
+            return torch.from_numpy(whole if whole.flags.writeable else whole.copy())
+
+        super().__init__(dataset, convert)

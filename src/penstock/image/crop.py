@@ -1,0 +1,120 @@
+"""Cut a box out of an image: at a given place, in the centre, or anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from numpy.typing import NDArray
+
+from penstock import kernels
+from penstock.core.checks import check_count
+from penstock.elements.spec import Spec
+from penstock.image.operation import ImageOperation, check_image
+from penstock.image.sizes import check_fits, check_size, sized
+
+
+@dataclass(frozen=True, repr=False)
+class Crop(ImageOperation):
+    """Cut out the box of `height` x `width` pixels whose corner is at (`top`, `left`)."""
+
+    name: ClassVar[str] = "crop"
+    arguments: ClassVar[int] = 4
+
+    top: int
+    left: int
+    height: int
+    width: int
+
+    def apply(self, image: Any, draw: int) -> NDArray[Any]:
+        image = check_image("crop", image)
+        check_fits("crop", (self.height, self.width), image.shape[:2], (self.top, self.left))
+        return _cut(image, (self.top, self.left, self.height, self.width))
+
+    def spec(self, spec: Spec) -> Spec | None:
+        return sized(spec, self.height, self.width)
+
+
+@dataclass(frozen=True, repr=False)
+class CenterCrop(ImageOperation):
+    """Cut out the middle `size` (height, width) pixels."""
+
+    name: ClassVar[str] = "center_crop"
+
+    size: tuple[int, int]
+
+    def apply(self, image: Any, draw: int) -> NDArray[Any]:
+        image = check_image("center_crop", image)
+        check_fits("center_crop", self.size, image.shape[:2])
+        return _cut(image, kernels.image.center_crop_box(*image.shape[:2], *self.size))
+
+    def spec(self, spec: Spec) -> Spec | None:
+        return sized(spec, *self.size)
+
+
+@dataclass(frozen=True, repr=False)
+class RandomCrop(ImageOperation):
+    """Cut out `size` (height, width) pixels anywhere."""
+
+    name: ClassVar[str] = "random_crop"
+    random: ClassVar[bool] = True
+
+    size: tuple[int, int]
+
+    def apply(self, image: Any, draw: int) -> NDArray[Any]:
+        image = check_image("random_crop", image)
+        check_fits("random_crop", self.size, image.shape[:2])
+        return _cut(image, kernels.image.random_crop_box(*image.shape[:2], *self.size, draw))
+
+    def spec(self, spec: Spec) -> Spec | None:
+        return sized(spec, *self.size)
+
+
+def crop(top: int, left: int, height: int, width: int) -> Crop:
+    """Cut out the box of `height` x `width` pixels whose upper left corner is at (`top`, `left`).
+
+    Takes and returns an array (height, width, channels) of any dtype. A box that is not inside the image is an
+    `ElementError`: nothing is padded.
+
+    >>> import numpy as np
+    >>> image = np.arange(24, dtype=np.uint8).reshape(4, 6, 1)
+    >>> crop(1, 2, 2, 3)(image)[..., 0].tolist()
+    [[8, 9, 10], [14, 15, 16]]
+    """
+    return Crop(
+        check_count("crop", "top", top, least=0),
+        check_count("crop", "left", left, least=0),
+        check_count("crop", "height", height, least=1),
+        check_count("crop", "width", width, least=1),
+    )
+
+
+def center_crop(size: int | tuple[int, int]) -> CenterCrop:
+    """Cut out the middle of an image: `size` is (height, width), or one number for a square.
+
+    Takes and returns an array (height, width, channels) of any dtype. Where the margins are odd, half pixels are rounded to even, as in
+    torchvision. An image smaller than `size` is an `ElementError`.
+
+    >>> import numpy as np
+    >>> center_crop((1, 2))(np.arange(24, dtype=np.uint8).reshape(4, 6, 1))[..., 0].tolist()
+    [[14, 15]]
+    """
+    return CenterCrop(check_size("center_crop", size))
+
+
+def random_crop(size: int | tuple[int, int]) -> RandomCrop:
+    """Cut out a box of `size`, (height, width) or one number for a square, each place being equally likely.
+
+    Takes and returns an array (height, width, channels) of any dtype. An image smaller than `size` is an `ElementError`.
+
+    >>> import numpy as np
+    >>> rng = np.random.Generator(np.random.Philox(key=[7, 0]))
+    >>> random_crop(2)(np.zeros((4, 6, 3), np.uint8), rng=rng).shape
+    (2, 2, 3)
+    """
+    return RandomCrop(check_size("random_crop", size))
+
+
+def _cut(image: NDArray[Any], box: tuple[int, int, int, int]) -> NDArray[Any]:
+    top, left, height, width = box
+    return image[top : top + height, left : left + width].copy()

@@ -1,0 +1,46 @@
+"""Mirror an image, or not, at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock import kernels
+from penstock.elements.spec import Spec
+from penstock.image.operation import ImageOperation, check_image
+
+
+@dataclass(frozen=True, repr=False)
+class RandomFlip(ImageOperation):
+    """Mirror the columns with probability `p`."""
+
+    name: ClassVar[str] = "random_flip"
+    random: ClassVar[bool] = True
+
+    p: float = 0.5
+
+    def apply(self, image: Any, draw: int) -> NDArray[Any]:
+        image = check_image("random_flip", image)
+        return np.ascontiguousarray(image[:, ::-1]) if kernels.image.random_flip_choice(self.p, draw) else image
+
+    def spec(self, spec: Spec) -> Spec | None:
+        return spec
+
+
+def random_flip(p: float = 0.5) -> RandomFlip:
+    """Mirror an image, left for right, with probability `p`.
+
+    Takes and returns an array (height, width, channels) of any dtype; an image that is not flipped is returned itself, not a copy.
+
+    >>> import numpy as np
+    >>> random_flip(1.0)(np.array([[[1], [2], [3]]], np.uint8))[..., 0].tolist()
+    [[3, 2, 1]]
+    """
+    if isinstance(p, bool) or not isinstance(p, (int, float, np.floating, np.integer)):
+        raise TypeError(f"random_flip(p={p!r}): expected a number, not {type(p).__name__}")
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"random_flip(p={p}): expected a probability from 0 to 1")
+    return RandomFlip(float(p))

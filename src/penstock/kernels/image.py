@@ -1,0 +1,173 @@
+"""Image kernels: whole programs from JPEG bytes to pixels in place, resampling, and the random parameters of both paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.kernels import _native
+from penstock.kernels.reference import image as reference
+
+Box: TypeAlias = tuple[int, int, int, int]
+"""Top, left, height, width in pixels."""
+
+FILTERS = {"nearest": 0, "bilinear": 1, "bicubic": 2}
+PIXEL_TYPES = {"uint8": 0, "float16": 1, "float32": 2}
+
+
+class GeometryKind(IntEnum):
+    """The geometric operations that the kernel knows, as it numbers them."""
+
+    CROP = 1
+    CENTER_CROP = 2
+    RANDOM_CROP = 3
+    RESIZE = 4
+    RANDOM_RESIZED_CROP = 5
+    RANDOM_FLIP = 6
+
+
+class Status(IntEnum):
+    """How the kernel left an image."""
+
+    DONE = 0
+    ELSEWHERE = 1
+    UNDECODABLE = 2
+    MISFIT = 3
+    WRONG_SIZE = 4
+
+
+class Outcome(NamedTuple):
+    """What the kernel did not do: the images it leaves to its caller, and the first that failed (-1: none)."""
+
+    elsewhere: list[int]
+    failed: int
+    status: int
+    message: str
+
+
+class Geometry(NamedTuple):
+    """One geometric operation; what a kind does not use is ignored. A resize with width 0 sets the shorter side."""
+
+    kind: GeometryKind
+    top: int = 0
+    left: int = 0
+    height: int = 0
+    width: int = 0
+    filter: int = 1
+    antialias: bool = True
+    scale: tuple[float, float] = (1.0, 1.0)
+    ratio: tuple[float, float] = (1.0, 1.0)
+    probability: float = 0.0
+
+    def row(self) -> list[float]:
+        """The operation as the kernel takes it."""
+        return [*map(float, self[:7]), *self.scale, *self.ratio, self.probability]
+
+
+def _identity() -> NDArray[np.float32]:
+    return np.array([[1, 1, 1], [0, 0, 0]], np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageProgram:
+    """What is done to every image: how it is decoded, its geometry, and what its pixels become."""
+
+    max_pixels: int
+    channels: int = 3
+    exact: bool = False
+    exif: bool = False
+    geometry: tuple[Geometry, ...] = ()
+    dtype: str = "uint8"
+    channels_first: bool = False
+    affine: NDArray[np.float32] = field(default_factory=_identity)  # gains and offsets, shape (2, 3)
+
+    @property
+    def table(self) -> NDArray[np.float64]:
+        """The geometry as the kernel takes it, shape (operations, 12)."""
+        return np.array([operation.row() for operation in self.geometry], np.float64).reshape(-1, 12)
+
+
+def run_images(
+    program: ImageProgram, values: list[Any], draws: NDArray[np.uint64], out: NDArray[Any] | list[NDArray[Any]]
+) -> Outcome:
+    """Run the program on each value, with `draws[i]` for its operations (shape (k, operations)), into `out[i]`.
+
+    One call, without the interpreter's lock. Stops at the first image that fails. Values that are not the bytes of a
+    JPEG, or that EXIF says to turn, are left to the caller.
+    """
+    return Outcome(
+        *_native.run_images(
+            values,
+            program.table,
+            draws,
+            program.channels,
+            program.exact,
+            program.exif,
+            program.max_pixels,
+            PIXEL_TYPES[program.dtype],
+            program.channels_first,
+            program.affine,
+            out,
+        )
+    )
+
+
+def measure_images(
+    program: ImageProgram, values: list[Any], draws: NDArray[np.uint64]
+) -> tuple[list[tuple[int, int]], Outcome]:
+    """Return the height and width of each result, from the headers alone, and what could not be told."""
+    sizes, outcome = _native.measure_images(values, program.table, draws, program.exif, program.max_pixels)
+    return sizes, Outcome(*outcome)
+
+
+def resize_pixels(
+    image: NDArray[Any], size: tuple[int, int], interpolation: str = "bilinear", *, antialias: bool = True
+) -> NDArray[Any]:
+    """Return `image` (height, width, channels; uint8 or float32) resampled to `size` (height, width)."""
+    if image.dtype != np.uint8:
+        return reference.resize_floats(image, size, interpolation, antialias=antialias)
+    out = np.empty((*size, image.shape[2]), np.uint8)
+    if out.size:
+        _native.resize_pixels(np.ascontiguousarray(image), FILTERS[interpolation], antialias, out)
+    return out
+
+
+def normalize_pixels(image: NDArray[Any], affine: NDArray[np.float32], dtype: str) -> NDArray[Any]:
+    """Return `image * affine[0] + affine[1]`, rounded in float32 after each step, as `dtype`."""
+    return reference.normalize_pixels(image, affine, dtype)
+
+
+def exif_orientation(data: bytes) -> int:
+    """Return the EXIF orientation of a JPEG file, 1 to 8; 1 where it says nothing."""
+    return _native.exif_orientation(data)
+
+
+def random_resized_crop_box(
+    height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float], draw: int
+) -> Box:
+    """Return a box of random area and aspect: ten tries, then the largest centred one of an allowed aspect."""
+    return _native.random_resized_crop_box(height, width, scale, ratio, draw)
+
+
+def random_crop_box(height: int, width: int, box_height: int, box_width: int, draw: int) -> Box:
+    """Return a box of the given size anywhere in the image, into which it must fit."""
+    return _native.random_crop_box(height, width, box_height, box_width, draw)
+
+
+def center_crop_box(height: int, width: int, box_height: int, box_width: int) -> Box:
+    """Return the centred box of the given size, which must fit."""
+    return _native.center_crop_box(height, width, box_height, box_width)
+
+
+def random_flip_choice(probability: float, draw: int) -> bool:
+    """Return whether this draw flips."""
+    return _native.random_flip_choice(probability, draw)
+
+
+def shorter_side_size(height: int, width: int, shorter: int) -> tuple[int, int]:
+    """Return the height and width of the image when its shorter side becomes `shorter`."""
+    return _native.shorter_side_size(height, width, shorter)

@@ -1,0 +1,122 @@
+"""The permutation in NumPy: bit for bit the native one, written to be read beside `native/kernels/permute.h`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.seeds import mix, scramble
+
+_WORD = (1 << 64) - 1
+_PACKED_LENGTH = 16
+
+
+def permute(positions: Rows, length: int, key: int) -> Rows:
+    """Return where the order of `key` over `[0, length)` puts each position; shapes `(k,)`."""
+    if length <= _PACKED_LENGTH:
+        return _drawn(length, key)[positions]
+    return _walk(positions, length, _Rounds.of(length, key).forward)
+
+
+def unpermute(positions: Rows, length: int, key: int) -> Rows:
+    """Return the inverse of `permute`."""
+    if length <= _PACKED_LENGTH:
+        return np.argsort(_drawn(length, key))[positions]
+    return _walk(positions, length, _Rounds.of(length, key).inverse)
+
+
+def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> Rows:
+    """Permute global rows within their epochs, keyed by `mix(key, epoch)`, or `mix(key, 0)` without `reshuffle`."""
+    out = np.empty_like(rows)
+    for epoch in np.unique(rows // length).tolist():
+        here = rows // length == epoch
+        epoch_key = mix(key, epoch if reshuffle else 0)
+        out[here] = epoch * length + permute(rows[here] - epoch * length, length, epoch_key)
+    return out
+
+
+def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
+    """Return an order that moves nothing by `window` positions or more: two passes of permuted blocks."""
+    if window >= length:
+        return permute(positions, length, key)
+    if window == 1:
+        return positions
+    width = max(2, (window + 1) // 2)
+    heads = [width] if window == 2 else [width, width // 2]
+    for number, head in enumerate(heads):
+        positions = _permute_blocks(positions, length, width, head, mix(key, number))
+    return positions
+
+
+def _permute_blocks(positions: Rows, length: int, width: int, head: int, key: int) -> Rows:
+    """Permute blocks of `width` positions, the first of them `head` long and the last what is left."""
+    blocks = (positions - head) // width + 1
+    out = np.empty_like(positions)
+    for block in np.unique(blocks).tolist():
+        begin = max(0, head + (block - 1) * width)
+        end = min(length, head + block * width)
+        here = blocks == block
+        out[here] = begin + permute(positions[here] - begin, end - begin, mix(key, block))
+    return out
+
+
+def _words(key: int) -> Iterator[int]:
+    """The 64-bit words that a key stands for."""
+    start = scramble(key ^ 0x5851F42D4C957F2D)
+    return (scramble((start + i * 0xD1B54A32D192ED03) & _WORD) for i in count(1))
+
+
+def _drawn(length: int, key: int) -> Rows:
+    """A whole small order, by Fisher and Yates."""
+    order, words = list(range(length)), _words(key)
+    for i in range(length - 1, 0, -1):
+        j = next(words) * (i + 1) >> 64
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, np.int64)
+
+
+def _walk(positions: Rows, length: int, one_pass: Callable[[NDArray[np.uint64]], NDArray[np.uint64]]) -> Rows:
+    """Send every position through the rounds until it is in `[0, length)`: its cycle leads back there."""
+    values = one_pass(positions.astype(np.uint64))
+    while (outside := values >= length).any():
+        values[outside] = one_pass(values[outside])
+    return values.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """Rounds of `x = x * odd + key (mod 2**w); x ^= x >> ceil(w / 2)` over `w = bits(length - 1)` bits."""
+
+    odd: list[int]
+    add: list[int]
+    mask: np.uint64
+    shift: np.uint64
+
+    @classmethod
+    def of(cls, length: int, key: int) -> _Rounds:
+        width, words = (length - 1).bit_length(), _words(key)
+        pairs = [(next(words) | 1, next(words)) for _ in range(12 if width <= 8 else 8)]
+        return cls(
+            [odd for odd, _ in pairs],
+            [add for _, add in pairs],
+            np.uint64((1 << width) - 1),
+            np.uint64((width + 1) // 2),
+        )
+
+    def forward(self, x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        x = x ^ (x >> self.shift)
+        for odd, add in zip(self.odd, self.add, strict=True):
+            x = (x * np.uint64(odd) + np.uint64(add)) & self.mask
+            x = x ^ (x >> self.shift)
+        return x
+
+    def inverse(self, x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        for odd, add in zip(reversed(self.odd), reversed(self.add), strict=True):
+            x = x ^ (x >> self.shift)
+            x = ((x - np.uint64(add)) * np.uint64(pow(odd, -1, 1 << 64))) & self.mask
+        return x ^ (x >> self.shift)

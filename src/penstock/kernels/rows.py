@@ -1,0 +1,34 @@
+"""Arithmetic on global rows in native code; `index` says what it is for, and `reference.rows` is the twin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.core.arrays import Rows
+from penstock.kernels import _native
+from penstock.kernels.order import as_rows
+
+_INT64 = np.dtype(np.int64)
+
+
+def stride_rows(rows: Rows, length: int, input_stride: int, start: int, step: int) -> Rows:
+    """Return `epoch * input_stride + start + position * step`, where `epoch, position = divmod(row, length)`.
+
+    Shapes `(k,)`. A negative row is a `ValueError`, a result outside `[0, 2**63)` an `OverflowError`.
+    """
+    rows = as_rows(rows)
+    out = np.empty(len(rows), _INT64)
+    _native.stride_rows(rows, out, length, input_stride, start, step)
+    return out
+
+
+def group_rows(rows: Rows, size: int, batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
+    """Return the rows of the elements of all batches, one batch after another, and how many each has, `int64[k]`.
+
+    A negative row is a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
+    """
+    rows = as_rows(rows)
+    counts = np.empty(len(rows), _INT64)
+    elements = np.empty(_native.group_counts(rows, counts, size, batches, length, input_stride), _INT64)
+    _native.group_elements(rows, elements, size, batches, length, input_stride)
+    return elements, counts

@@ -1,0 +1,32 @@
+"""Attach options to all that comes before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.core.options import Options
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node, Passing
+
+
+@dataclass(frozen=True)
+class WithOptions(Passing):
+    """Run the plan with `options`; those set later win."""
+
+    options: Options = field(metadata={"runs": True})
+
+    @property
+    def name(self) -> str:
+        return "with_options"
+
+    def arguments(self) -> str:
+        return repr(self.options).removeprefix("Options(").removesuffix(")")
+
+
+def options_of(plan: Node) -> Options:
+    """All the options set in the plan, the later over the earlier."""
+    options = Options()
+    for node in post_order(plan):
+        if isinstance(node, WithOptions):
+            options = options.merged(node.options)
+    return options

@@ -1,0 +1,20 @@
+"""Ask for elements to be made ahead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.plan.node import Passing
+
+
+@dataclass(frozen=True)
+class Prefetch(Passing):
+    """Keep up to `buffer_size` elements ready ahead of the consumer; -1 lets the engine choose.
+
+    The window of tasks is the prefetch, so this node only says how deep; it changes no element.
+    """
+
+    buffer_size: int = field(metadata={"runs": True})
+
+    def arguments(self) -> str:
+        return "" if self.buffer_size == -1 else str(self.buffer_size)

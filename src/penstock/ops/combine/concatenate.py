@@ -1,0 +1,66 @@
+"""Yield the elements of one input, then those of another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk, concat
+from penstock.elements.spec import relax
+from penstock.index.concatenated import concatenated
+from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Concatenate(Node):
+    """Yield the elements of `first`, then those of `second`."""
+
+    first: Node
+    second: Node
+
+    @cached_property
+    def length(self) -> int:
+        if INFINITE in (self.first.length, self.second.length):
+            return INFINITE
+        return self.first.length + self.second.length
+
+    def spec(self) -> Spec | None:
+        first, second = self.first.spec(), self.second.spec()
+        return None if first is None or second is None else relax(first, second)
+
+    def split(self, rows: Rows) -> tuple[np.ndarray, Rows, Rows]:
+        """Which rows are the first input's, their rows there, and the rows of the others in the second."""
+        return concatenated(
+            rows,
+            first=self.first.stride,
+            stride=self.stride,
+            first_stride=self.first.stride,
+            second_stride=self.second.stride,
+        )
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        _, first, second = self.split(rows)
+        return first, second
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        make_first, make_second = inputs
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            is_first, first, second = self.split(rows)
+            if len(second) == 0:
+                return make_first(rows if len(first) == 0 else first, out)
+            if len(first) == 0:
+                return make_second(second, out)
+            both = concat([make_first(first), make_second(second)])
+            # place[i]: where element i of the result stands in `both`
+            place = np.empty(len(rows), np.int64)
+            place[is_first] = np.arange(len(first))
+            place[~is_first] = np.arange(len(first), len(rows))
+            return both.select(place)
+
+        return run
+
+    def arguments(self) -> str:
+        return "..."

@@ -1,0 +1,45 @@
+"""Put elements of several inputs side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.elements.nesting import nested
+from penstock.elements.structure import unflatten
+from penstock.index.paired import paired
+from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Zip(Node):
+    """Put the elements of `members` side by side in `structure`, up to the end of the shortest."""
+
+    members: tuple[Node, ...] = field(metadata={"nodes": True})
+    structure: Any
+
+    @cached_property
+    def length(self) -> int:
+        finite = [node.length for node in self.members if node.length != INFINITE]
+        return min(finite, default=INFINITE)
+
+    def spec(self) -> Spec | None:
+        specs = [node.spec() for node in self.members]
+        return None if any(spec is None for spec in specs) else unflatten(self.structure, specs)
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return paired(rows, length=self.stride, strides=[node.stride for node in self.members])
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            chunks = [make(its_rows) for make, its_rows in zip(inputs, self.route(rows), strict=True)]
+            return nested(self.structure, chunks)
+
+        return run
+
+    def arguments(self) -> str:
+        return f"{len(self.members)} datasets"

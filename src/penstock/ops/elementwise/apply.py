@@ -1,0 +1,104 @@
+"""The four ways to apply a function to a chunk, each naming the row at fault when the function raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import starmap
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.core.seeds import row_generator
+from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.gathering import stack_all
+from penstock.elements.structure import LEAF, flatten, paths, unflatten
+from penstock.plan.functions import ColumnFunction
+from penstock.plan.locate import blame
+from penstock.plan.node import Allocate, Node, Rows
+
+Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
+
+
+def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
+    """Call `function(element)` on one after another; a tuple is passed as arguments."""
+
+    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        elements = chunk.elements()
+        as_arguments = bool(elements) and isinstance(elements[0], tuple)
+        return _collected(node, starmap(function, elements) if as_arguments else map(function, elements), rows)
+
+    return apply
+
+
+def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
+    """Call `function(element, rng=...)` with a generator of the element's own."""
+
+    def calls(elements: list[Any], rows: Rows) -> Iterator[Any]:
+        for element, row in zip(elements, rows.tolist(), strict=True):
+            rng = row_generator(key, row)
+            yield function(*element, rng=rng) if isinstance(element, tuple) else function(element, rng=rng)
+
+    return lambda chunk, rows, out: _collected(node, calls(chunk.elements(), rows), rows)
+
+
+def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
+    made: list[Any] = []
+    try:
+        made.extend(results)  # keeps what came before an exception, so len(made) is the element at fault
+    except Exception as error:
+        blame(error, node, int(rows[len(made)]))
+        raise
+    if made and (made[0] is None or made[-1] is None):
+        _refuse_none(node, made, rows)
+    return Items(made)
+
+
+def _refuse_none(node: Node, made: list[Any], rows: Rows) -> None:
+    at = next(index for index, element in enumerate(made) if element is None)
+    error = ElementError("the function returned None for an element; return the element (a forgotten `return`?)")
+    blame(error, node, int(rows[at]))
+    raise error
+
+
+def in_one_call(node: Node, function: ColumnFunction) -> Apply:
+    """Call `function.run` once for the whole chunk; it writes into the memory given, where that fits."""
+
+    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        values = chunk.columns[0] if isinstance(chunk, Columns) and chunk.structure == LEAF else chunk.elements()
+        try:
+            column = function.run(values, rows, None if out is None else out[0])
+        except Exception as error:
+            blame(error, node, int(rows[getattr(error, "element", None) or 0]))
+            raise
+        return Columns(LEAF, [column], len(rows))
+
+    return apply
+
+
+def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) -> Apply:
+    """Call `function(columns)` once for the whole chunk: arrays of shape (k, ...) in, the same number of rows out."""
+
+    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
+        taken = unflatten(structure, arrays)
+        try:
+            made = function(*taken) if isinstance(taken, tuple) else function(taken)
+            leaves, structure = flatten(made)
+            columns = [_column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)]
+        except Exception as error:
+            blame(error, node, int(rows[0]))
+            raise
+        return Columns(structure, columns, len(rows))
+
+    return apply
+
+
+def _column(leaf: Any, path: str, count: int) -> np.ndarray:
+    column = np.asarray(leaf)
+    if column.ndim == 0 or len(column) != count:
+        raise ElementError(
+            f"a vectorized function was given {count} elements and returned shape {column.shape} at "
+            f"{path or 'its result'}; return one row for each element, or leave out vectorized=True"
+        )
+    return column

@@ -1,0 +1,47 @@
+"""Number the elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.elements.nesting import leaf_column, nested
+from penstock.elements.spec import ArraySpec
+from penstock.elements.structure import flatten
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+
+PAIR = flatten((0, 0))[1]
+
+
+@dataclass(frozen=True)
+class Enumerate(Node):
+    """Pair each element with its position in the epoch, counted from `start`."""
+
+    input: Node
+    start: int
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length
+
+    def spec(self) -> Spec | None:
+        spec = self.input.spec()
+        return None if spec is None else (ArraySpec((), np.dtype(np.int64)), spec)
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (rows,)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            numbers = rows % self.stride + self.start
+            return nested(PAIR, [leaf_column(numbers), source(rows)])
+
+        return run
+
+    def arguments(self) -> str:
+        return "" if self.start == 0 else f"start={self.start}"

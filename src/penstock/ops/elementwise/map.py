@@ -1,0 +1,80 @@
+"""Apply a function to each element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
+from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call
+from penstock.plan.functions import ColumnFunction, ElementFunction, name_of
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Map(Node):
+    """Replace each element, or its part `on`, by what `function` makes of it.
+
+    Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with columns.
+    """
+
+    input: Node
+    function: Callable[..., Any]
+    on: Part | None = None
+    vectorized: bool = False
+    draws: bool = False
+    seed: int | None = None
+    num_parallel_calls: int | None = field(default=None, metadata={"runs": True})
+    deterministic: bool | None = field(default=None, metadata={"runs": True})
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length
+
+    def spec(self) -> Spec | None:
+        spec = self.input.spec()
+        if spec is None or not isinstance(self.function, ElementFunction | ColumnFunction):
+            return None
+        if self.on is None:
+            return self.function.spec(spec)
+        made = self.function.spec(part_in(spec, self.on))
+        return None if made is None else with_part(spec, self.on, made)
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (rows,)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+        apply = self._apply(allocate)
+        if self.on is None:
+            return lambda rows, out=None: apply(source(rows), rows, out)
+        on = self.on
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            chunk = source(rows)
+            part, at = part_of_chunk(chunk, on)
+            made = apply(part, rows, None if out is None or at is None else out[at : at + 1])
+            return with_part_of_chunk(chunk, on, made)
+
+        return run
+
+    def _apply(self, allocate: Allocate) -> Apply:
+        if isinstance(self.function, ColumnFunction):
+            return in_one_call(self, self.function)
+        if self.vectorized:
+            return column_wise(self, self.function, allocate)
+        if self.draws:
+            if self.seed is None:
+                raise RuntimeError("a random map without a seed reached the compiler; bind_seeds comes first")
+            return drawing(self, self.function, self.seed)
+        return element_wise(self, self.function)
+
+    def arguments(self) -> str:
+        on = [] if self.on is None else [f"on={self.on!r}"]
+        vectorized = ["vectorized=True"] if self.vectorized else []
+        return ", ".join([name_of(self.function), *on, *vectorized])

@@ -1,0 +1,32 @@
+"""Keep the elements of a Python slice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.index.strided import strided
+from penstock.plan.node import Passing, Rows
+
+
+@dataclass(frozen=True)
+class Every(Passing):
+    """Keep `count` elements, `step` apart, beginning at `start`; a negative step runs backwards."""
+
+    start: int
+    step: int
+    count: int
+
+    @property
+    def name(self) -> str:
+        return "slice"
+
+    @cached_property
+    def length(self) -> int:
+        return self.count
+
+    def rows_of(self, rows: Rows) -> Rows:
+        return strided(rows, length=self.stride, input_stride=self.input.stride, start=self.start, step=self.step)
+
+    def arguments(self) -> str:
+        return f"start={self.start}, step={self.step}, count={self.count}"

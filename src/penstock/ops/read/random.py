@@ -1,0 +1,47 @@
+"""Draw numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.core.seeds import mix
+from penstock.elements.chunk import Chunk
+from penstock.elements.nesting import leaf_column
+from penstock.elements.spec import ArraySpec
+from penstock.kernels import first_draws
+from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Random(Node):
+    """Draw integers uniformly from [0, 2**32), without end; others each epoch where `rerandomize`."""
+
+    seed: int | None
+    rerandomize: bool
+
+    @cached_property
+    def length(self) -> int:
+        return INFINITE
+
+    def spec(self) -> Spec | None:
+        return ArraySpec((), np.dtype(np.int64))
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return ()
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        if self.seed is None:
+            raise RuntimeError("random numbers without a seed reached the compiler; bind_seeds comes first")
+        key = mix(self.seed)
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            draws = first_draws(key, rows if self.rerandomize else rows % self.stride)
+            return leaf_column((draws >> np.uint64(32)).astype(np.int64))
+
+        return run
+
+    def arguments(self) -> str:
+        return "" if self.seed is None else f"seed={self.seed}"

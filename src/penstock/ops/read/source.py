@@ -1,0 +1,44 @@
+"""Read the elements of a source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.sources.protocol import Source
+
+
+@dataclass(frozen=True)
+class Read(Node):
+    """Read the elements of `source`, every epoch the same."""
+
+    source: Source
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @cached_property
+    def length(self) -> int:
+        return self.source.length
+
+    def spec(self) -> Spec | None:
+        return self.source.spec()
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return ()
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        read_many, stride = self.source.read_many, self.stride
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            return read_many(rows % stride, out)
+
+        return run
+
+    def label(self) -> str:
+        return self.source.name

@@ -1,0 +1,48 @@
+"""What a function handed to a transformation may be: plain Python, or declarative with a spec and a batched form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from penstock.plan.node import Rows, Spec
+
+
+@runtime_checkable
+class ElementFunction(Protocol):
+    """A declarative function of one element, whose result's spec is known without calling it."""
+
+    random: bool
+
+    def __call__(self, value: Any, /, *, rng: Any = None) -> Any: ...
+    def spec(self, spec: Spec, /) -> Spec | None: ...
+
+
+@runtime_checkable
+class ColumnFunction(Protocol):
+    """A declarative function of many elements at once, which can write into memory given to it."""
+
+    def spec(self, spec: Spec, /) -> Spec | None: ...
+    def run(self, values: Sequence[Any], rows: Rows, out: np.ndarray | None, /) -> np.ndarray | list[Any]: ...
+
+
+def takes_rng(function: Callable[..., Any]) -> bool:
+    """Whether the function asks for randomness: a parameter called `rng`, or the attribute `random`."""
+    declared = getattr(function, "random", None)
+    if isinstance(declared, bool):
+        return declared
+    try:
+        return "rng" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # builtins without a signature
+        return False
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """What to call the function in `explain()` and in errors."""
+    if isinstance(function, ElementFunction | ColumnFunction):
+        return repr(function)
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

@@ -1,0 +1,43 @@
+"""The only traversals of a plan; nobody else recurses over inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from penstock.plan.node import Node
+
+T = TypeVar("T")
+
+
+def post_order(plan: Node) -> Iterator[Node]:
+    """Every node, inputs before what reads them; a node read twice comes twice."""
+    for node in plan.inputs:
+        yield from post_order(node)
+    yield plan
+
+
+def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
+    """The value of the plan, where `combine` makes a node's value from those of its inputs."""
+    return combine(plan, tuple(fold(node, combine) for node in plan.inputs))
+
+
+def rebuild(plan: Node, change: Callable[[Node], Node]) -> Node:
+    """The plan with every node replaced by `change(node)`, from the sources up."""
+    return fold(plan, lambda node, inputs: change(with_inputs(node, inputs)))
+
+
+def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same transformation over other inputs; the node itself where they are the same objects."""
+    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+        return node
+    remaining = iter(inputs)
+    changed = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            changed[field.name] = next(remaining)
+        elif field.metadata.get("nodes"):
+            changed[field.name] = tuple(next(remaining) for _ in value)
+    return replace(node, **changed)

@@ -1,0 +1,117 @@
+"""A plan is a tree of nodes: frozen, running nothing, saying what each transformation takes and yields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from penstock.elements.chunk import Chunk
+
+Rows: TypeAlias = NDArray[np.int64]
+Spec: TypeAlias = Any  # nested structure of ArraySpec and ObjectSpec
+
+INFINITE = -1
+"""The length of a dataset that never ends."""
+UNKNOWN = -2
+"""The length of a dataset that only iterating can tell."""
+INFINITE_STRIDE = 1 << 48
+"""Rows counted to one epoch of an infinite dataset."""
+
+
+class Program(Protocol):
+    """Make the elements of some global rows: a pure function."""
+
+    def __call__(self, rows: Rows, out: list[np.ndarray] | None = None, /) -> Chunk: ...
+
+
+Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One transformation of the plan.
+
+    A node is indexed: `route` says which rows of each input its rows are made of, and `program` makes them.
+    """
+
+    @cached_property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes this one reads, in the order of its fields."""
+        found: list[Node] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Node):
+                found.append(value)
+            elif field.metadata.get("nodes"):
+                found.extend(value)
+        return tuple(found)
+
+    @property
+    def name(self) -> str:
+        """The operation as the user calls it."""
+        return type(self).__name__.lower()
+
+    @cached_property
+    def length(self) -> int:
+        """Elements in one epoch, `INFINITE` or `UNKNOWN`."""
+        raise NotImplementedError
+
+    @property
+    def stride(self) -> int:
+        """Rows counted to one epoch."""
+        return INFINITE_STRIDE if self.length == INFINITE else self.length
+
+    def spec(self) -> Spec | None:
+        """The spec of one element, or `None` where only running can tell."""
+        raise NotImplementedError
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        """For each input, the rows of it that `rows` are made of."""
+        raise NotImplementedError
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        """Compile into a function of rows, given the programs of the inputs and where fresh memory comes from."""
+        raise NotImplementedError
+
+    def arguments(self) -> str:
+        """The arguments as the user would write them, for `explain()` and errors."""
+        return ""
+
+    def label(self) -> str:
+        """The operation with its arguments."""
+        return f"{self.name}({self.arguments()})"
+
+
+@dataclass(frozen=True)
+class Passing(Node):
+    """Yield the elements of `input` unchanged, perhaps in another order or number.
+
+    Its program is the input's, over other rows; so it costs integer arithmetic and no copy.
+    """
+
+    input: Node
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def rows_of(self, rows: Rows) -> Rows:
+        """The row of the input that each row is."""
+        return rows
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (self.rows_of(rows),)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+        rows_of = self.rows_of
+        return lambda rows, out=None: source(rows_of(rows), out)

@@ -1,0 +1,21 @@
+"""Fuse a run of image operations into one native kernel."""
+
+from __future__ import annotations
+
+from penstock.image.fused import FusedImage, fuse
+from penstock.image.operation import ImageOperation
+from penstock.ops.elementwise.map import Map
+from penstock.plan.node import Node
+
+
+def fuse_image_chain(node: Node) -> Node | None:
+    """`x.map(f).map(g) -> x.map(f ; g)`, where f and g are image operations on one part that a kernel can do at once."""
+    if not isinstance(node, Map) or not isinstance(node.function, ImageOperation):
+        return None
+    key = node.seed or 0
+    match node.input:
+        case Map(input=source, function=FusedImage(ops=ops, keys=keys), on=on) if on == node.on:
+            fused = fuse((*ops, node.function), (*keys, key))
+        case source:
+            fused = fuse((node.function,), (key,))
+    return None if fused is None else Map(source, fused, on=node.on)

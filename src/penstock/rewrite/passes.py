@@ -1,0 +1,62 @@
+"""The compiler's passes, in order: each a list of rules, each rule applied until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from penstock.plan.graph import rebuild
+from penstock.plan.node import Node
+from penstock.rewrite.simplify import (
+    drop_empty_skip,
+    drop_full_take,
+    drop_run_settings,
+    drop_single_repeat,
+    drop_single_shard,
+    merge_skips,
+    merge_takes,
+)
+
+Rule: TypeAlias = Callable[[Node], Node | None]
+
+PASSES: tuple[tuple[Rule, ...], ...] = (
+    (
+        drop_run_settings,
+        drop_full_take,
+        drop_empty_skip,
+        drop_single_repeat,
+        drop_single_shard,
+        merge_takes,
+        merge_skips,
+    ),
+)
+PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A plan after the passes, and which rules changed it."""
+
+    plan: Node
+    applied: tuple[str, ...]
+
+
+def rewritten(plan: Node, passes: tuple[tuple[Rule, ...], ...] = PASSES) -> Rewritten:
+    """Apply every pass, from the sources up, until no rule of it applies any more."""
+    applied: list[str] = []
+    for rules in passes:
+        plan = rebuild(plan, lambda node, rules=rules: _settled(node, rules, applied))
+    return Rewritten(plan, tuple(applied))
+
+
+def _settled(node: Node, rules: tuple[Rule, ...], applied: list[str]) -> Node:
+    changed = True
+    while changed:
+        changed = False
+        for rule in rules:
+            other = rule(node)
+            if other is not None:
+                applied.append(rule.__name__)
+                node, changed = other, True
+    return node

@@ -1,0 +1,37 @@
+"""Give every random operation without a seed one of its own, derived from the run's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from penstock.core.seeds import mix
+from penstock.ops.elementwise.map import Map
+from penstock.ops.order.shuffle import Shuffle
+from penstock.ops.read.random import Random
+from penstock.plan.graph import post_order, rebuild
+from penstock.plan.node import Node
+
+
+def is_unseeded(node: Node) -> bool:
+    """Whether the node draws from the run's seed."""
+    if isinstance(node, Map):
+        return node.draws and node.seed is None
+    return isinstance(node, Shuffle | Random) and node.seed is None
+
+
+def needs_seed(plan: Node) -> bool:
+    """Whether what the plan yields depends on the run's seed."""
+    return any(is_unseeded(node) for node in post_order(plan))
+
+
+def bind_seeds(plan: Node, seed: int) -> Node:
+    """The plan with the k-th unseeded operation, counted from the sources up, keyed by (seed, k).
+
+    So a pipeline draws the same however much is added after it.
+    """
+    ordinal = count()
+    return rebuild(
+        plan,
+        lambda node: replace(node, seed=mix(seed, next(ordinal))) if is_unseeded(node) else node,  # pyright: ignore[reportCallIssue]
+    )

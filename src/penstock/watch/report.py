@@ -1,0 +1,65 @@
+"""Stats of a run: what the counters and the engine say, put side by side."""
+
+from __future__ import annotations
+
+from penstock.engine.budget import available_cores
+from penstock.engine.memory import Memory
+from penstock.engine.run import Run
+from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Cell, Counters
+from penstock.watch.stats import OperationStats, Stats
+
+NS = 1e-9
+
+
+def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, waited: int, stepped: int) -> Stats:
+    """The counts of a run that may not have begun; times in ns."""
+    workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
+    operations = _operations(counters)
+    if run is not None and run.job.batch is not None and operations:
+        operations = (*operations, _stacking(run, counters))
+    work = 0 if run is None else run.spent.wall
+    made = 0 if run is None else run.items_made
+    return Stats(
+        unit="element" if run is None or run.job.batch is None else "batch",
+        items=items,
+        rows=items * (1 if run is None else run.job.size),
+        waited=waited * NS,
+        stepped=stepped * NS,
+        work=work * NS * (items / made if made else 0),
+        workers=workers,
+        cores=available_cores(),
+        mode="not begun" if run is None else run.mode,
+        chosen=run is not None and run.settings.executor != "auto",
+        ahead=0 if run is None else run.parcels_ahead,
+        live_bytes=memory.live_bytes,
+        peak_bytes=memory.peak_bytes,
+        holds_gil=run is not None and run.tuner.holds_gil,
+        decisions=() if run is None else tuple(run.tuner.decisions),
+        operations=operations,
+    )
+
+
+def _operations(counters: Counters) -> tuple[OperationStats, ...]:
+    """Each operation without what its inputs took."""
+    totals = {operation: operation.total() for operation in counters.operations}
+    own: list[OperationStats] = []
+    for operation, total in totals.items():
+        inputs = [totals[each] for each in operation.inputs]
+        cell = list(total)
+        cell[WALL] -= sum(each[WALL] for each in inputs)
+        cell[CPU] -= sum(each[CPU] for each in inputs)
+        own.append(_stats(operation.label, cell))
+    return tuple(own)
+
+
+def _stacking(run: Run, counters: Counters) -> OperationStats:
+    """The last batch has no program of its own: tasks stack its elements, and what they took beyond their program is it."""
+    source = counters.operations[-1].total()
+    batch = run.job.plan.label()
+    wall, cpu = max(run.spent.wall - source[WALL], 0), max(run.spent.cpu - source[CPU], 0)
+    return _stats(batch, [source[CALLS], source[ROWS], wall, cpu, run.bytes_made])
+
+
+def _stats(name: str, cell: Cell) -> OperationStats:
+    wall, cpu = cell[WALL] * NS, cell[CPU] * NS
+    return OperationStats(name, cell[CALLS], cell[ROWS], wall, cpu, max(wall - cpu, 0.0), cell[BYTES])

@@ -1,0 +1,73 @@
+"""A run's counts at one moment: plain numbers, safe to keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class OperationStats:
+    """What one operation took, without its inputs: seconds of its threads' wall and CPU time, and of waiting (their difference)."""
+
+    name: str
+    calls: int
+    rows: int
+    wall: float
+    cpu: float
+    wait: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The counts of an iterator since it was made.
+
+    - `items`: batches (or elements) received; `rows`: elements in them.
+    - `waited`, `stepped`: seconds that the consumer spent inside `next` waiting, and outside it.
+    - `work`: seconds of task time, over all workers; `workers`: how many ran at a time; `mode`: where.
+    - `ahead`: parcels under way; `live_bytes`, `peak_bytes`: memory of batches.
+    - `decisions`: what the tuner chose, with its reasons; `holds_gil`: whether the functions were found to.
+    - `operations`: from the sources up.
+    """
+
+    unit: str
+    items: int
+    rows: int
+    waited: float
+    stepped: float
+    work: float
+    workers: int
+    cores: float
+    mode: str
+    chosen: bool
+    ahead: int
+    live_bytes: int
+    peak_bytes: int
+    holds_gil: bool
+    decisions: tuple[str, ...]
+    operations: tuple[OperationStats, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Time since the first item was asked for."""
+        return self.waited + self.stepped
+
+    @property
+    def rate(self) -> float:
+        """Items a second, as received."""
+        return self.items / self.seconds if self.seconds else 0.0
+
+    @property
+    def ceiling(self) -> float:
+        """Items a second that the pipeline could make for a consumer that never stops."""
+        return self.workers * self.items / self.work if self.work else 0.0
+
+    @property
+    def wait_share(self) -> float:
+        """The share of its time that the consumer waits."""
+        return self.waited / self.seconds if self.seconds else 0.0
+
+    @property
+    def limit(self) -> OperationStats | None:
+        """The operation that takes the most."""
+        return max(self.operations, key=lambda operation: operation.wall, default=None)

@@ -1,0 +1,71 @@
+"""What limits this run, in words: who waits, for how much of the time, for which operation, and what to change."""
+
+from __future__ import annotations
+
+from penstock.watch.stats import OperationStats, Stats
+
+LEAST_SECONDS = 0.05
+INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input is called the limit
+
+
+def verdict(stats: Stats) -> str:
+    """One or two sentences on what limits the run that `stats` counted."""
+    limit = stats.limit
+    if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
+        return f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s."
+    if stats.wait_share < INPUT_BOUND:
+        return (
+            f"Not input-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
+            f"It took {_rate(stats.rate, stats.unit)}; the pipeline could make {_rate(stats.ceiling, stats.unit)} "
+            f"({_where(stats)}), then limited by {limit.name}."
+        )
+    return (
+        f"Input-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
+        f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
+        f"its ceiling is {_rate(_ceiling(limit, stats), 'row')} ({_where(stats)}). {_advice(limit, stats)}"
+    )
+
+
+def _advice(limit: OperationStats, stats: Stats) -> str:
+    waits = limit.wait > 0.5 * limit.wall
+    if stats.holds_gil:
+        return (
+            "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
+            "map(..., vectorized=True), or give Options(executor=) a ProcessPoolExecutor."
+        )
+    if stats.chosen and stats.mode == "inline":
+        return "It runs inline as asked: Options(executor='auto') may use other cores."
+    if waits:
+        return f"It mostly waits: more calls at a time hide that, with Options(workers={2 * max(stats.workers, 1)})."
+    if stats.mode == "inline":
+        return "Batches this cheap stay inline; map(..., vectorized=True) makes them cheaper still."
+    if stats.workers < stats.cores:
+        return f"Only {stats.workers} of {stats.cores:g} cores are asked for: raise Options(workers=) or num_parallel_calls."
+    return f"All {stats.cores:g} cores are at work: make it cheaper, move it before a cache, or use more cores."
+
+
+def _share(operation: OperationStats, stats: Stats) -> float:
+    total = sum(each.wall for each in stats.operations)
+    return operation.wall / total if total else 0.0
+
+
+def _ceiling(operation: OperationStats, stats: Stats) -> float:
+    return stats.workers * operation.rows / operation.wall if operation.wall else 0.0
+
+
+def _where(stats: Stats) -> str:
+    return stats.mode if stats.mode == "inline" else f"on {stats.mode}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _rate(rate: float, unit: str) -> str:
+    plural = {"batch": "batches"}.get(unit, f"{unit}s")
+    return f"{rate:,.0f} {plural}/s" if rate >= 10 else f"{rate:.2g} {plural}/s"
+
+
+def _count(number: int, unit: str) -> str:
+    plural = {"batch": "batches"}.get(unit, f"{unit}s")
+    return f"{number} {unit if number == 1 else plural}"
