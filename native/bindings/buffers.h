@@ -14,7 +14,8 @@ class Buffer {
  public:
   // Raises what the array's own `getbuffer` raises (BufferError, ValueError) if it is not contiguous or not writable.
   explicit Buffer(nanobind::handle array, bool writable = false) {
-    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_ND | (writable ? PyBUF_WRITABLE : 0))) nanobind::raise_python_error();
+    if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_ND | (writable ? PyBUF_WRITABLE : 0)))
+      nanobind::raise_python_error();
   }
   ~Buffer() { PyBuffer_Release(&view_); }
   Buffer(const Buffer&) = delete;

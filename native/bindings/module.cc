@@ -6,6 +6,7 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_permute(module);
   penstock::bindings::bind_gather(module);
   penstock::bindings::bind_random(module);
+  penstock::bindings::bind_rows(module);
   penstock::bindings::bind_pool(module);
   penstock::bindings::bind_image(module);
 }

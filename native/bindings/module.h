@@ -8,6 +8,7 @@ namespace penstock::bindings {
 void bind_permute(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_random(nanobind::module_& module);
+void bind_rows(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 

@@ -7,8 +7,8 @@ namespace penstock {
 
 namespace {
 
-constexpr std::size_t kAhead = 8;     // rows between a prefetch and its copy
-constexpr std::size_t kLine = 64;     // bytes
+constexpr std::size_t kAhead = 8;       // rows between a prefetch and its copy
+constexpr std::size_t kLine = 64;       // bytes
 constexpr std::size_t kMostLines = 16;  // beyond a KiB the processor's own prefetcher has caught on
 
 template <std::size_t kWidth>

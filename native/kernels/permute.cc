@@ -35,8 +35,8 @@ int rounds_of(int width) { return width <= 8 ? 12 : 8; }
 
 }  // namespace
 
-Permutation::Permutation(std::uint64_t length, std::uint64_t key)
-    : length_(length), width_(length ? std::bit_width(length - 1) : 0) {
+Permutation::Permutation(Direction direction, std::uint64_t length, std::uint64_t key)
+    : direction_(direction), length_(length), width_(length ? std::bit_width(length - 1) : 0) {
   if (length <= kPackedLength) {
     draw_packed(key);
   } else {
@@ -52,10 +52,8 @@ void Permutation::draw_packed(std::uint64_t key) {
     const auto below = static_cast<unsigned __int128>(words.next()) * (i + 1);  // high word: uniform in [0, i]
     std::swap(order[i], order[static_cast<std::uint64_t>(below >> 64)]);
   }
-  for (std::uint64_t i = 0; i < length_; ++i) {
-    packed_[0] |= order[i] << (4 * i);
-    packed_[1] |= i << (4 * order[i]);
-  }
+  const bool forward = direction_ == Direction::kForward;
+  for (std::uint64_t i = 0; i < length_; ++i) packed_ |= forward ? order[i] << (4 * i) : i << (4 * order[i]);
 }
 
 void Permutation::draw_rounds(std::uint64_t key) {
@@ -64,18 +62,20 @@ void Permutation::draw_rounds(std::uint64_t key) {
   rounds_.shift = (width_ + 1) / 2;
   for (int i = 0; i < rounds_of(width_); ++i) {
     rounds_.multiply[i] = words.next() | 1;
-    rounds_.inverse[i] = odd_inverse(rounds_.multiply[i]);
     rounds_.add[i] = words.next();
   }
+  if (direction_ == Direction::kInverse)
+    for (int i = 0; i < rounds_of(width_); ++i) rounds_.multiply[i] = odd_inverse(rounds_.multiply[i]);
 }
 
-std::uint64_t Permutation::at(Direction direction, std::uint64_t position) const {
-  const bool forward = direction == Direction::kForward;
-  if (length_ <= kPackedLength) return packed_[forward ? 0 : 1] >> (4 * position) & 15;
+std::uint64_t Permutation::at(std::uint64_t position) const {
+  if (length_ <= kPackedLength) return packed_ >> (4 * position) & 15;
+  const bool forward = direction_ == Direction::kForward;
   do {
     if (width_ <= 8) {
-      position = forward ? pass::forward<std::uint32_t, 12>(rounds_, static_cast<std::uint32_t>(position))
-                         : pass::inverse<std::uint32_t, 12>(rounds_, static_cast<std::uint32_t>(position));
+      const auto narrow = static_cast<std::uint32_t>(position);
+      position = forward ? pass::forward<std::uint32_t, 12>(rounds_, narrow)
+                         : pass::inverse<std::uint32_t, 12>(rounds_, narrow);
     } else {
       position = forward ? pass::forward<std::uint64_t, 8>(rounds_, position)
                          : pass::inverse<std::uint64_t, 8>(rounds_, position);
@@ -84,14 +84,13 @@ std::uint64_t Permutation::at(Direction direction, std::uint64_t position) const
   return position;
 }
 
-void Permutation::apply(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
-                        std::int64_t start) const {
-  if (length_ <= kPackedLength || count <= kShortRun) {
-    for (std::size_t i = 0; i < count; ++i)
-      out[i] = start + static_cast<std::int64_t>(at(direction, static_cast<std::uint64_t>(rows[i] - start)));
+void Permutation::apply(const std::int64_t* rows, std::int64_t* out, std::size_t count, std::int64_t start) const {
+  if (length_ > kPackedLength && count > kShortRun) {
+    walk(pass::choose(direction_ == Direction::kForward, width_), rows, out, count, start);
     return;
   }
-  walk(pass::choose(direction == Direction::kForward, width_), rows, out, count, start);
+  for (std::size_t i = 0; i < count; ++i)
+    out[i] = start + static_cast<std::int64_t>(at(static_cast<std::uint64_t>(rows[i] - start)));
 }
 
 template <class Pass>
@@ -143,45 +142,55 @@ struct Segment {
   std::uint64_t key;
 };
 
-// The orders used last: random rows of a window move among few segments.
-class Orders {
- public:
-  const Permutation& of(const Segment& segment) {
-    Entry& entry = entries_[segment.key % kEntries];
-    if (entry.key != segment.key || entry.size != segment.size) {
-      entry = {segment.key, segment.size, Permutation(segment.size, segment.key)};
+bool holds(const Segment& segment, std::int64_t row) {
+  return static_cast<std::uint64_t>(row) - static_cast<std::uint64_t>(segment.start) < segment.size;
+}
+
+// Permutes up to kBlock rows, each within the segment that `locate(row)` says: segment by segment while many rows share
+// one.
+template <class Locate>
+void permute_mixed(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
+                   const Locate& locate) {
+  std::int64_t value[kBlock], shared[kBlock];
+  std::uint16_t place[kBlock], shared_place[kBlock];  // where in the block the values belong
+  for (std::size_t i = 0; i < count; ++i) place[i] = static_cast<std::uint16_t>(i);
+  std::copy(rows, rows + count, value);
+  bool crowded = true;
+  while (count && crowded) {
+    const Segment segment = locate(value[0]);
+    std::size_t taken = 0, left = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t row = value[i];
+      const std::uint16_t where = place[i];
+      const bool mine = holds(segment, row);
+      shared[taken] = value[left] = row;
+      shared_place[taken] = place[left] = where;
+      taken += mine;
+      left += !mine;
     }
-    return entry.order;
+    Permutation(direction, segment.size, segment.key).apply(shared, shared, taken, segment.start);
+    for (std::size_t i = 0; i < taken; ++i) out[shared_place[i]] = shared[i];
+    count = left;
+    crowded = taken > kShortRun;
   }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Segment segment = locate(value[i]);
+    Permutation(direction, segment.size, segment.key).apply(value + i, out + place[i], 1, segment.start);
+  }
+}
 
- private:
-  static constexpr std::size_t kEntries = 16;
-  struct Entry {
-    std::uint64_t key = 0;
-    std::uint64_t size = 0;
-    Permutation order;
-  };
-  Entry entries_[kEntries];
-};
-
-// Permutes every row within the segment that `locate(row)` says.
+// Permutes every row within the segment that `locate(row)` says; nearly always one holds them all.
 template <class Locate>
 void permute_segments(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
                       const Locate& locate) {
   if (!count) return;
   const Segment first = locate(rows[0]);
   if (pass::all_inside(rows, count, first.start, first.size)) {
-    Permutation(first.size, first.key).apply(direction, rows, out, count, first.start);
+    Permutation(direction, first.size, first.key).apply(rows, out, count, first.start);
     return;
   }
-  Orders orders;
-  for (std::size_t i = 0; i < count;) {
-    const Segment segment = locate(rows[i]);
-    std::size_t end = i + 1;
-    while (end < count && static_cast<std::uint64_t>(rows[end] - segment.start) < segment.size) ++end;
-    orders.of(segment).apply(direction, rows + i, out + i, end - i, segment.start);
-    i = end;
-  }
+  for (std::size_t i = 0; i < count; i += kBlock)
+    permute_mixed(direction, rows + i, out + i, std::min(kBlock, count - i), locate);
 }
 
 std::uint64_t epoch_key(std::uint64_t key, std::uint64_t epoch, bool reshuffle) {
@@ -234,7 +243,7 @@ void permute_rows(Direction direction, const std::int64_t* rows, std::int64_t* o
 
 void permute_within(Direction direction, const std::int64_t* positions, std::int64_t* out, std::size_t count,
                     std::uint64_t length, std::uint64_t window, std::uint64_t key) {
-  if (window >= length) return Permutation(length, key).apply(direction, positions, out, count, 0);
+  if (window >= length) return Permutation(direction, length, key).apply(positions, out, count, 0);
   permute_blocks(direction, positions, out, count, length, window, [=](const Blocks& blocks, std::int64_t position) {
     return blocks.locate(static_cast<std::uint64_t>(position), 0, key);
   });

@@ -13,27 +13,26 @@ inline constexpr std::uint64_t kMaxPermutationLength = std::uint64_t{1} << 62;
 
 // One order of [0, length), chosen by a 64-bit key.
 //
-// Up to 16 positions the whole order is drawn by Fisher and Yates and packed into one word, four bits a position. Beyond, a
-// position of w = bits(length - 1) bits goes through rounds of `x = x * odd + key (mod 2^w); x ^= x >> ceil(w / 2)`, each
-// a bijection of [0, 2^w); a result outside [0, length) goes round again (cycle walking: fewer than two passes on average).
+// Up to 16 positions the whole order is drawn by Fisher and Yates and packed into one word, four bits a position.
+// Beyond, a position of w = bits(length - 1) bits goes through rounds of `x = x * odd + key (mod 2^w); x ^= x >> ceil(w
+// / 2)`, each a bijection of [0, 2^w); a result outside [0, length) goes round again (cycle walking: fewer than two
+// passes on average).
 class Permutation {
  public:
   Permutation() = default;
-  Permutation(std::uint64_t length, std::uint64_t key);
+  Permutation(Direction direction, std::uint64_t length, std::uint64_t key);
 
-  // The order (or its inverse) at one position in [0, length).
-  std::uint64_t at(Direction direction, std::uint64_t position) const;
+  // Where the order, or its inverse, puts one position in [0, length).
+  std::uint64_t at(std::uint64_t position) const;
 
-  // out[i] = start + order(rows[i] - start), rows in [start, start + length); `out` may be `rows`.
-  void apply(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
-             std::int64_t start) const;
+  // out[i] = start + at(rows[i] - start), rows in [start, start + length); `out` may be `rows`.
+  void apply(const std::int64_t* rows, std::int64_t* out, std::size_t count, std::int64_t start) const;
 
   static constexpr int kMaxRounds = 12;
 
   // What one pass over [0, 2^w) needs; plain data, read by the vectorised passes.
   struct Rounds {
-    std::uint64_t multiply[kMaxRounds];
-    std::uint64_t inverse[kMaxRounds];  // multiply * inverse = 1 (mod 2^64)
+    std::uint64_t multiply[kMaxRounds];  // odd; for the inverse order their inverses modulo 2^64
     std::uint64_t add[kMaxRounds];
     std::uint64_t mask;
     int shift;
@@ -45,9 +44,10 @@ class Permutation {
   template <class Pass>
   void walk(Pass pass, const std::int64_t* rows, std::int64_t* out, std::size_t count, std::int64_t start) const;
 
+  Direction direction_ = Direction::kForward;
   std::uint64_t length_ = 0;
   int width_ = 0;
-  std::uint64_t packed_[2] = {0, 0};  // the order and its inverse, for length <= 16
+  std::uint64_t packed_ = 0;  // the order, for length <= 16
   Rounds rounds_;
 };
 
@@ -59,8 +59,9 @@ std::size_t first_outside(const std::int64_t* rows, std::size_t count, std::uint
 void permute_rows(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
                   std::uint64_t length, std::uint64_t key, bool reshuffle);
 
-// out[i] = order(rows[i]) where the order moves nothing by `window` positions or more: blocks of half a window are permuted,
-// and then blocks that straddle them. A window of 1 is the identity, one of `length` or more the full permutation by `key`.
+// out[i] = order(rows[i]) where the order moves nothing by `window` positions or more: blocks of half a window are
+// permuted, and then blocks that straddle them. A window of 1 is the identity, one of `length` or more the full
+// permutation by `key`.
 void permute_within(Direction direction, const std::int64_t* positions, std::int64_t* out, std::size_t count,
                     std::uint64_t length, std::uint64_t window, std::uint64_t key);
 

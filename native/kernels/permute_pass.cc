@@ -33,17 +33,17 @@ inline __attribute__((always_inline)) bool inside(const std::int64_t* rows, std:
 }
 
 // A family of loops compiled for one instruction set.
-#define PENSTOCK_LOOPS(Name, attributes)                                                                      \
-  struct Name {                                                                                               \
-    template <class Word, int kRounds, bool kForward>                                                         \
+#define PENSTOCK_LOOPS(Name, attributes)                                                                       \
+  struct Name {                                                                                                \
+    template <class Word, int kRounds, bool kForward>                                                          \
     attributes static void run(const Permutation::Rounds& rounds, const std::int64_t* rows, std::int64_t* out, \
-                               std::size_t count, std::int64_t start) {                                       \
-      loop<Word, kRounds, kForward>(rounds, rows, out, count, start);                                         \
-    }                                                                                                         \
-    attributes static bool all_inside(const std::int64_t* rows, std::size_t count, std::int64_t start,        \
-                                      std::uint64_t length) {                                                 \
-      return inside(rows, count, start, length);                                                              \
-    }                                                                                                         \
+                               std::size_t count, std::int64_t start) {                                        \
+      loop<Word, kRounds, kForward>(rounds, rows, out, count, start);                                          \
+    }                                                                                                          \
+    attributes static bool all_inside(const std::int64_t* rows, std::size_t count, std::int64_t start,         \
+                                      std::uint64_t length) {                                                  \
+      return inside(rows, count, start, length);                                                               \
+    }                                                                                                          \
   };
 
 PENSTOCK_LOOPS(Plain, )

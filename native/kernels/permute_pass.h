@@ -26,14 +26,14 @@ inline __attribute__((always_inline)) Word inverse(const Permutation::Rounds& ro
   const Word mask = static_cast<Word>(rounds.mask);
   for (int i = kRounds; i-- > 0;) {
     x ^= x >> rounds.shift;
-    x = ((x - static_cast<Word>(rounds.add[i])) * static_cast<Word>(rounds.inverse[i])) & mask;
+    x = ((x - static_cast<Word>(rounds.add[i])) * static_cast<Word>(rounds.multiply[i])) & mask;
   }
   return x ^ (x >> rounds.shift);
 }
 
 // out[i] = start + pass(rows[i] - start), for rows in [start, start + 2^w); `out` may be `rows`.
-using Loop = void (*)(const Permutation::Rounds& rounds, const std::int64_t* rows, std::int64_t* out,
-                      std::size_t count, std::int64_t start);
+using Loop = void (*)(const Permutation::Rounds& rounds, const std::int64_t* rows, std::int64_t* out, std::size_t count,
+                      std::int64_t start);
 
 // The fastest loop on this processor for positions of `width` bits.
 Loop choose(bool forward, int width);

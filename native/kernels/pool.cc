@@ -10,7 +10,6 @@
 #include <mutex>
 #include <new>
 
-
 namespace penstock {
 
 namespace {

@@ -10,8 +10,8 @@ namespace penstock {
 
 // Free memory by size. Shared by the pool's owner and by every block still out, so that a block may outlive its pool.
 //
-// Sizes are rounded up to one of eight classes a doubling (at most an eighth is wasted), so that a steady run of similar batches
-// always finds its memory again. All methods may be called from any thread, and after a fork.
+// Sizes are rounded up to one of eight classes a doubling (at most an eighth is wasted), so that a steady run of
+// similar batches always finds its memory again. All methods may be called from any thread, and after a fork.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   // At most `idle_limit` bytes are kept for later.
@@ -20,7 +20,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // At least `bytes` bytes at an address divisible by 64, uninitialised; throws std::bad_alloc. `capacity` is what to hand back.
+  // At least `bytes` bytes at an address divisible by 64, uninitialised; throws std::bad_alloc. `capacity` is what to
+  // hand back.
   void* take(std::size_t bytes, std::size_t& capacity);
   void give_back(void* memory, std::size_t capacity) noexcept;
 

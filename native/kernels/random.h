@@ -21,8 +21,8 @@ constexpr std::uint64_t mix(std::uint64_t first, std::uint64_t second) {
   return scramble((state ^ second) + kIncrement);
 }
 
-// First 64-bit draw of Philox4x64-10 (Salmon et al. 2011) with key (key, row), counting from 0 as NumPy does: its first block
-// is that of counter 1.
+// First 64-bit draw of Philox4x64-10 (Salmon et al. 2011) with key (key, row), counting from 0 as NumPy does: its first
+// block is that of counter 1.
 std::uint64_t first_draw(std::uint64_t key, std::uint64_t row);
 
 // draws[i] = first_draw(key, rows[i]); both of shape (count,).
