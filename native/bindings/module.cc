@@ -3,6 +3,7 @@
 
 NB_MODULE(_native, module) {
   module.doc() = "Penstock's native kernels. Use them through penstock.kernels.";
+  nanobind::set_leak_warnings(false);  // worker threads may outlive the interpreter's tear-down, and hold what they use
   penstock::bindings::bind_permute(module);
   penstock::bindings::bind_gather(module);
   penstock::bindings::bind_random(module);

@@ -19,6 +19,7 @@ class Crew(Protocol):
 
     @property
     def name(self) -> str: ...
+    shares_gil: bool
     def submit(self, parcel: Parcel, piece: int, window: Window) -> None: ...
     def resize(self, workers: int) -> None: ...
     def close(self) -> None: ...
@@ -27,6 +28,8 @@ class Crew(Protocol):
 
 class ThreadCrew:
     """Runs tasks in threads, which write straight into the parcel's memory."""
+
+    shares_gil = True
 
     def __init__(self, maker: Maker, executor: Executor) -> None:
         self._maker = maker
@@ -57,6 +60,8 @@ class ThreadCrew:
 
 class RemoteCrew:
     """Runs tasks through an executor of other processes or hosts; the plan travels to them, and their results back."""
+
+    shares_gil = False
 
     def __init__(self, maker: Maker, executor: Executor, observer: Observer) -> None:
         self._executor = executor

@@ -142,7 +142,7 @@ class Run:
         if len(self._window) == 0:
             return None
         parcel = self._window.pop()
-        if self.settings.workers is None and self.tuner.suspect_gil(perf_counter_ns()):
+        if crew.shares_gil and self.tuner.suspect_gil(perf_counter_ns()) and self.settings.workers is None:
             crew.resize(1)
             self.tuner.threads = 1
         self._top_up(crew)

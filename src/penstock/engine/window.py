@@ -47,12 +47,13 @@ class Window:
     def pop(self) -> Parcel:
         """Wait for the next parcel and take it out; a `ClosedError` if the window is closed meanwhile."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._next_done() is not None)
-            parcel = self._next_done()
-            if self._closed or parcel is None:
-                raise ClosedError("this iterator was closed while it waited for its next item")
-            self._parcels.remove(parcel)
-            return parcel
+            while not self._closed:
+                parcel = self._next_done()
+                if parcel is not None:
+                    self._parcels.remove(parcel)
+                    return parcel
+                self._changed.wait()
+        raise ClosedError("this iterator was closed while it waited for its next item")
 
     def _next_done(self) -> Parcel | None:
         if self._ordered:

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from penstock import kernels
 from penstock.core.checks import check_count
 from penstock.elements.spec import Spec
 from penstock.image.operation import ImageOperation, check_image
 from penstock.image.sizes import check_fits, check_size, sized
+from penstock.kernels import image as kernel
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,7 +46,7 @@ class CenterCrop(ImageOperation):
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("center_crop", image)
         check_fits("center_crop", self.size, image.shape[:2])
-        return _cut(image, kernels.image.center_crop_box(*image.shape[:2], *self.size))
+        return _cut(image, kernel.center_crop_box(*image.shape[:2], *self.size))
 
     def spec(self, spec: Spec) -> Spec | None:
         return sized(spec, *self.size)
@@ -64,7 +64,7 @@ class RandomCrop(ImageOperation):
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("random_crop", image)
         check_fits("random_crop", self.size, image.shape[:2])
-        return _cut(image, kernels.image.random_crop_box(*image.shape[:2], *self.size, draw))
+        return _cut(image, kernel.random_crop_box(*image.shape[:2], *self.size, draw))
 
     def spec(self, spec: Spec) -> Spec | None:
         return sized(spec, *self.size)
@@ -92,8 +92,8 @@ def crop(top: int, left: int, height: int, width: int) -> Crop:
 def center_crop(size: int | tuple[int, int]) -> CenterCrop:
     """Cut out the middle of an image: `size` is (height, width), or one number for a square.
 
-    Takes and returns an array (height, width, channels) of any dtype. Where the margins are odd, half pixels are rounded to even, as in
-    torchvision. An image smaller than `size` is an `ElementError`.
+    Takes and returns an array (height, width, channels) of any dtype. Where the margins are odd, half pixels are
+    rounded to even, as in torchvision. An image smaller than `size` is an `ElementError`.
 
     >>> import numpy as np
     >>> center_crop((1, 2))(np.arange(24, dtype=np.uint8).reshape(4, 6, 1))[..., 0].tolist()
@@ -105,7 +105,8 @@ def center_crop(size: int | tuple[int, int]) -> CenterCrop:
 def random_crop(size: int | tuple[int, int]) -> RandomCrop:
     """Cut out a box of `size`, (height, width) or one number for a square, each place being equally likely.
 
-    Takes and returns an array (height, width, channels) of any dtype. An image smaller than `size` is an `ElementError`.
+    Takes and returns an array (height, width, channels) of any dtype. An image smaller than `size` is an
+    `ElementError`.
 
     >>> import numpy as np
     >>> rng = np.random.Generator(np.random.Philox(key=[7, 0]))

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock import kernels
 from penstock.elements.spec import Spec
 from penstock.image.operation import ImageOperation, check_image
+from penstock.kernels import image as kernel
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,7 +24,7 @@ class RandomFlip(ImageOperation):
 
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("random_flip", image)
-        return np.ascontiguousarray(image[:, ::-1]) if kernels.image.random_flip_choice(self.p, draw) else image
+        return np.ascontiguousarray(image[:, ::-1]) if kernel.random_flip_choice(self.p, draw) else image
 
     def spec(self, spec: Spec) -> Spec | None:
         return spec
@@ -33,7 +33,8 @@ class RandomFlip(ImageOperation):
 def random_flip(p: float = 0.5) -> RandomFlip:
     """Mirror an image, left for right, with probability `p`.
 
-    Takes and returns an array (height, width, channels) of any dtype; an image that is not flipped is returned itself, not a copy.
+    Takes and returns an array (height, width, channels) of any dtype; an image that is not flipped is returned
+    itself, not a copy.
 
     >>> import numpy as np
     >>> random_flip(1.0)(np.array([[[1], [2], [3]]], np.uint8))[..., 0].tolist()

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class ImageOperation:
     """One step from file bytes towards the pixels a model wants. Subclasses are frozen dataclasses.
 
-    An operation with `random` takes one raw 64-bit draw from `rng` and expands it itself (splitmix64), so that native kernels
-    reproduce it; without an `rng` it draws anew at each call. Call the lower-case factories instead of the classes: they check the arguments.
+    An operation with `random` takes one raw 64-bit draw from `rng` and expands it itself (splitmix64), so that native
+    kernels reproduce it; without an `rng` it draws anew at each call. Call the lower-case factories instead of the
+    classes: they check the arguments.
     """
 
     name: ClassVar[str]
@@ -46,8 +47,8 @@ class ImageOperation:
         return int(rng.bit_generator.random_raw())
 
     def __repr__(self) -> str:
-        parts: list[str] = []
-        for position, part in enumerate(fields(self)):  # pyright: ignore[reportArgumentType] - subclasses are dataclasses
+        parts: list[str] = [] for position, part in enumerate(fields(self)):  # pyright: ignore[reportArgumentType] -
+        subclasses are dataclasses
             value = getattr(self, part.name)
             if position < self.arguments:
                 parts.append(repr(value))
@@ -57,7 +58,7 @@ class ImageOperation:
 
 
 def check_image(name: str, image: Any, *dtypes: type[np.generic]) -> NDArray[Any]:
-    """Return `image` if it is an array of shape (height, width, channels) with pixels, of one of `dtypes` (none: any)."""
+    """Return `image` if it is an array (height, width, channels) with pixels, of one of `dtypes` (none: any)."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         raise TypeError(f"{name} takes pixels, not {type(image).__name__}: put ps.image.decode() before it")
     if not isinstance(image, np.ndarray):

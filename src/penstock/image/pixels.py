@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock import kernels
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.image.operation import ImageOperation, check_image
+from penstock.kernels import image as kernel
 
 FloatName = Literal["float32", "float16"]
 
@@ -35,12 +35,13 @@ class Normalize(ImageOperation):
         affine = self.byte_affine if image.dtype == np.uint8 else self.float_affine
         channels = len(self.mean)
         if channels in (1, image.shape[2]):
-            return kernels.image.normalize_pixels(image, affine, self.dtype)
+            return kernel.normalize_pixels(image, affine, self.dtype)
         if channels == image.shape[0]:
-            turned = kernels.image.normalize_pixels(image.transpose(1, 2, 0), affine, self.dtype)
+            turned = kernel.normalize_pixels(image.transpose(1, 2, 0), affine, self.dtype)
             return np.ascontiguousarray(turned.transpose(2, 0, 1))
         raise ElementError(
-            f"normalize has {channels} means, and the image of shape {image.shape} has neither its last axis nor its first as long"
+            f"normalize has {channels} means, and of the image's shape {image.shape} neither the last axis nor the first "
+            f"is as long"
         )
 
     @cached_property
@@ -85,9 +86,10 @@ def normalize(
 ) -> Normalize:
     """Make normalised floats of pixels: `(pixel / 255 - mean) / std` for `uint8`, `(pixel - mean) / std` for `float32`.
 
-    `mean` and `std` have one number for all channels or one for each; `dtype` is "float32" or "float16". Takes (height, width, channels), or (channels,
-    height, width) where the last axis is not as long as `mean` and the first is. Computed in `float32` as `pixel * gain + offset`, so
-    the last bit may differ from torchvision's, and `float16` is that value rounded.
+    `mean` and `std` have one number for all channels or one for each; `dtype` is "float32" or "float16". Takes
+    (height, width, channels), or (channels, height, width) where the last axis is not as long as `mean` and the first
+    is. Computed in `float32` as `pixel * gain + offset`, so the last bit may differ from torchvision's, and `float16`
+    is that value rounded.
 
     >>> import numpy as np
     >>> normalize(0.5, 0.25)(np.array([[[0], [255]]], np.uint8))[..., 0].tolist()
@@ -106,9 +108,9 @@ def normalize(
 
 
 def to_chw() -> ToChw:
-    """Put the channels first: (height, width, channels) becomes (channels, height, width), contiguous, of the same dtype.
+    """Put the channels first: (height, width, channels) becomes (channels, height, width).
 
-    Geometric operations take channels last: put them before it.
+    The result is contiguous, of the same dtype. Geometric operations take channels last: put them before it.
 
     >>> import numpy as np
     >>> to_chw()(np.zeros((4, 6, 3), np.uint8)).shape

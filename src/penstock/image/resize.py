@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock import kernels
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.image.operation import ImageOperation, check_image
 from penstock.image.sizes import MAX_PIXELS, check_size, sized
+from penstock.kernels import image as kernel
 
 Interpolation = Literal["nearest", "bilinear", "bicubic"]
 
@@ -33,13 +33,13 @@ class Resize(ImageOperation):
         image = check_image("resize", image, np.uint8, np.float32)
         size = self.size
         if isinstance(size, int):
-            size = kernels.image.shorter_side_size(image.shape[0], image.shape[1], size)
+            size = kernel.shorter_side_size(image.shape[0], image.shape[1], size)
             if size[0] * size[1] > MAX_PIXELS:
                 raise ElementError(
                     f"resize: an image of {image.shape[0]}x{image.shape[1]} would become one of {size[0]}x{size[1]} "
                     f"(height x width), more than {MAX_PIXELS} pixels"
                 )
-        return kernels.image.resize_pixels(image, size, self.interpolation, antialias=self.antialias)
+        return kernel.resize_pixels(image, size, self.interpolation, antialias=self.antialias)
 
     def spec(self, spec: Spec) -> Spec | None:
         if isinstance(self.size, tuple):
@@ -47,7 +47,7 @@ class Resize(ImageOperation):
         if isinstance(spec, ArraySpec) and len(spec.shape) == 3:
             height, width = spec.shape[:2]
             if height is not None and width is not None:
-                return sized(spec, *kernels.image.shorter_side_size(height, width, self.size))
+                return sized(spec, *kernel.shorter_side_size(height, width, self.size))
         return sized(spec, None, None)
 
 
@@ -66,25 +66,24 @@ class RandomResizedCrop(ImageOperation):
 
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("random_resized_crop", image, np.uint8, np.float32)
-        top, left, height, width = kernels.image.random_resized_crop_box(
+        top, left, height, width = kernel.random_resized_crop_box(
             image.shape[0], image.shape[1], self.scale, self.ratio, draw
         )
         box = image[top : top + height, left : left + width]
-        return kernels.image.resize_pixels(box, self.size, self.interpolation, antialias=self.antialias)
+        return kernel.resize_pixels(box, self.size, self.interpolation, antialias=self.antialias)
 
     def spec(self, spec: Spec) -> Spec | None:
         return sized(spec, *self.size)
 
 
-def resize(
-    size: int | tuple[int, int], *, interpolation: Interpolation = "bilinear", antialias: bool = True
-) -> Resize:
+def resize(size: int | tuple[int, int], *, interpolation: Interpolation = "bilinear", antialias: bool = True) -> Resize:
     """Resample an image to `size`: (height, width), or one number for its shorter side, the longer being rounded down.
 
-    Takes an array (height, width, channels) of `uint8` or `float32` and returns its dtype. With `antialias` the filter widens as the
-    image shrinks (Pillow's and torchvision's default); without it, "bilinear" blends two pixels each way at half-pixel centres
-    (`tf.image.resize`, OpenCV). "bicubic" is Keys' kernel with a = -0.5, without `antialias` -0.75 as in torch;
-    "nearest" takes the pixel under the centre. `uint8` is computed in integers, within 1 of Pillow.
+    Takes an array (height, width, channels) of `uint8` or `float32` and returns its dtype. With `antialias` the
+    filter widens as the image shrinks (Pillow's and torchvision's default); without it, "bilinear" blends two pixels
+    each way at half-pixel centres (`tf.image.resize`, OpenCV). "bicubic" is Keys' kernel with a = -0.5, without
+    `antialias` -0.75 as in torch; "nearest" takes the pixel under the centre. `uint8` is computed in integers, within
+    1 of Pillow.
 
     >>> import numpy as np
     >>> resize((1, 2))(np.array([[[0], [10], [20], [30]]], np.uint8))[..., 0].tolist()
@@ -107,8 +106,9 @@ def random_resized_crop(
 ) -> RandomResizedCrop:
     """Resample a random box of an image to `size`, (height, width) or one number for a square.
 
-    The box's area is a share in `scale` of the image's, its aspect (width / height) log-uniform in `ratio`; after ten tries that do not fit,
-    the largest centred box of an allowed aspect (Szegedy et al. 2014, as in torchvision). Resampling and dtypes are those of `resize`.
+    The box's area is a share in `scale` of the image's, its aspect (width / height) log-uniform in `ratio`; after ten
+    tries that do not fit, the largest centred box of an allowed aspect (Szegedy et al. 2014, as in torchvision).
+    Resampling and dtypes are those of `resize`.
 
     >>> import numpy as np
     >>> rng = np.random.Generator(np.random.Philox(key=[7, 0]))
@@ -137,8 +137,8 @@ def _check_range(call: str, name: str, value: object) -> tuple[float, float]:
 
 
 def _check_resampling(call: str, interpolation: Interpolation, antialias: bool) -> tuple[Interpolation, bool]:
-    if interpolation not in kernels.image.FILTERS:
-        known = ", ".join(map(repr, kernels.image.FILTERS))
+    if interpolation not in kernel.FILTERS:
+        known = ", ".join(map(repr, kernel.FILTERS))
         raise ValueError(f"{call}(interpolation={interpolation!r}): expected one of {known}")
     if not isinstance(antialias, (bool, np.bool_)):
         raise TypeError(f"{call}(antialias={antialias!r}): expected True or False")

@@ -32,7 +32,8 @@ def check_fits(name: str, box: tuple[int, int], image: tuple[int, int], at: tupl
         return
     where = f" at {at}" if at is not None else ""
     raise ElementError(
-        f"{name}: a box of {box[0]}x{box[1]}{where} does not fit into an image of {image[0]}x{image[1]} (height x width)"
+        f"{name}: a box of {box[0]}x{box[1]}{where} does not fit into an image of {image[0]}x{image[1]} "
+        f"(height x width)"
     )
 
 

@@ -1,9 +1,10 @@
 """Row arithmetic as pure functions on arrays of int64: what every transformation does to the numbers of rows."""
 
-from penstock.index.concatenated import concatenated as concatenated
-from penstock.index.grouped import group_of as group_of
-from penstock.index.grouped import grouped as grouped
-from penstock.index.paired import paired as paired
-from penstock.index.permuted import permuted as permuted
-from penstock.index.repeated import repeated as repeated
-from penstock.index.strided import strided as strided
+from penstock.index.concatenated import concatenated
+from penstock.index.grouped import group_of, grouped
+from penstock.index.paired import paired
+from penstock.index.permuted import permuted
+from penstock.index.repeated import repeated
+from penstock.index.strided import strided
+
+__all__ = ["concatenated", "group_of", "grouped", "paired", "permuted", "repeated", "strided"]

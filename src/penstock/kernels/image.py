@@ -1,4 +1,4 @@
-"""Image kernels: whole programs from JPEG bytes to pixels in place, resampling, and the random parameters of both paths."""
+"""Image kernels: programs from JPEG bytes to pixels in place, resampling, and the random parameters."""
 
 from __future__ import annotations
 
