@@ -102,8 +102,8 @@ Place place_of(const ImageProgram& program, const AnyArray& array, size_t dimens
   const bool is_float = format.type != PixelType::uint8;
   const auto code = static_cast<uint8_t>(is_float ? nb::dlpack::dtype_code::Float : nb::dlpack::dtype_code::UInt);
   const size_t h = dimension + (format.planar ? 1 : 0), c = dimension + (format.planar ? 0 : 2);
-  if (array.ndim() != dimension + 3 || type.code != code || type.lanes != 1 ||
-      type.bits != 8 * format.value_bytes() || static_cast<int64_t>(array.shape(c)) != format.channels) {
+  if (array.ndim() != dimension + 3 || type.code != code || type.lanes != 1 || type.bits != 8 * format.value_bytes() ||
+      static_cast<int64_t>(array.shape(c)) != format.channels) {
     throw nb::value_error("out: expected an array of the program's shape and dtype");
   }
   int64_t step = 1;
@@ -159,8 +159,8 @@ Outcome run_images(const nb::list& values, const OpTable& ops, const DrawTable& 
 using Sizes = std::vector<std::tuple<int64_t, int64_t>>;
 
 // The size of each result; (0, 0) for the images that are left to the caller and from the first that failed.
-std::tuple<Sizes, Outcome> measure_images(const nb::list& values, const OpTable& ops, const DrawTable& draws,
-                                          bool exif, int64_t max_pixels) {
+std::tuple<Sizes, Outcome> measure_images(const nb::list& values, const OpTable& ops, const DrawTable& draws, bool exif,
+                                          int64_t max_pixels) {
   const float identity[6] = {1, 1, 1, 0, 0, 0};
   const size_t shape[2] = {2, 3};
   const ImageProgram program =
@@ -216,17 +216,16 @@ void bind_image(nb::module_& module) {
   module.def("exif_orientation", [](const nb::bytes& data) {
     return kernels::exif_orientation(static_cast<const uint8_t*>(data.data()), data.size());
   });
-  module.def("random_resized_crop_box",
-             [](int64_t height, int64_t width, std::tuple<double, double> scale, std::tuple<double, double> ratio,
-                uint64_t draw) {
-               const double scales[2] = {std::get<0>(scale), std::get<1>(scale)};
-               const double ratios[2] = {std::get<0>(ratio), std::get<1>(ratio)};
-               return as_tuple(kernels::random_resized_crop_box(height, width, scales, ratios, draw));
-             });
-  module.def("random_crop_box", [](int64_t height, int64_t width, int64_t box_height, int64_t box_width,
-                                   uint64_t draw) {
-    return as_tuple(kernels::random_crop_box(height, width, box_height, box_width, draw));
+  module.def("random_resized_crop_box", [](int64_t height, int64_t width, std::tuple<double, double> scale,
+                                           std::tuple<double, double> ratio, uint64_t draw) {
+    const double scales[2] = {std::get<0>(scale), std::get<1>(scale)};
+    const double ratios[2] = {std::get<0>(ratio), std::get<1>(ratio)};
+    return as_tuple(kernels::random_resized_crop_box(height, width, scales, ratios, draw));
   });
+  module.def("random_crop_box",
+             [](int64_t height, int64_t width, int64_t box_height, int64_t box_width, uint64_t draw) {
+               return as_tuple(kernels::random_crop_box(height, width, box_height, box_width, draw));
+             });
   module.def("center_crop_box", [](int64_t height, int64_t width, int64_t box_height, int64_t box_width) {
     return as_tuple(kernels::center_crop_box(height, width, box_height, box_width));
   });

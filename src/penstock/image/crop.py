@@ -46,7 +46,7 @@ class CenterCrop(ImageOperation):
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("center_crop", image)
         check_fits("center_crop", self.size, image.shape[:2])
-        return _cut(image, kernel.center_crop_box(*image.shape[:2], *self.size))
+        return _cut(image, kernel.center_crop_box(image.shape[0], image.shape[1], *self.size))
 
     def spec(self, spec: Spec) -> Spec | None:
         return sized(spec, *self.size)
@@ -64,7 +64,7 @@ class RandomCrop(ImageOperation):
     def apply(self, image: Any, draw: int) -> NDArray[Any]:
         image = check_image("random_crop", image)
         check_fits("random_crop", self.size, image.shape[:2])
-        return _cut(image, kernel.random_crop_box(*image.shape[:2], *self.size, draw))
+        return _cut(image, kernel.random_crop_box(image.shape[0], image.shape[1], *self.size, draw))
 
     def spec(self, spec: Spec) -> Spec | None:
         return sized(spec, *self.size)

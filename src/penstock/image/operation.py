@@ -47,8 +47,8 @@ class ImageOperation:
         return int(rng.bit_generator.random_raw())
 
     def __repr__(self) -> str:
-        parts: list[str] = [] for position, part in enumerate(fields(self)):  # pyright: ignore[reportArgumentType] -
-        subclasses are dataclasses
+        parts: list[str] = []
+        for position, part in enumerate(fields(self)):  # pyright: ignore[reportArgumentType]
             value = getattr(self, part.name)
             if position < self.arguments:
                 parts.append(repr(value))

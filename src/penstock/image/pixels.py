@@ -40,8 +40,7 @@ class Normalize(ImageOperation):
             turned = kernel.normalize_pixels(image.transpose(1, 2, 0), affine, self.dtype)
             return np.ascontiguousarray(turned.transpose(2, 0, 1))
         raise ElementError(
-            f"normalize has {channels} means, and of the image's shape {image.shape} neither the last axis nor the first "
-            f"is as long"
+            f"normalize has {channels} means, and no end of the image's shape {image.shape} is that long"
         )
 
     @cached_property

@@ -1,0 +1,283 @@
+#include "kernels/jpeg.h"
+
+#include <jerror.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace penstock::kernels {
+namespace {
+
+constexpr int kRowsPerRead = 4;  // libjpeg hands out at most the rows of one row group, four at vertical sampling 4
+constexpr size_t kSlack = 64;    // what vector loads may read past the end of a row
+
+// Warnings that lose no pixel; all others (premature end, bad Huffman codes, lost sync) mean a damaged image.
+bool harmless(int message) {
+  return message == JWRN_ADOBE_XFORM || message == JWRN_EXTRANEOUS_DATA || message == JWRN_JFIF_MAJOR ||
+         message == JWRN_NOT_SEQUENTIAL;
+}
+
+uint8_t multiply_255(int a, int b) {
+  const int product = a * b + 128;
+  return static_cast<uint8_t>((product + (product >> 8)) >> 8);
+}
+
+// CMYK as Adobe writes it is inverted: 255 is no ink.
+void convert_cmyk(const uint8_t* cmyk, uint8_t* out, int64_t width, int channels, bool inverted) {
+  const int flip = inverted ? 0 : 255;
+  for (int64_t x = 0; x < width; ++x, cmyk += 4, out += channels) {
+    const int key = cmyk[3] ^ flip;
+    const uint8_t r = multiply_255(cmyk[0] ^ flip, key);
+    const uint8_t g = multiply_255(cmyk[1] ^ flip, key);
+    const uint8_t b = multiply_255(cmyk[2] ^ flip, key);
+    if (channels == 3) {
+      out[0] = r, out[1] = g, out[2] = b;
+    } else {
+      out[0] = static_cast<uint8_t>((19595 * r + 38470 * g + 7471 * b + 32768) >> 16);  // ITU-R 601 luma
+    }
+  }
+}
+
+uint32_t read_number(const uint8_t* bytes, int count, bool little) {
+  uint32_t value = 0;
+  for (int i = 0; i < count; ++i) value = value << 8 | bytes[little ? count - 1 - i : i];
+  return value;
+}
+
+// `tiff` is the body of the APP1 marker after "Exif\0\0"; the orientation is tag 0x0112 of its first directory.
+int tiff_orientation(const uint8_t* tiff, size_t size) {
+  if (size < 8) return 1;
+  const bool little = tiff[0] == 'I';
+  if (!(little ? tiff[1] == 'I' : tiff[0] == 'M' && tiff[1] == 'M') || read_number(tiff + 2, 2, little) != 42) return 1;
+  const size_t start = read_number(tiff + 4, 4, little);
+  if (start > size || size - start < 2) return 1;
+  const size_t count = std::min<size_t>(read_number(tiff + start, 2, little), (size - start - 2) / 12);
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t* entry = tiff + start + 2 + 12 * i;
+    if (read_number(entry, 2, little) != 0x0112 || read_number(entry + 2, 2, little) != 3) continue;
+    const uint32_t value = read_number(entry + 8, 2, little);
+    return value >= 1 && value <= 8 ? static_cast<int>(value) : 1;
+  }
+  return 1;
+}
+
+}  // namespace
+
+bool looks_like_jpeg(const uint8_t* data, size_t size) {
+  return size >= 3 && data[0] == 0xFF && data[1] == 0xD8 && data[2] == 0xFF;
+}
+
+int exif_orientation(const uint8_t* data, size_t size) {
+  size_t at = 2;
+  while (at + 4 <= size && data[at] == 0xFF) {
+    const uint8_t marker = data[at + 1];
+    if (marker == 0xFF) {  // fill byte
+      ++at;
+      continue;
+    }
+    if (marker == 0xDA || marker == 0xD9) break;
+    const size_t length = read_number(data + at + 2, 2, false);
+    if (length < 2 || length > size - at - 2) break;
+    const uint8_t* body = data + at + 4;
+    if (marker == 0xE1 && length >= 8 && std::memcmp(body, "Exif\0\0", 6) == 0) {
+      return tiff_orientation(body + 6, length - 8);
+    }
+    at += 2 + length;
+  }
+  return 1;
+}
+
+JpegReader::JpegReader() {
+  jpeg_.err = jpeg_std_error(&trap_.manager);
+  trap_.manager.error_exit = on_error;
+  trap_.manager.emit_message = on_message;
+  jpeg_.client_data = this;
+  auto create = [this] {
+    jpeg_create_decompress(&jpeg_);
+    created_ = true;
+  };
+  guarded(create);
+  source_.init_source = [](j_decompress_ptr) {};
+  source_.term_source = [](j_decompress_ptr) {};
+  source_.fill_input_buffer = on_empty;
+  source_.skip_input_data = on_skip;
+  source_.resync_to_restart = jpeg_resync_to_restart;
+  progress_.progress_monitor = on_progress;
+}
+
+JpegReader::~JpegReader() { jpeg_destroy_decompress(&jpeg_); }
+
+// Runs the body; a libjpeg error inside it jumps back here. The body must hold nothing with a destructor.
+template <typename Body>
+bool JpegReader::guarded(Body& body) {
+  if (setjmp(trap_.jump) != 0) return false;
+  body();
+  return true;
+}
+
+bool JpegReader::fail() {
+  error_text_ = reason_;
+  jpeg_abort_decompress(&jpeg_);
+  return false;
+}
+
+bool JpegReader::open(const uint8_t* data, size_t size, int64_t max_pixels) {
+  if (!created_) {
+    error_text_ = "out of memory";
+    return false;
+  }
+  jpeg_abort_decompress(&jpeg_);
+  size_ = size;
+  source_.next_input_byte = data;
+  source_.bytes_in_buffer = size;
+  jpeg_.src = &source_;
+  jpeg_.progress = &progress_;
+  auto header = [this] { jpeg_read_header(&jpeg_, TRUE); };
+  if (!guarded(header)) return fail();
+  const int parts = jpeg_.num_components;
+  if (parts != 1 && parts != 3 && parts != 4) {
+    std::snprintf(reason_, sizeof reason_, "it has %d colour components, and only 1, 3 and 4 are known", parts);
+    return fail();
+  }
+  if (width() * height() > max_pixels) {
+    std::snprintf(reason_, sizeof reason_, "it has %lld x %lld pixels, more than the limit of max_pixels=%lld",
+                  static_cast<long long>(width()), static_cast<long long>(height()),
+                  static_cast<long long>(max_pixels));
+    return fail();
+  }
+  return true;
+}
+
+void JpegReader::start_output(int denominator, int channels) {
+  jpeg_.scale_num = static_cast<unsigned>(8 / denominator);
+  jpeg_.scale_denom = 8;
+  jpeg_.do_block_smoothing = FALSE;  // it would make the pixels of a region depend on its edges
+  if (jpeg_.num_components == 4) {
+    jpeg_.out_color_space = JCS_CMYK;
+  } else {
+    jpeg_.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  }
+  jpeg_start_decompress(&jpeg_);
+}
+
+// Starts the decoder at the region's first row, at columns that include the region and what its edges need:
+// smooth chroma upsampling looks one chroma sample (max_h_samp_factor pixels) to each side.
+void JpegReader::start(int denominator, int channels, const Region& region) {
+  start_output(denominator, channels);
+  const int64_t total = jpeg_.output_width;
+  const int64_t margin = 2 * jpeg_.max_h_samp_factor;
+  const int64_t left = std::max<int64_t>(region.left - margin, 0);
+  const int64_t right = std::min<int64_t>(region.left + region.width + margin, total);
+  JDIMENSION offset = static_cast<JDIMENSION>(left);
+  JDIMENSION width = static_cast<JDIMENSION>(right - left);
+  if (right - left < total) {
+    jpeg_crop_scanline(&jpeg_, &offset, &width);
+  } else {
+    offset = 0;
+  }
+  row_offset_ = (region.left - static_cast<int64_t>(offset)) * jpeg_.output_components;
+  if (region.top > 0) jpeg_skip_scanlines(&jpeg_, static_cast<JDIMENSION>(region.top));
+}
+
+void JpegReader::read_rows(int channels, const Region& region, RowSink sink, void* context) {
+  const JDIMENSION end = static_cast<JDIMENSION>(region.top + region.height);
+  const bool cmyk = jpeg_.out_color_space == JCS_CMYK;
+  JSAMPROW rows[kRowsPerRead];
+  for (int i = 0; i < kRowsPerRead; ++i) rows[i] = rows_.data() + static_cast<size_t>(i) * row_stride_;
+  while (jpeg_.output_scanline < end) {
+    const JDIMENSION first = jpeg_.output_scanline;
+    const JDIMENSION wanted = std::min<JDIMENSION>(kRowsPerRead, end - first);
+    const JDIMENSION count = jpeg_read_scanlines(&jpeg_, rows, wanted);
+    if (count == 0) ERREXIT(&jpeg_, JERR_INPUT_EOF);
+    for (JDIMENSION i = 0; i < count; ++i) {
+      const uint8_t* row = rows[i] + row_offset_;
+      if (cmyk) {
+        convert_cmyk(row, converted_.data(), region.width, channels, jpeg_.saw_Adobe_marker);
+        row = converted_.data();
+      }
+      sink(context, first + i - region.top, row);
+    }
+  }
+}
+
+bool JpegReader::read(int denominator, int channels, const Region& region, RowSink sink, void* context) {
+  // Room for the whole width: what a crop is rounded out to is known only once decoding has begun.
+  row_stride_ = static_cast<size_t>(width()) * (jpeg_.num_components == 4 ? 4 : channels) + kSlack;
+  if (rows_.size() < kRowsPerRead * row_stride_) rows_.resize(kRowsPerRead * row_stride_);
+  if (jpeg_.num_components == 4) converted_.resize(static_cast<size_t>(region.width * channels) + kSlack);
+  auto body = [&] {
+    start(denominator, channels, region);
+    read_rows(channels, region, sink, context);
+  };
+  if (!guarded(body)) return fail();
+  jpeg_abort_decompress(&jpeg_);
+  return true;
+}
+
+bool JpegReader::read_into(int channels, uint8_t* out, ptrdiff_t stride) {
+  if (jpeg_.num_components == 4) {
+    struct Target {
+      uint8_t* out;
+      ptrdiff_t stride;
+      size_t bytes;
+    } target{out, stride, static_cast<size_t>(width() * channels)};
+    const RowSink copy = [](void* context, int64_t y, const uint8_t* row) {
+      const Target& to = *static_cast<Target*>(context);
+      std::memcpy(to.out + y * to.stride, row, to.bytes);
+    };
+    return read(1, channels, Region{0, 0, height(), width()}, copy, &target);
+  }
+  auto body = [&] {
+    start_output(1, channels);
+    while (jpeg_.output_scanline < jpeg_.output_height) {
+      JSAMPROW rows[kRowsPerRead];
+      const JDIMENSION first = jpeg_.output_scanline;
+      const JDIMENSION wanted = std::min<JDIMENSION>(kRowsPerRead, jpeg_.output_height - first);
+      for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = out + static_cast<ptrdiff_t>(first + i) * stride;
+      if (jpeg_read_scanlines(&jpeg_, rows, wanted) == 0) ERREXIT(&jpeg_, JERR_INPUT_EOF);
+    }
+  };
+  if (!guarded(body)) return fail();
+  jpeg_abort_decompress(&jpeg_);
+  return true;
+}
+
+void JpegReader::on_error(j_common_ptr jpeg) {
+  auto* self = static_cast<JpegReader*>(jpeg->client_data);
+  jpeg->err->format_message(jpeg, self->reason_);
+  std::longjmp(self->trap_.jump, 1);
+}
+
+void JpegReader::on_message(j_common_ptr jpeg, int level) {
+  if (level < 0 && !harmless(jpeg->err->msg_code)) on_error(jpeg);
+}
+
+void JpegReader::on_progress(j_common_ptr jpeg) {
+  auto* self = static_cast<JpegReader*>(jpeg->client_data);
+  if (self->jpeg_.input_scan_number <= kMaxScans) return;
+  std::snprintf(self->reason_, sizeof self->reason_, "it has more than %d scans", kMaxScans);
+  std::longjmp(self->trap_.jump, 1);
+}
+
+boolean JpegReader::on_empty(j_decompress_ptr jpeg) {
+  auto* self = static_cast<JpegReader*>(jpeg->client_data);
+  const bool begun = jpeg->global_state > 202;  // libjpeg: past the header
+  if (begun && jpeg->output_scanline > 0) {
+    std::snprintf(self->reason_, sizeof self->reason_, "it is truncated: its %zu bytes end in row %u of %u",
+                  self->size_, jpeg->output_scanline, jpeg->output_height);
+  } else {
+    std::snprintf(self->reason_, sizeof self->reason_, "it is truncated: its %zu bytes end %s", self->size_,
+                  begun ? "before the first row" : "before the pixels begin");
+  }
+  std::longjmp(self->trap_.jump, 1);
+}
+
+void JpegReader::on_skip(j_decompress_ptr jpeg, long count) {
+  if (count <= 0) return;
+  jpeg_source_mgr* source = jpeg->src;
+  if (static_cast<size_t>(count) > source->bytes_in_buffer) on_empty(jpeg);
+  source->next_input_byte += count;
+  source->bytes_in_buffer -= static_cast<size_t>(count);
+}
+
+}  // namespace penstock::kernels

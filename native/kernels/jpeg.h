@@ -1,0 +1,91 @@
+// Reads JPEG images with libjpeg-turbo: only the rows and columns that are asked for, at full, 1/2, 1/4 or 1/8 scale.
+#pragma once
+
+#include <jpeglib.h>
+
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace penstock::kernels {
+
+// More scans than any encoder writes; a progressive file can claim thousands, each as dear as a whole decode.
+inline constexpr int kMaxScans = 200;
+
+// The part of an image that is wanted, in pixels of the image at the scale at which it is decoded.
+struct Region {
+  int64_t top, left, height, width;
+};
+
+// Whether the bytes begin as a JPEG file does.
+bool looks_like_jpeg(const uint8_t* data, size_t size);
+
+// The EXIF orientation (1 to 8) in the bytes of a JPEG file; 1 where there is none.
+int exif_orientation(const uint8_t* data, size_t size);
+
+// One per thread, reused for any number of images. Every method that returns bool leaves a message in error() when
+// it returns false, and the reader is then ready for the next open(). Warnings of libjpeg that mean lost pixels
+// (truncated or corrupt data) are errors.
+class JpegReader {
+ public:
+  // Receives row `y` of the region, counted from its top: width * channels bytes, and 64 readable bytes after them.
+  using RowSink = void (*)(void* context, int64_t y, const uint8_t* row);
+
+  JpegReader();
+  ~JpegReader();
+  JpegReader(const JpegReader&) = delete;
+  JpegReader& operator=(const JpegReader&) = delete;
+
+  // Reads the header. The bytes must stay until the image is read. Refuses more than max_pixels before it allocates.
+  bool open(const uint8_t* data, size_t size, int64_t max_pixels);
+
+  int64_t width() const { return jpeg_.image_width; }
+  int64_t height() const { return jpeg_.image_height; }
+  int components() const { return jpeg_.num_components; }
+
+  // Decodes the region of the image at scale 1/denominator (1, 2, 4, 8; sizes are rounded up), to `channels` (1 or 3)
+  // bytes a pixel, and hands its rows to the sink in order. The pixels are those of a whole decode.
+  bool read(int denominator, int channels, const Region& region, RowSink sink, void* context);
+
+  // The same for a region that spans whole rows of the image, straight into memory: rows `stride` bytes apart.
+  bool read_into(int channels, uint8_t* out, ptrdiff_t stride);
+
+  const std::string& error() const { return error_text_; }
+
+ private:
+  struct ErrorTrap {
+    jpeg_error_mgr manager;  // first: libjpeg hands back a pointer to it
+    std::jmp_buf jump;
+  };
+
+  template <typename Body>
+  bool guarded(Body& body);
+  void start(int denominator, int channels, const Region& region);
+  void start_output(int denominator, int channels);
+  void read_rows(int channels, const Region& region, RowSink sink, void* context);
+  bool fail();
+
+  static void on_error(j_common_ptr jpeg);
+  static void on_message(j_common_ptr jpeg, int level);
+  static void on_progress(j_common_ptr jpeg);
+  static boolean on_empty(j_decompress_ptr jpeg);
+  static void on_skip(j_decompress_ptr jpeg, long count);
+
+  jpeg_decompress_struct jpeg_{};
+  ErrorTrap trap_{};
+  jpeg_source_mgr source_{};
+  jpeg_progress_mgr progress_{};
+  bool created_ = false;
+  size_t size_ = 0;
+  int64_t row_offset_ = 0;  // bytes from the start of a decoded row to the region's left edge
+  char reason_[JMSG_LENGTH_MAX] = {};
+  std::string error_text_;
+  std::vector<uint8_t> rows_;  // a few decoded rows, each row_stride_ bytes
+  size_t row_stride_ = 0;
+  std::vector<uint8_t> converted_;  // one row of CMYK made RGB or gray
+};
+
+}  // namespace penstock::kernels

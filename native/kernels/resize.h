@@ -1,0 +1,78 @@
+// Resamples rows of 8-bit pixels: taps are the integer weights of one axis, and the passes apply them.
+//
+// All arithmetic after the weights is on integers, so that every path (vector or scalar, fused or composed, and the
+// NumPy twin) gives the same pixels: weights have 14 fractional bits and sum to exactly 1; the horizontal pass keeps
+// 7 fractional bits in int16; the vertical pass rounds to uint8.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace penstock::kernels {
+
+enum class Filter : int { nearest = 0, bilinear = 1, bicubic = 2 };
+
+// Where the outputs of one axis lie on the input. Positions are in pixels of the decoded image.
+struct Axis {
+  double start, size;           // the source box: [start, start + size)
+  int64_t resized;              // how many outputs the whole box becomes
+  int64_t window, outputs;      // which of them are wanted: [window, window + outputs)
+  bool mirror_source = false;   // the box is read from its far end
+  bool mirror_outputs = false;  // the wanted outputs are written from the last to the first
+};
+
+// For output i: the inputs first[i] .. first[i] + count - 1, with weights[i * count ..]. `count` is even, so that taps
+// can be applied in pairs; the weights beyond an output's own are zero.
+struct Taps {
+  int64_t count = 0;
+  std::vector<int32_t> first;    // shape (outputs,)
+  std::vector<int16_t> weights;  // shape (outputs, count)
+  int64_t low = 0, high = 0;     // the inputs that have weight: [low, high)
+  std::vector<double> exact;     // scratch, shape (count,)
+};
+
+// Fills `taps`, with inputs counted from pixel 0 of the image. With `antialias` the filter is as wide as the reduction
+// (Pillow, torchvision); without it, bilinear is plain two-tap interpolation at half-pixel centres and bicubic the
+// four-tap kernel with a = -0.75 (OpenCV, torch).
+void make_taps(Filter filter, bool antialias, const Axis& axis, Taps& taps);
+
+// Makes one row of int16 (outputs * channels) of one row of uint8; `row` begins at pixel `origin` of the image and has
+// 64 readable bytes after the last pixel. Writes up to 16 bytes past the end of `out`.
+using HorizontalPass = void (*)(const uint8_t* row, int64_t origin, const Taps& taps, int64_t channels, int16_t* out);
+
+// Makes `length` bytes of `count` rows of int16 and their weights (count even).
+using VerticalPass = void (*)(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
+                              uint8_t* out);
+
+struct ResizePasses {
+  HorizontalPass horizontal;
+  VerticalPass vertical;
+};
+
+const ResizePasses& portable_resize();
+const ResizePasses* avx2_resize();  // null where the processor or the compiler has none
+const ResizePasses& best_resize();
+
+// Turns rows that arrive one by one, top to bottom, into resized rows: only the rows that the next output needs are
+// kept.
+class RowResizer {
+ public:
+  using Emit = void (*)(void* context, int64_t y, const uint8_t* row);
+
+  // The taps must outlive the rows. `origin` is the image column at which the pushed rows begin.
+  void begin(const Taps& horizontal, const Taps& vertical, int64_t origin, int64_t channels);
+
+  // Takes image row y (rows outside [vertical.low, vertical.high) may be left out) and emits what it completes. With
+  // `direct` set, the row is written at direct + y * stride instead of into scratch memory before it is emitted.
+  void push(int64_t y, const uint8_t* row, uint8_t* direct, int64_t stride, Emit emit, void* context);
+
+ private:
+  const Taps* horizontal_ = nullptr;
+  const Taps* vertical_ = nullptr;
+  int64_t origin_ = 0, channels_ = 0, length_ = 0, pitch_ = 0, next_ = 0;
+  std::vector<int16_t> ring_;           // shape (count, pitch): row y lies at y % count
+  std::vector<const int16_t*> window_;  // shape (count,): the rows of the next output
+  std::vector<uint8_t> resized_;        // one finished row, with 64 bytes of slack
+};
+
+}  // namespace penstock::kernels

@@ -1,0 +1,123 @@
+// The passes of resize.h on AVX2, for one or three channels; the same integers as the portable ones.
+#include "kernels/resize.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#define PENSTOCK_AVX2 __attribute__((target("avx2")))
+
+namespace penstock::kernels {
+namespace {
+
+PENSTOCK_AVX2 inline __m128i weight_pair(const int16_t* weights) {
+  int32_t pair;
+  std::memcpy(&pair, weights, sizeof pair);
+  return _mm_set1_epi32(pair);
+}
+
+// The 32-bit sums of one output pixel: r, g, b and junk.
+template <int kTaps>
+PENSTOCK_AVX2 inline __m128i rgb_sum(const uint8_t* pixels, const int16_t* weights, int64_t count) {
+  const __m128i interleave = _mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1);
+  __m128i sum = _mm_set1_epi32(1 << 6);
+  const int64_t taps = kTaps > 0 ? kTaps : count;
+  for (int64_t k = 0; k < taps; k += 2) {
+    const __m128i pair = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(pixels + 3 * k));  // 6 bytes and 2 of slack
+    sum = _mm_add_epi32(sum, _mm_madd_epi16(_mm_shuffle_epi8(pair, interleave), weight_pair(weights + k)));
+  }
+  return _mm_srai_epi32(sum, 7);
+}
+
+template <int kTaps>
+PENSTOCK_AVX2 void horizontal_rgb(const uint8_t* row, int64_t origin, const Taps& taps, int16_t* out) {
+  const int64_t outputs = static_cast<int64_t>(taps.first.size());
+  const int32_t* first = taps.first.data();
+  const int16_t* weights = taps.weights.data();
+  const int64_t count = kTaps > 0 ? kTaps : taps.count;
+  const __m128i zero = _mm_setzero_si128(), most = _mm_set1_epi16(255 << 7);
+  int64_t i = 0;
+  for (; i + 2 <= outputs; i += 2) {
+    const __m128i a = rgb_sum<kTaps>(row + 3 * (first[i] - origin), weights, count);
+    const __m128i b = rgb_sum<kTaps>(row + 3 * (first[i + 1] - origin), weights + count, count);
+    const __m128i both = _mm_min_epi16(_mm_max_epi16(_mm_packs_epi32(a, b), zero), most);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 3 * i), both);  // the junk is overwritten by the next pixel
+    _mm_storeh_pd(reinterpret_cast<double*>(out + 3 * i + 3), _mm_castsi128_pd(both));
+    weights += 2 * count;
+  }
+  if (i < outputs) {
+    const __m128i a = rgb_sum<kTaps>(row + 3 * (first[i] - origin), weights, count);
+    const __m128i one = _mm_min_epi16(_mm_max_epi16(_mm_packs_epi32(a, a), zero), most);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 3 * i), one);
+  }
+}
+
+PENSTOCK_AVX2 void horizontal(const uint8_t* row, int64_t origin, const Taps& taps, int64_t channels, int16_t* out) {
+  if (channels != 3) return portable_resize().horizontal(row, origin, taps, channels, out);
+  if (taps.count == 2) return horizontal_rgb<2>(row, origin, taps, out);
+  if (taps.count == 4) return horizontal_rgb<4>(row, origin, taps, out);
+  if (taps.count == 6) return horizontal_rgb<6>(row, origin, taps, out);
+  horizontal_rgb<0>(row, origin, taps, out);
+}
+
+// 16 values of one output row, as int16.
+template <int kTaps>
+PENSTOCK_AVX2 inline __m256i vertical_sum(const int16_t* const* rows, const int16_t* weights, int64_t count,
+                                          int64_t x) {
+  __m256i low = _mm256_set1_epi32(1 << 20), high = low;
+  const int64_t taps = kTaps > 0 ? kTaps : count;
+  for (int64_t k = 0; k < taps; k += 2) {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[k] + x));
+    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[k + 1] + x));
+    const __m256i pair = _mm256_broadcastd_epi32(weight_pair(weights + k));
+    low = _mm256_add_epi32(low, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), pair));
+    high = _mm256_add_epi32(high, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), pair));
+  }
+  return _mm256_packs_epi32(_mm256_srai_epi32(low, 21), _mm256_srai_epi32(high, 21));
+}
+
+template <int kTaps>
+PENSTOCK_AVX2 void vertical_row(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
+                                uint8_t* out) {
+  for (int64_t x = 0; x < length; x += 32) {
+    const __m256i a = vertical_sum<kTaps>(rows, weights, count, x);
+    const __m256i b = vertical_sum<kTaps>(rows, weights, count, x + 16);
+    const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packus_epi16(a, b), 0xD8);
+    if (length - x >= 32) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + x), bytes);
+    } else {
+      alignas(32) uint8_t tail[32];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(tail), bytes);
+      std::memcpy(out + x, tail, static_cast<size_t>(length - x));
+    }
+  }
+}
+
+PENSTOCK_AVX2 void vertical(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
+                            uint8_t* out) {
+  if (count == 2) return vertical_row<2>(rows, weights, count, length, out);
+  if (count == 4) return vertical_row<4>(rows, weights, count, length, out);
+  vertical_row<0>(rows, weights, count, length, out);
+}
+
+}  // namespace
+
+const ResizePasses* avx2_resize() {
+  static constexpr ResizePasses passes{horizontal, vertical};
+  static const bool available = __builtin_cpu_supports("avx2");
+  return available ? &passes : nullptr;
+}
+
+}  // namespace penstock::kernels
+
+#else
+
+namespace penstock::kernels {
+
+const ResizePasses* avx2_resize() { return nullptr; }
+
+}  // namespace penstock::kernels
+
+#endif

@@ -1,0 +1,164 @@
+"""Run a chain of image operations as one native call for many images, decoding only the pixels it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import ElementError
+from penstock.elements.spec import ArraySpec, Spec
+from penstock.image.chain import Chain, read_chain
+from penstock.image.decode import raise_failure
+from penstock.image.operation import ImageOperation
+from penstock.kernels import first_draws
+from penstock.kernels import image as kernel
+
+
+@dataclass(frozen=True)
+class FusedImage:
+    """A chain of image operations that starts with `decode`, as one column function; `fuse` makes it.
+
+    The result equals that of the operations one after another: exactly where the image is decoded at full scale, and
+    closely where `decode(exact=False)` decodes at reduced scale what a later resampling shrinks at least twofold.
+    Images that are not JPEG, or that EXIF says to turn, are computed one after another.
+    """
+
+    ops: tuple[ImageOperation, ...]
+    keys: tuple[int, ...]
+    random: Literal[False] = False  # its keys are bound: it takes no generator
+
+    @cached_property
+    def _chain(self) -> Chain:
+        chain = read_chain(self.ops)
+        if chain is None:
+            raise ValueError(f"{self!r} cannot be run as one: make it with penstock.image.fused.fuse")
+        return chain
+
+    def spec(self, spec: Spec) -> Spec | None:
+        """Return the spec of one result."""
+        for op in self.ops:
+            spec = op.spec(spec)
+        return spec
+
+    def run(self, values: Sequence[Any], rows: Rows, out: NDArray[Any] | None = None) -> NDArray[Any] | list[Any]:
+        """Return the results for `values`, bytes of images at `rows`, shape (k,), written into `out`, shape (k, ...).
+
+        Without `out`, or where an image's size is not that of its place, the result is a new array if the chain fixes
+        the size, else a list of arrays. An error about `values[i]` has `element = i`.
+        """
+        values = values if isinstance(values, list) else list(values)
+        draws = self._draws(rows)
+        if out is None and self._chain.size is not None:
+            out = np.empty((len(values), *self._chain.shape(*self._chain.size)), self._chain.dtype)
+        if out is None or not self._fits(out):
+            return self._run_each(values, draws)
+        outcome = kernel.run_images(self._chain.program, values, draws, out)
+        if outcome.status == kernel.Status.WRONG_SIZE:
+            return self._run_each(values, draws)
+        for i in outcome.elsewhere:
+            image = self._compose(values, draws, i)
+            if image.shape != out.shape[1:]:
+                return self._run_each(values, draws)
+            out[i] = image
+        self._raise_failure(outcome)
+        return out
+
+    def _fits(self, out: NDArray[Any]) -> bool:
+        """Whether the kernel can write there: of the chain's dtype and layout, each image contiguous."""
+        spec = self.spec(None)
+        return (
+            isinstance(spec, ArraySpec)
+            and out.dtype == spec.dtype
+            and out.ndim == 4
+            and out.shape[1 if self._chain.program.channels_first else 3] == self._chain.program.channels
+            and (len(out) == 0 or out[0].flags.c_contiguous)
+            and out.flags.writeable
+        )
+
+    def _run_each(self, values: list[Any], draws: NDArray[np.uint64]) -> list[Any]:
+        """Return the results in arrays of their own, each of its own size."""
+        sizes, outcome = kernel.measure_images(self._chain.program, values, draws)
+        composed = {i: self._compose(values, draws, i) for i in outcome.elsewhere}
+        self._raise_failure(outcome)
+        results = [
+            composed[i] if i in composed else np.empty(self._chain.shape(*size), self._chain.dtype)
+            for i, size in enumerate(sizes)
+        ]
+        native = [i for i in range(len(values)) if i not in composed]
+        if native:
+            outcome = kernel.run_images(
+                self._chain.program, [values[i] for i in native], draws[native], [results[i] for i in native]
+            )
+            self._raise_failure(outcome, native)
+        return results
+
+    def _draws(self, rows: Rows) -> NDArray[np.uint64]:
+        """The draws of the geometric operations, shape (k, operations)."""
+        at = self._chain.geometric
+        draws = np.zeros((len(rows), len(at)), np.uint64)
+        for column, i in enumerate(at):
+            if self.ops[i].random:
+                draws[:, column] = first_draws(self.keys[i], rows)
+        return draws
+
+    def _compose(self, values: list[Any], draws: NDArray[np.uint64], i: int) -> NDArray[Any]:
+        """Return the result for `values[i]`, one operation after another."""
+        of_op = dict(zip(self._chain.geometric, draws[i].tolist(), strict=True))
+        image = values[i]
+        try:
+            for at, op in enumerate(self.ops):
+                image = op.apply(image, of_op.get(at, 0))
+        except Exception as error:
+            _blame(error, i)
+            raise
+        return image
+
+    def _raise_failure(self, outcome: kernel.Outcome, numbers: list[int] | None = None) -> None:
+        if outcome.failed < 0:
+            return
+        try:
+            if outcome.status == kernel.Status.UNDECODABLE:
+                raise_failure(outcome)
+            raise ElementError(outcome.message)
+        except ValueError as error:
+            _blame(error, outcome.failed if numbers is None else numbers[outcome.failed])
+            raise
+
+
+def fuse(ops: Sequence[ImageOperation], keys: Sequence[int]) -> FusedImage | None:
+    """Return the operations as one column function, or `None` where no kernel does them in this order.
+
+    `keys` holds one 64-bit key an operation; that of an operation that does not draw is ignored. A chain is `decode`,
+    then crops, flips and at most one resampling (`resize`, `random_resized_crop`) in any order, then at most one
+    `normalize` and one `to_chw`.
+
+    >>> import penstock.image as image
+    >>> fuse([image.decode(), image.random_resized_crop(224), image.random_flip()], [0, 1, 2]) is None
+    False
+    >>> fuse([image.random_flip()], [0]) is None
+    True
+    """
+    if len(ops) != len(keys):
+        raise ValueError(f"fuse: expected one key an operation, got {len(ops)} operations and {len(keys)} keys")
+    if read_chain(tuple(ops)) is None:
+        return None
+    return FusedImage(tuple(ops), tuple(keys))
+
+
+def fusable_prefix(ops: Sequence[ImageOperation]) -> int:
+    """Return how many of the operations, from the first, `fuse` makes one; 0 where the first is no `decode`."""
+    longest = 0
+    for count in range(1, len(ops) + 1):
+        if read_chain(tuple(ops[:count])) is not None:
+            longest = count
+    return longest
+
+
+def _blame(error: Exception, element: int) -> None:
+    error.element = element  # pyright: ignore[reportAttributeAccessIssue] - how a column function says which it was
