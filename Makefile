@@ -47,7 +47,7 @@ lint: environment ## Check style, formats, types and import contracts; change no
 	$(call say,Checking the types (pyright$(,) strict))
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	$(call say,Checking that imports point down only (import-linter))
-	@$(BIN)/lint-imports --no-cache --no-color
+	@$(BIN)/lint-imports --no-cache --no-logo
 
 format: environment ## Format Python and C++, and fix what ruff can fix.
 	$(call say,Formatting Python and C++)
