@@ -64,8 +64,8 @@ def stack(
     Python's `int`, `float`, `bool` and `complex` are `int64`, `float64`, `bool` and `complex128`; arrays and NumPy
     scalars must agree in shape and dtype, and nothing is cast; text, bytes and other objects give a one-dimensional
     array of objects. The array is `out` where that has the right shape and dtype, otherwise fresh memory from
-    `allocate`, or from NumPy for objects. Values that differ are an `ElementError` naming `path`, both shapes or dtypes,
-    and the two of `rows`.
+    `allocate`, or from NumPy for objects. Values that differ are an `ElementError` naming `path`, both shapes or
+    dtypes, and the two of `rows`.
 
     >>> stack([1, 2, 3])
     array([1, 2, 3])

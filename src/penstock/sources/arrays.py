@@ -175,15 +175,14 @@ def _column_fingerprint(column: Column) -> tuple[Any, ...]:
 
 
 def digest(array: NDArray[Any]) -> str:
-    """Return 128 bits of BLAKE2b over the content of up to 64 MiB, over 1,024 evenly spaced rows or 64 KiB of more."""
+    """Return 128 bits of BLAKE2b over the content of up to 64 MiB, over 1,024 evenly spaced blocks of 64 KiB of more."""
     hashed = blake2b(digest_size=16)
     if array.dtype.hasobject:
         hashed.update(repr(array.shape).encode())
     elif array.nbytes <= _WHOLE_DIGEST:
         hashed.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     else:
-        step = max(array.nbytes // len(array), 1)
-        block = max(_WHOLE_DIGEST // _BLOCKS // step, 1)  # rows, so that 64 KiB or one row is read at each place
-        for start in np.linspace(0, len(array) - block, _BLOCKS).astype(np.int64).tolist():
-            hashed.update(np.ascontiguousarray(array[start : start + block]).reshape(-1).view(np.uint8).data)
+        block = max(_WHOLE_DIGEST // _BLOCKS // array.itemsize, 1)  # in items, counted in C order whatever the layout
+        for start in np.unique(np.linspace(0, array.size - block, _BLOCKS).astype(np.int64)).tolist():
+            hashed.update(np.asarray(array.flat[start : start + block]).view(np.uint8).data)
     return hashed.hexdigest()

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import ElementError
+from penstock.elements.spec import ArraySpec, ObjectSpec
+from penstock.sources.constant import constant
+
+
+def test_there_is_one_element_with_lists_as_arrays():
+    source = constant({"x": [1, 2], "name": "a", "n": 3, "names": ["a", "b"]})
+    assert source.length == 1
+    chunk = source.read_many(np.array([0, 0]))
+    assert len(chunk) == 2
+    element = chunk.elements()[1]
+    assert element["x"].tolist() == [1, 2]
+    assert (element["name"], element["n"]) == ("a", 3)
+    assert element["names"].tolist() == ["a", "b"]
+    assert source.spec() == {
+        "x": ArraySpec((2,), "i8"),
+        "name": ObjectSpec(str),
+        "n": ArraySpec((), "i8"),
+        "names": ArraySpec((2,), object),
+    }
+
+
+def test_a_function_cannot_change_the_element_for_the_next_epoch():
+    array = np.zeros(2)
+    element = constant(array).read_many(np.array([0])).elements()[0]
+    with pytest.raises(ValueError, match="read-only"):
+        element[0] = 1
+    array[0] = 1  # the caller's own stays writable
+
+
+@pytest.mark.parametrize("nothing", [None, {}, ()])
+def test_nothing_is_refused(nothing):
+    with pytest.raises(ElementError, match="there is no value in it"):
+        constant(nothing)
+
+
+def test_the_fingerprint_follows_the_value():
+    values = [1, 1.0, "1", np.int64(1), np.zeros(2), np.ones(2), np.zeros(2, "f4"), {"a": 1}, {"b": 1}]
+    assert len({constant(value).fingerprint() for value in values}) == len(values)
+    assert constant([1, 2]).fingerprint() == constant(np.array([1, 2])).fingerprint()

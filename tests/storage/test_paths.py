@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock.core.errors import PlanError
+from penstock.storage.paths import list_files
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name in ("b.txt", "a.txt", "a.bin", "deep/er/c.txt", "odd[1].txt", ".hidden.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return tmp_path
+
+
+def names(found, tree):
+    return [os.path.relpath(path, tree) for path in found]
+
+
+def test_matches_are_sorted_files(tree):
+    assert names(list_files(f"{tree}/*"), tree) == ["a.bin", "a.txt", "b.txt", "odd[1].txt"]
+    assert names(list_files(tree / "**" / "*.txt"), tree) == ["a.txt", "b.txt", "deep/er/c.txt", "odd[1].txt"]
+    assert names(list_files(str(tree / ".hid*")), tree) == [".hidden.txt"]
+
+
+def test_several_patterns_give_each_file_once(tree):
+    assert names(list_files([f"{tree}/b*", tree / "a.txt", f"{tree}/*.txt"]), tree) == ["a.txt", "b.txt", "odd[1].txt"]
+
+
+def test_a_path_that_exists_is_no_pattern(tree):
+    assert names(list_files(tree / "odd[1].txt"), tree) == ["odd[1].txt"]
+
+
+def test_the_home_folder(tree, monkeypatch):
+    monkeypatch.setenv("HOME", str(tree))
+    assert list_files("~/a.*") == [str(tree / "a.bin"), str(tree / "a.txt")]
+
+
+def test_relative_patterns(tree, monkeypatch):
+    monkeypatch.chdir(tree)
+    assert list_files("a*") == ["a.bin", "a.txt"]
+    with pytest.raises(FileNotFoundError, match=r"no file matches 'x\*': looked in " + str(tree)):
+        list_files("x*")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (
+            "*.jpg",
+            r"no file matches '.*\*\.jpg': looked in .*, which has 6 entries \(\.hidden\.txt, a\.bin, a\.txt, \.\.\.\)",
+        ),
+        ("deep/*/x/*.txt", "looked in .*deep, which has 1 entries"),
+        ("no/such/*.txt", "there is no folder .*no/such; the nearest that exists is"),
+        ("c.txt", "looked in "),
+        ("deep", r"is a folder, not a file; its files match '.*deep/\*\*/\*'"),
+    ],
+)
+def test_no_match_says_where_it_was_looked_for(tree, pattern, message):
+    with pytest.raises(FileNotFoundError, match=message):
+        list_files(str(tree / pattern))
+    with pytest.raises(FileNotFoundError, match=message):
+        list_files([tree / "a.txt", tree / pattern])
+
+
+def test_wrong_arguments():
+    with pytest.raises(PlanError, match="empty"):
+        list_files([])
+    with pytest.raises(PlanError, match="is a URL"):
+        list_files("gs://bucket/*.jpg")
+    with pytest.raises(TypeError, match="not int"):
+        list_files(3)
+    with pytest.raises(TypeError, match="not bytes"):
+        list_files(b"x")
+    with pytest.raises(TypeError):
+        list_files([b"x"])
+    assert list_files(Path(__file__)) == [__file__]
