@@ -175,7 +175,7 @@ def _column_fingerprint(column: Column) -> tuple[Any, ...]:
 
 
 def digest(array: NDArray[Any]) -> str:
-    """Return 128 bits of BLAKE2b over the content of up to 64 MiB, over 1,024 evenly spaced blocks of 64 KiB of more."""
+    """Return 128 bits of BLAKE2b over up to 64 MiB of content, or over 1,024 evenly spaced blocks of 64 KiB of more."""
     hashed = blake2b(digest_size=16)
     if array.dtype.hasobject:
         hashed.update(repr(array.shape).encode())
