@@ -6,8 +6,21 @@
 10
 """
 
-from penstock.core.options import AUTOTUNE as AUTOTUNE
-from penstock.core.options import Options as Options
-from penstock.dataset.dataset import Dataset as Dataset
-from penstock.plan.node import INFINITE as INFINITE
-from penstock.plan.node import UNKNOWN as UNKNOWN
+from penstock import image
+from penstock.core import errors
+from penstock.core.options import AUTOTUNE, Options
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.files import read_files, read_image_folder
+from penstock.plan.node import INFINITE, UNKNOWN
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE",
+    "UNKNOWN",
+    "Dataset",
+    "Options",
+    "errors",
+    "image",
+    "read_files",
+    "read_image_folder",
+]

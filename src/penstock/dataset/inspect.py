@@ -19,7 +19,7 @@ from penstock.ops.order.every import Every
 from penstock.plan.described import Described
 from penstock.plan.explain import explained
 from penstock.plan.fingerprint import fingerprint
-from penstock.plan.graph import rebuild
+from penstock.plan.graph import post_order, rebuild
 from penstock.plan.locate import Record, records
 from penstock.plan.node import INFINITE, Node
 from penstock.rewrite.passes import rewritten
@@ -82,8 +82,8 @@ class Inspect(Handle[T_co]):
         fresh seed, unless `Options(seed=)` is set.
 
         >>> ds = Dataset.range(10).map(lambda x: x * x)
-        >>> ds[3] == 9, ds[-1] == 81, list(ds[2:8:3]) == [4, 25]
-        (True, True, True)
+        >>> int(ds[3]), int(ds[-1]), list(ds[2:8:3]) == [4, 25]
+        (9, 81, True)
         """
         if isinstance(row, slice):
             return self._over(self._sliced(row))
@@ -94,11 +94,20 @@ class Inspect(Handle[T_co]):
         """The records of the sources that element `row` (or `epoch, row`) is made of: all of them, where it is a batch.
 
         >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
-        ['item 2 of list', 'item 1 of list']
+        ['item 2 of list', 'item 0 of list']
         """
         epoch, position = row if isinstance(row, tuple) else (0, row)
         rows = np.array([self._global_row(epoch, position)], np.int64)
         return list(records(self._bound(), rows))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of the classes that labels count, where the data has some: `ps.read_image_folder` does."""
+        for node in post_order(self._plan):
+            names = getattr(getattr(node, "source", None), "class_names", None)
+            if names is not None:
+                return names
+        raise AttributeError("class_names: no source of this dataset names classes; ps.read_image_folder() does")
 
     def fingerprint(self) -> str:
         """A digest of what the dataset yields: equal for equal pipelines in any process; it guards cursors.
@@ -112,15 +121,15 @@ class Inspect(Handle[T_co]):
         """The plan as written and as run, with the rewrites that were applied, line by line from the sources down.
 
         >>> print(Dataset.range(8).skip(2).skip(1).batch(2).explain())
-        as written                rows  element
-        range(0, 8)                  8  int64
-        skip(2)                      6  int64
-        skip(1)                      5  int64
-        batch(2)                     3  int64[?]
-        as run                    rows  element
-        range(0, 8)                  8  int64
-        skip(3)                      5  int64
-        batch(2)                     3  int64[?]
+        as written:
+          range(8)              8 × int64
+          skip(2)               6 × int64
+          skip(1)               5 × int64
+          batch(2)              3 × int64[?]
+        as run:
+          range(8)              8 × int64
+          skip(3)               5 × int64
+          batch(2)              3 × int64[?]
         rewrites: merge_skips
         order: indexed; any row can be made alone, and skipping costs nothing
         """

@@ -56,12 +56,12 @@ class Maker:
             parcel.nbytes = sum(array.nbytes for array in parcel.memory)
         return parcel
 
-    def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
-        """Run the program for one piece."""
+    def make(self, parcel: Parcel, piece: int, *, fully: bool = True) -> Stacked | Listed:
+        """Run the program for one piece; `fully` measured, or cheaply."""
         rows = parcel.rows[piece]
         if self.job.batch is None:
-            return make_listed(self._program, rows)
-        return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate)
+            return make_listed(self._program, rows, fully=fully)
+        return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate, fully=fully)
 
     def items(self, parcel: Parcel) -> list[Any]:
         """The items of a parcel whose pieces are all made."""

@@ -37,7 +37,7 @@ class Run:
         self.settings = settings
         self.tuner = Tuner(settings.workers)
         self.ended: str | None = None
-        self.spent = Cost(0, 0, 0)
+        self.spent = Cost(0, 0)
         self.items_made = 0
         self.bytes_made = 0
         self._observer = observer
@@ -126,7 +126,7 @@ class Run:
 
     def _make(self, parcel: Parcel) -> Parcel:
         try:
-            parcel.fill(0, self._maker.make(parcel, 0))
+            parcel.fill(0, self._maker.make(parcel, 0, fully=self.tuner.looking))
         except Exception as error:  # noqa: BLE001 - raised when it is the consumer's turn for it
             parcel.fill(0, error)
         return parcel

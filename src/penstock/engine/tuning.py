@@ -1,9 +1,9 @@
 """How many threads, how much to a task, how far ahead: arithmetic on what tasks were measured to cost.
 
 - Threads pay when an item costs more than handing it to another thread does; then, by Little's law, as many are busy as
-  there are cores times wall over CPU time of a task, measured while nothing else ran.
+  there are cores times (CPU time + time blocked) / CPU time of a task, measured while no other task ran.
 - A task is long enough that its overhead is under 1 %, and short enough that a batch is soon there.
-- A function holds the GIL when tasks side by side take longer each, wait for it, and together use hardly more than a core.
+- A function holds the GIL when tasks side by side block where one alone does not, and together use hardly more than a core.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ class Tuner:
     item_bytes: int = 0
     item_wall: float = 0.0  # ns
     looks: int = 0
-    wall: int = 0  # ns of all tasks since the mode last changed
-    cpu: int = 0
-    waits: int = 0
+    spent: Cost = field(default_factory=lambda: Cost(0, 0))  # by all tasks since the mode last changed
     tasks: int = 0
     began: int = 0  # ns on the wall clock
-    inline_stretch: float = 1.0  # wall / CPU of a task with the GIL to itself
+    blocking: float = 0.0  # time blocked / CPU time of a task with the GIL to itself
     holds_gil: bool = False
     threads: int = 0
     group: int = 1
@@ -52,44 +50,50 @@ class Tuner:
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
         self.looks += 1
         self.tasks += 1
-        self.wall += cost.wall
-        self.cpu += cost.cpu
-        self.waits += cost.waits
+        self.spent += cost
+
+    @property
+    def looking(self) -> bool:
+        """Whether the first tasks are still being measured closely."""
+        return self.looks < LOOKS
 
     def threads_pay(self) -> bool:
         """Whether to leave the inline start."""
-        enough = self.looks >= LOOKS or self.item_wall >= SURELY_PAYS
+        enough = not self.looking or self.item_wall >= SURELY_PAYS
         return enough and self.item_wall >= THREAD_PAYS
 
     def start_threads(self, now: int) -> int:
         """How many threads to begin with."""
-        self.inline_stretch = max(self.wall / self.cpu, 1.0) if self.cpu else 1.0
+        self.blocking = self.spent.blocked / self.spent.cpu if self.spent.cpu else 0.0
         cores = available_cores()
-        chosen = self.workers or max(1, min(MOST_WORKERS, round(cores * self.inline_stretch)))
+        chosen = self.workers or max(1, min(MOST_WORKERS, round(cores * (1 + self.blocking))))
         self._reset(now)
         self.threads = chosen
-        why = "as asked for" if self.workers else f"{cores:g} cores × {self.inline_stretch:.1f} wall/CPU time of a task"
+        why = (
+            "as asked for"
+            if self.workers
+            else f"{cores:g} cores × {1 + self.blocking:.1f}, the time of a task over its CPU time"
+        )
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
         self.decisions.append(f"{chosen} threads: {why}{cost}")
         return chosen
 
     def suspect_gil(self, now: int) -> bool:
         """Whether the tasks have just been found to hold the GIL; then one thread does as much as many."""
-        if self.holds_gil or self.threads < 2 or self.tasks < GIL_SAMPLE or self.cpu == 0:
+        if self.holds_gil or self.threads < 2 or self.tasks < GIL_SAMPLE or self.spent.cpu == 0:
             return False
-        stretch = self.wall / self.cpu
-        busy = self.cpu / max(now - self.began, 1)  # cores in use
+        spent, passed = self.spent, max(now - self.began, 1)
+        blocking = spent.blocked / spent.cpu
         held = (
-            self.wall > 0.6 * self.threads * (now - self.began)  # the workers were not idle
-            and stretch > 1.4 * self.inline_stretch
-            and busy < 1.2
-            and self.waits > self.wall / (20 * MS)
+            spent.wall > 0.6 * self.threads * passed  # the workers were not idle
+            and 0.7 * passed < spent.cpu < 1.2 * passed  # and did one core's worth of work between them
+            and blocking > self.blocking + 0.4  # because they blocked where a task alone does not
         )
         self._reset(now)
         if held:
             self.holds_gil = True
             self.decisions.append(
-                f"the functions hold the GIL: {stretch:.1f} times the wall time of their CPU time on {self.threads} threads"
+                f"the functions hold the GIL: on {self.threads} threads a task blocks for {blocking:.1f} times its CPU time"
             )
         return held
 
@@ -111,5 +115,5 @@ class Tuner:
         return 2 * max(self.threads, 1) + 1
 
     def _reset(self, now: int) -> None:
-        self.wall = self.cpu = self.waits = self.tasks = 0
+        self.spent, self.tasks = Cost(0, 0), 0
         self.began = now

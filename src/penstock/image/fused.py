@@ -33,6 +33,9 @@ class FusedImage:
     keys: tuple[int, ...]
     random: Literal[False] = False  # its keys are bound: it takes no generator
 
+    def __repr__(self) -> str:
+        return " → ".join(map(repr, self.ops))
+
     @cached_property
     def _chain(self) -> Chain:
         chain = read_chain(self.ops)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from penstock.elements.spec import describe
 from penstock.plan.graph import fold
 from penstock.plan.node import INFINITE, Node
 
-Line = tuple[str, str, str]  # operation, rows, element
+WIDEST = 48  # characters of an operation that stands in one line with its elements
+
+
+class Line(NamedTuple):
+    """One node: how deep it stands among the inputs of others, what it is, how many elements it has, and which."""
+
+    depth: int
+    operation: str
+    rows: str
+    element: str
 
 
 def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
     """The plan as written; what is run in its place, and by which rewrites, where they changed something."""
-    written = _lines(plan)
-    made = _lines(run) if run is not None else []
-    width = max(len(line[0]) for line in written + made) + 2
-    width = max(width, 24)
-    parts = [*_table("as written", written, width)]
+    parts = ["as written:", *_table(_lines(plan))]
     if applied and run is not None:
-        parts += [*_table("as run", made, width), f"rewrites: {', '.join(dict.fromkeys(applied))}"]
+        parts += ["as run:", *_table(_lines(run)), f"rewrites: {', '.join(dict.fromkeys(applied))}"]
     else:
         parts.append("rewrites: none")
     parts.append("order: indexed; any row can be made alone, and skipping costs nothing")
@@ -26,16 +33,23 @@ def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
 
 def _lines(plan: Node) -> list[Line]:
     def combine(node: Node, inputs: tuple[list[Line], ...]) -> list[Line]:
-        above = [line for one in inputs for line in one]
-        if len(inputs) > 1:  # each input on its own, one step in
-            above = [(f"  {name}", rows, element) for name, rows, element in above]
+        deeper = len(inputs) > 1  # each input of several stands one step in
+        above = [line._replace(depth=line.depth + deeper) for one in inputs for line in one]
         spec = node.spec()
         rows = "endless" if node.length == INFINITE else f"{node.length:,}"
-        return [*above, (node.label(), rows, "?" if spec is None else describe(spec))]
+        return [*above, Line(0, node.label(), rows, "?" if spec is None else describe(spec))]
 
     return fold(plan, combine)
 
 
-def _table(title: str, lines: list[Line], width: int) -> list[str]:
-    table = [(title, "rows", "element"), *lines]
-    return [f"{name:<{width}}{rows:>8}  {element}" for name, rows, element in table]
+def _table(lines: list[Line]) -> list[str]:
+    width = min(max(len(_operation(line)) for line in lines), WIDEST)
+    table: list[str] = []
+    for line in lines:
+        name, what = _operation(line), f"{line.rows:>9} × {line.element}"
+        table += [f"{name:<{width}}{what}"] if len(name) <= width else [name, f"{'':<{width}}{what}"]
+    return table
+
+
+def _operation(line: Line) -> str:
+    return "  " * (line.depth + 1) + line.operation

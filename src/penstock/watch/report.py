@@ -26,6 +26,8 @@ def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, wa
         waited=waited * NS,
         stepped=stepped * NS,
         work=work * NS * (items / made if made else 0),
+        blocked=0.0 if run is None else run.spent.blocked * NS,
+        starved=0.0 if run is None else run.spent.starved * NS,
         workers=workers,
         cores=available_cores(),
         mode="not begun" if run is None else run.mode,

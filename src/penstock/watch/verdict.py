@@ -22,12 +22,11 @@ def verdict(stats: Stats) -> str:
     return (
         f"Input-bound: the consumer waited {_percent(stats.wait_share)} of the time. "
         f"The limit is {limit.name}, with {_percent(_share(limit, stats))} of the work; "
-        f"its ceiling is {_rate(_ceiling(limit, stats), 'row')} ({_where(stats)}). {_advice(limit, stats)}"
+        f"its ceiling is {_rate(_ceiling(limit, stats), 'row')} ({_where(stats)}). {_advice(stats)}"
     )
 
 
-def _advice(limit: OperationStats, stats: Stats) -> str:
-    waits = limit.wait > 0.5 * limit.wall
+def _advice(stats: Stats) -> str:
     if stats.holds_gil:
         return (
             "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
@@ -35,7 +34,9 @@ def _advice(limit: OperationStats, stats: Stats) -> str:
         )
     if stats.chosen and stats.mode == "inline":
         return "It runs inline as asked: Options(executor='auto') may use other cores."
-    if waits:
+    if stats.starved > 0.3 * stats.work:
+        return f"For {_percent(stats.starved / stats.work)} of the time other processes had the cores: look at what else runs."
+    if stats.blocked > 0.5 * stats.work:
         return f"It mostly waits: more calls at a time hide that, with Options(workers={2 * max(stats.workers, 1)})."
     if stats.mode == "inline":
         return "Batches this cheap stay inline; map(..., vectorized=True) makes them cheaper still."
