@@ -1,9 +1,9 @@
 #include "kernels/jpeg.h"
 
-#include <jerror.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <jerror.h>
 
 namespace penstock::kernels {
 namespace {

@@ -1,14 +1,14 @@
 // Reads JPEG images with libjpeg-turbo: only the rows and columns that are asked for, at full, 1/2, 1/4 or 1/8 scale.
 #pragma once
 
-#include <jpeglib.h>
-
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
+
+#include <jpeglib.h>
 
 namespace penstock::kernels {
 
