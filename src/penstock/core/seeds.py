@@ -27,12 +27,11 @@ def mix(*parts: int) -> int:
     """
     state = _START
     for part in parts:
-        rest = part
-        while True:
-            state = scramble(((state ^ rest) + _INCREMENT) & _WORD)
+        state = scramble(((state ^ part) + _INCREMENT) & _WORD)
+        rest = part >> 64
+        while rest not in (0, -1):
+            state = scramble(((scramble(state) ^ rest) + _INCREMENT) & _WORD)  # not as if it were the next part
             rest >>= 64
-            if rest in (0, -1):
-                break
     return state
 
 

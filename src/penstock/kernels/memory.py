@@ -44,6 +44,8 @@ class Pool:
         if dtype.hasobject:
             raise TypeError(f"a pool holds plain values, not {dtype}")
         size = prod(shape) * dtype.itemsize
+        if size < 0:
+            raise ValueError(f"no dimension of {list(shape)} may be negative")
         if size > _MOST_BYTES:
             raise MemoryError(f"an array of {dtype}{list(shape)} needs {size} bytes")
         return np.ndarray(shape, dtype, self._block(size))

@@ -1,0 +1,48 @@
+"""Frozen orders and keys: saved cursors and published runs rely on every one of these values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from penstock import kernels
+from penstock.core.seeds import mix, row_generator
+
+FROZEN: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("orders.json").read_text())
+
+
+@pytest.mark.parametrize("case", FROZEN["permute"], ids=lambda case: f"{case['length']}-{case['key']}")
+def test_permute(case: dict[str, Any]) -> None:
+    order = kernels.permute(np.array(case["positions"]), case["length"], case["key"])
+    assert order.tolist() == case["order"]
+
+
+@pytest.mark.parametrize("case", FROZEN["permute_within"], ids=lambda case: f"{case['length']}-{case['window']}")
+def test_permute_within(case: dict[str, Any]) -> None:
+    order = kernels.permute_within(np.array(case["positions"]), case["length"], case["window"], case["key"])
+    assert order.tolist() == case["order"]
+
+
+@pytest.mark.parametrize("case", FROZEN["permute_rows"], ids=lambda case: f"{case['length']}-{case['window']}")
+def test_permute_rows(case: dict[str, Any]) -> None:
+    rows = np.array(case["rows"])
+    if case["window"] is None:
+        order = kernels.permute_rows(rows, case["length"], case["key"], case["reshuffle"])
+    else:
+        order = kernels.permute_rows_within(rows, case["length"], case["window"], case["key"], case["reshuffle"])
+    assert order.tolist() == case["order"]
+
+
+@pytest.mark.parametrize("case", FROZEN["mix"], ids=lambda case: str(case["parts"]))
+def test_mix(case: dict[str, Any]) -> None:
+    assert mix(*case["parts"]) == case["key"]
+
+
+@pytest.mark.parametrize("case", FROZEN["first_draw"], ids=lambda case: f"{case['key']}-{case['row']}")
+def test_first_draw(case: dict[str, Any]) -> None:
+    assert kernels.first_draws(case["key"], np.array([case["row"]])).tolist() == [case["draw"]]
+    assert row_generator(case["key"], case["row"]).bit_generator.random_raw() == case["draw"]

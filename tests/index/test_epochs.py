@@ -1,0 +1,23 @@
+"""Epochs: divmod, and the end of what an int64 counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.index.epochs import check_last, split
+
+
+@given(rows=st.lists(st.integers(0, (1 << 63) - 1), min_size=1, max_size=9), length=st.integers(1, 1 << 62))
+def test_split_is_divmod(rows: list[int], length: int) -> None:
+    epochs, positions = split(np.array(rows), length)
+    assert np.broadcast_to(epochs, positions.shape).tolist() == [row // length for row in rows]
+    assert positions.tolist() == [row % length for row in rows]
+
+
+def test_the_last_epoch_that_can_be_counted() -> None:
+    check_last(np.int64((1 << 15) - 1), 1 << 48)
+    with pytest.raises(OverflowError, match="epoch 32768 of an input that counts"):
+        check_last(np.array([0, 1 << 15]), 1 << 48)

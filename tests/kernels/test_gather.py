@@ -1,0 +1,96 @@
+"""Gather: the rows asked for, of any width and dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.kernels import gather
+from penstock.kernels.reference.gather import gather as twin
+
+DTYPES = ["u1", "?", "i2", "f2", "f4", "i8", "c8", "c16", ">i4", "U3", "S5", "M8[s]", "V7", [("a", "i4"), ("b", "f8")]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("row_shape", [(), (1,), (3,), (28, 28), (0,), (2, 0, 3)], ids=str)
+def test_it_equals_indexing(dtype: object, row_shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    dtype = np.dtype(dtype)  # type: ignore[arg-type]
+    shape = (50, *row_shape)
+    size = int(np.prod(shape)) * dtype.itemsize
+    source = np.ndarray(shape, dtype, rng.integers(65, 90, max(size, 1), np.uint8).tobytes())
+    if dtype.kind == "U":
+        source = np.full(shape, "abc", dtype)
+    rows = rng.integers(0, 50, 40)
+    expected = source[rows]
+    assert gather(source, rows).tobytes() == expected.tobytes()
+    assert twin(source, rows).tobytes() == expected.tobytes()
+    out = np.empty_like(expected)
+    assert gather(source, rows, out) is out
+    assert out.tobytes() == expected.tobytes()
+
+
+def test_objects_and_arrays_that_are_not_contiguous_are_gathered_too() -> None:
+    objects = np.array([[1], "b", None], object)
+    assert gather(objects, np.array([2, 0])).tolist() == [None, [1]]
+    source = np.arange(60).reshape(10, 6)
+    rows = np.array([9, 0, 3, 3])
+    assert (gather(source[:, ::2], rows) == source[rows, ::2]).all()
+    assert (gather(source, rows[::2]) == source[rows[::2]]).all()
+    out = np.zeros((4, 12), np.int64)[:, ::2]
+    gather(source, rows, out)
+    assert (out == source[rows]).all()
+
+
+def test_a_large_copy_equals_indexing() -> None:
+    source = np.random.default_rng(1).integers(0, 255, (3000, 1500), np.uint8)
+    rows = np.random.default_rng(2).integers(0, 3000, 500)
+    assert (gather(source, rows) == source[rows]).all()
+
+
+def test_no_rows_give_an_empty_array() -> None:
+    assert gather(np.zeros((5, 3)), np.zeros(0, np.int64)).shape == (0, 3)
+    assert gather(np.zeros((0, 3)), np.zeros(0, np.int64)).shape == (0, 3)
+
+
+@pytest.mark.parametrize("bad", [-1, 5, 1 << 62, -(1 << 63)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_row_outside_is_named(bad: int, order: str) -> None:
+    source = np.zeros((5, 3), order=order)  # type: ignore[call-overload]
+    with pytest.raises(IndexError, match=rf"row {bad} is outside \[0, 5\)"):
+        gather(source, np.array([0, bad, 1]))
+
+
+def test_a_source_without_rows_has_no_row_zero() -> None:
+    with pytest.raises(IndexError, match=r"row 0 is outside \[0, 0\)"):
+        gather(np.zeros((0, 3)), np.array([0]))
+
+
+def test_memory_that_does_not_fit_is_refused() -> None:
+    source, rows = np.zeros((5, 3)), np.array([0, 1])
+    for out in (np.zeros((2, 2)), np.zeros((3, 3)), np.zeros((2, 3), "f4"), np.zeros((2, 3), ">f8")):
+        with pytest.raises(ValueError, match="out must be"):
+            gather(source, rows, out)
+    with pytest.raises(ValueError, match="overlap"):
+        gather(source, rows, source[1:3])
+    with pytest.raises(ValueError, match="overlap"):
+        gather(source[:, ::-1], rows, source[1:3, ::-1])
+    read_only = np.zeros((2, 3))
+    read_only.flags.writeable = False
+    with pytest.raises((ValueError, BufferError), match="read-only"):
+        gather(source, rows, read_only)
+
+
+def test_other_rows_and_scalars_are_refused() -> None:
+    with pytest.raises(TypeError, match="int64"):
+        gather(np.zeros(3), np.array([0.0]))
+    with pytest.raises(TypeError, match="one-dimensional"):
+        gather(np.zeros(3), np.array([[0], [1]]))
+    with pytest.raises(ValueError, match="scalars"):
+        gather(np.array(3), np.array([0]))
+
+
+def test_the_source_may_be_read_only() -> None:
+    source = np.arange(5)
+    source.flags.writeable = False
+    assert gather(source, np.array([3])).tolist() == [3]
