@@ -33,7 +33,7 @@ MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
 CHEAP_PACKAGES = {"numpy", "optree", "typing_extensions"}
 SLOW_MODULES = {
     *("asyncio", "cloudpickle", "concurrent.futures.process", "email", "http", "importlib.metadata", "logging.config"),
-    *("multiprocessing", "numpy.random", "sqlite3", "ssl", "unittest", "urllib.request", "xml"),
+    *("multiprocessing", "numpy.random", "random", "sqlite3", "ssl", "tempfile", "unittest", "urllib.request", "xml"),
 }
 MOST_LIBRARY_MODULES = 60  # of the standard library and optree, beyond those NumPy has already loaded
 

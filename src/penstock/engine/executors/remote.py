@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -40,6 +39,8 @@ class Shipment:
 
 def shipped(node: Node, observer: Any) -> Shipment:
     """Pickle the node whose program the tasks run, with functions by value, and what measures it."""
+    import tempfile
+
     import cloudpickle
 
     data = cloudpickle.dumps((node, observer))
