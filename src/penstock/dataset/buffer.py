@@ -23,8 +23,8 @@ class Buffer(Handle[T_co]):
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
 
-        The engine looks ahead by itself, under `Options(memory_budget=)`; say a number to look less or further, 0 to make each element
-        when it is asked for.
+        The engine looks ahead by itself, under `Options(memory_budget=)`; say a number to look less or further, 0 to
+        make each element when it is asked for.
 
         >>> list(Dataset.range(3).prefetch(2)) == [0, 1, 2]
         True

@@ -23,8 +23,8 @@ class Combine(Handle[T_co]):
     def zip(*args: Any, datasets: Any = None) -> Dataset[Any]:
         """Put the elements of several datasets side by side, up to the end of the shortest.
 
-        Take several datasets for tuples, or one nesting (dict, tuple, named tuple) of datasets for elements nested like it; a list is a
-        `TypeError`, as in `tf.data`.
+        Take several datasets for tuples, or one nesting (dict, tuple, named tuple) of datasets for elements nested like
+        it; a list is a `TypeError`, as in `tf.data`.
 
         >>> letters = Dataset.from_source(["a", "b", "c"])
         >>> list(Dataset.zip(Dataset.range(2), letters)) == [(0, "a"), (1, "b")]

@@ -16,7 +16,8 @@ from penstock.storage.paths import Pattern, list_files
 def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
     """The content of each file as `bytes`; for the files that match one or several glob patterns, sorted.
 
-    A pattern without a match is a `FileNotFoundError` now; a file that cannot be read is an `OSError` when its element is made.
+    A pattern without a match is a `FileNotFoundError` now; a file that cannot be read is an `OSError` when its element
+    is made.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.bin"
@@ -33,9 +34,9 @@ def read_image_folder(
 ) -> Dataset[dict[str, Any]]:
     """`{"image": bytes, "label": int64}` for each image of a folder with one folder a class, in sorted order.
 
-    `class_names` of the dataset, and of what is made from it, are the names of the class folders: label k is the k-th of them. Images
-    are found at any depth below a class; extensions match in any case; files beside the class folders are not read. A class
-    without an image is a `DataError`, unless `allow_empty`.
+    `class_names` of the dataset, and of what is made from it, are the names of the class folders: label k is the k-th
+    of them. Images are found at any depth below a class; extensions match in any case; files beside the class folders
+    are not read. A class without an image is a `DataError`, unless `allow_empty`.
 
     >>> import pathlib, tempfile
     >>> photos = pathlib.Path(tempfile.mkdtemp())

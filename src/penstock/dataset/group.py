@@ -26,9 +26,10 @@ class Group(Handle[T_co]):
     ) -> Dataset[Any]:
         """Stack consecutive elements along a new first axis: a leaf of shape (...) becomes an array of shape (batch_size, ...).
 
-        The last batch of an epoch is shorter, or left out with `drop_remainder`. Python numbers become `int64`, `float64` and `bool`;
-        text, bytes and other objects an array of objects. Elements that do not fit together are an `ElementError` that names
-        the leaf, both shapes or dtypes, and both rows. A batch is the consumer's own: it may be kept, and written to.
+        The last batch of an epoch is shorter, or left out with `drop_remainder`. Python numbers become `int64`,
+        `float64` and `bool`; text, bytes and other objects an array of objects. Elements that do not fit together are
+        an `ElementError` that names the leaf, both shapes or dtypes, and both rows. A batch is the consumer's own: it
+        may be kept, and written to.
 
         >>> [batch.tolist() for batch in Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]

@@ -53,7 +53,8 @@ class Inspect(Handle[T_co]):
     def element_spec(self) -> Spec:
         """The shapes and dtypes of one element, nested like it.
 
-        Where a Python function has made the element, the function is called once, on the first one. An unknown dimension is `None`.
+        Where a Python function has made the element, the function is called once, on the first one. An unknown
+        dimension is `None`.
 
         >>> Dataset.from_tensor_slices({"x": np.zeros((8, 2), np.float32)}).batch(3).element_spec
         {'x': float32[?, 2]}
@@ -78,8 +79,8 @@ class Inspect(Handle[T_co]):
     def __getitem__(self, row: int | tuple[int, int] | slice) -> Any:
         """The element at position `row` of epoch 0, counted from the end if negative; for a slice, a dataset of those elements.
 
-        `ds[epoch, row]` is the element of another epoch: it makes one example of a running job again, alone. Unseeded operations draw a
-        fresh seed, unless `Options(seed=)` is set.
+        `ds[epoch, row]` is the element of another epoch: it makes one example of a running job again, alone. Unseeded
+        operations draw a fresh seed, unless `Options(seed=)` is set.
 
         >>> ds = Dataset.range(10).map(lambda x: x * x)
         >>> int(ds[3]), int(ds[-1]), list(ds[2:8:3]) == [4, 25]

@@ -22,8 +22,8 @@ class Iterate(Handle[T_co]):
     def iterator(self, *, epoch: int | None = None) -> Iterator[T_co]:
         """An iterator over one epoch, with the position, the counters and the verdict of its run.
 
-        Every iterator of a dataset takes the next epoch, so shuffles and random functions differ from pass to pass; `epoch` says which
-        instead. Nothing runs before the first `next`.
+        Every iterator of a dataset takes the next epoch, so shuffles and random functions differ from pass to pass;
+        `epoch` says which instead. Nothing runs before the first `next`.
 
         >>> with Dataset.range(4).batch(2).iterator() as it:
         ...     first, saved = next(it), it.state_dict()
@@ -39,7 +39,8 @@ class Iterate(Handle[T_co]):
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
 
-        The feed is iterable once for each pass, and its iterators have the cursor's methods; text, bytes and objects stay as they are.
+        The feed is iterable once for each pass, and its iterators have the cursor's methods; text, bytes and objects
+        stay as they are.
 
         >>> for batch in Dataset.range(4).batch(2).to_torch():  # doctest: +SKIP
         ...     batch

@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
+from penstock.core.errors import ClosedError
 from penstock.core.seeds import fresh_seed
 from penstock.engine.cursor import Cursor, cursor_of
 from penstock.engine.job import Job
@@ -39,19 +40,20 @@ class Iterator(Generic[T]):
     def __init__(self, plan: Node, epoch: int) -> None:
         self._plan = plan
         self._options = options_of(plan)
-        self._lock = threading.Lock()
-        self._memory = Memory()
+        self._lock = threading.RLock()  # a signal handler may ask for the position in the midst of `next`
         seed = self._options.seed
         self._start(Cursor(fresh_seed() if seed is None else seed, epoch, 0))
 
     def _start(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self._progress = Progress(cursor)
+        self._memory = Memory()
         self._items: deque[T] = deque()
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
         self._run: Run | None = None  # begun by the first `next`
         self._stop: weakref.finalize[..., Any] | None = None
+        self._closed = False
         self._received = self._waited = self._first = self._last = 0
 
     def __iter__(self) -> Self:
@@ -67,12 +69,15 @@ class Iterator(Generic[T]):
     def _refill(self) -> None:
         asked = perf_counter_ns()
         if self._run is None:
-            self._begin()
+            if self._closed:
+                raise ClosedError("this iterator was closed; make another, or load a saved state")
+            self._run = self._begun()
+            self._stop = weakref.finalize(self, self._run.close)
             self._first = asked
         self._progress.receive(self._low, self._high)
         self._low = self._high
         try:
-            parcel = self._run.parcel()  # pyright: ignore[reportOptionalMemberAccess] - begun above
+            parcel = self._run.parcel()
         finally:
             self._last = perf_counter_ns()
             self._waited += self._last - asked
@@ -82,17 +87,16 @@ class Iterator(Generic[T]):
         self._high = self._low + len(items)
         self._items.extend(items)
 
-    def _begin(self) -> None:
+    def _begun(self) -> Run:
         passes = PLAIN if self._options.rewrite is False else PASSES
         plan = rewritten(bind_seeds(self._plan, self._cursor.seed), passes).plan
-        self._run = Run(Job(plan), settings_of(self._plan), self._counters, self._cursor, self._memory)
-        self._stop = weakref.finalize(self, Run.close, self._run)
+        return Run(Job(plan), settings_of(self._plan), self._counters, self._cursor, self._memory)
 
     def state_dict(self) -> dict[str, Any]:
         """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
 
-        It holds a version, the plan's fingerprint and lines, the seed, epoch and row. Load it into an iterator of the same pipeline, with
-        any executor and number of workers.
+        It holds a version, the plan's fingerprint and lines, the seed, epoch and row. Load it into an iterator of the
+        same pipeline, with any executor and number of workers.
 
         >>> it = iter(Dataset.range(9))
         >>> next(it), next(it)
@@ -100,10 +104,13 @@ class Iterator(Generic[T]):
         >>> it.state_dict()["row"]
         2
         """
+        return self._position().state_dict(*self._identity)
+
+    def _position(self) -> Cursor:
         with self._lock:
             progress = Progress(self._progress.cursor())
             progress.receive(self._low, self._high - len(self._items))
-            return progress.cursor().state_dict(*self._identity)
+            return progress.cursor()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position; whatever this iterator was doing ends. Another plan's state is a `CursorError`."""
@@ -120,7 +127,8 @@ class Iterator(Generic[T]):
         """What has been counted since the iterator was made or a state loaded; see `Stats`."""
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
-        return stats_of(self._run, self._counters, self._memory, self._received, waited, max(stepped, 0) if last else 0)
+        times = (waited, max(stepped, 0) if last else 0)
+        return stats_of(self._run, self._counters, self._memory, self._received, self._position().row, times)
 
     def verdict(self) -> str:
         """What limits this run, in a sentence or two: who waits, for which operation, its ceiling, and what to change.
@@ -133,13 +141,8 @@ class Iterator(Generic[T]):
 
     def close(self) -> None:
         """Stop at once. Closing again does nothing; `state_dict()` still tells the position."""
-        run = self._run
-        if run is None:
-            with self._lock:
-                self._begin()
-                run = self._run
-        if run is not None:
-            run.close()  # without the lock, which a `next` that waits holds
+        self._closed = True
+        self._end()  # without the lock, which a `next` that waits holds
         with self._lock:
             self._high -= len(self._items)
             self._items.clear()

@@ -26,9 +26,9 @@ class Order(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Permute the elements: all of them, in an order computed on the fly, without a buffer, memory or a start-up time.
 
-        Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as many places
-        or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in `tf.data`). Without
-        a `seed` every iterator has an order of its own, kept in its cursor.
+        Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as
+        many places or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in
+        `tf.data`). Without a `seed` every iterator has an order of its own, kept in its cursor.
 
         The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute`.
 

@@ -58,8 +58,8 @@ class Read(Handle[T_co]):
     def random(seed: int | None = None, *, rerandomize_each_iteration: bool = False) -> Dataset[Any]:
         """Random `int64` scalars, uniform in [0, 2**32), without end.
 
-        Every iteration gives the same sequence, unless `rerandomize_each_iteration`: then another each time, which a `seed` still
-        makes reproducible. Element i is computed from i alone, so skipping costs nothing.
+        Every iteration gives the same sequence, unless `rerandomize_each_iteration`: then another each time, which a
+        `seed` still makes reproducible. Element i is computed from i alone, so skipping costs nothing.
 
         >>> numbers = Dataset.random(seed=3).take(2)
         >>> list(numbers) == list(numbers)
@@ -94,8 +94,8 @@ class Read(Handle[T_co]):
     def from_source(source: Any) -> Dataset[Any]:
         """The items of anything with `len(source)` and `source[i]`: a list, a PyTorch map-style or Hugging Face dataset.
 
-        If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time. It is called from several
-        threads.
+        If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time. It is called from
+        several threads.
 
         >>> list(Dataset.from_source(["a", "b"]).repeat(2))
         ['a', 'b', 'a', 'b']
@@ -106,7 +106,8 @@ class Read(Handle[T_co]):
     def list_files(file_pattern: str | Path | Sequence[str | Path]) -> Dataset[str]:
         """The paths that match one or several glob patterns, sorted; `**` crosses folders.
 
-        They are listed now, not while iterating. No match is a `FileNotFoundError`. (`tf.data` shuffles here; add `.shuffle()`.)
+        They are listed now, not while iterating. No match is a `FileNotFoundError`. (`tf.data` shuffles here; add
+        `.shuffle()`.)
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())

@@ -18,8 +18,9 @@ from penstock.plan.node import Node, Rows
 class Job:
     """A plan with seeds bound and rewrites done, seen from the engine.
 
-    Where the plan ends in a batch, tasks make that batch's *elements*, straight into its memory, so that several tasks can
-    fill one batch and several batches can share one task. An *item* is what the consumer gets: a batch, or an element.
+    Where the plan ends in a batch, tasks make that batch's *elements*, straight into its memory, so that several tasks
+    can fill one batch and several batches can share one task. An *item* is what the consumer gets: a batch, or an
+    element.
     """
 
     plan: Node
@@ -54,6 +55,10 @@ class Job:
         stride = self.source.stride
         first, last = low * self.size, min(high * self.size, stride)
         return np.arange(epoch * stride + first, epoch * stride + last, dtype=np.int64)
+
+    def missing_rows(self, items: int) -> int:
+        """How many rows the first `items` of an epoch are short of full ones: the last may be."""
+        return max(items * self.size - self.source.stride, 0) if self.source.length >= 0 else 0
 
     def delivered(self, structure: Any, arrays: list[np.ndarray], items: int) -> list[Any]:
         """The items of a finished parcel of batches; `arrays` have `items` batches end to end."""

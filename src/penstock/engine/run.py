@@ -28,8 +28,8 @@ PACKAGE = str(Path(__file__).parent.parent)
 class Run:
     """Makes the items of one epoch from a cursor on.
 
-    It ends in one of four ways: *exhausted* (the epoch is over), *closed* (by the consumer), *failed* (a task raised) or
-    *cancelled* (an interrupt reached the consumer while it waited). After any of them nothing of it is left running.
+    It ends in one of four ways: *exhausted* (the epoch is over), *closed* (by the consumer), *failed* (a task raised)
+    or *cancelled* (an interrupt reached the consumer while it waited). After any of them nothing of it is left running.
     """
 
     def __init__(self, job: Job, settings: Settings, observer: Observer, cursor: Cursor, memory: Memory) -> None:

@@ -30,8 +30,8 @@ class Settings:
 def settings_of(plan: Node) -> Settings:
     """Read the settings from the plan as the user wrote it.
 
-    `num_parallel_calls` of the maps is the number of workers, since one task does all; a `prefetch(n)` is the depth of the
-    window, counted in what the plan ends in; `deterministic=False` on any map allows items in another order.
+    `num_parallel_calls` of the maps is the number of workers, since one task does all; a `prefetch(n)` is the depth of
+    the window, counted in what the plan ends in; `deterministic=False` on any map allows items in another order.
     """
     options = options_of(plan)
     maps = [node for node in post_order(plan) if isinstance(node, Map)]

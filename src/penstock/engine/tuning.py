@@ -3,7 +3,8 @@
 - Threads pay when an item costs more than handing it to another thread does; then, by Little's law, as many are busy as
   there are cores times (CPU time + time blocked) / CPU time of a task, measured while no other task ran.
 - A task is long enough that its overhead is under 1 %, and short enough that a batch is soon there.
-- A function holds the GIL when tasks side by side block where one alone does not, and together use hardly more than a core.
+- A function holds the GIL when tasks side by side block where one alone does not, and together use hardly more than a
+  core.
 """
 
 from __future__ import annotations

@@ -11,8 +11,10 @@ from penstock.watch.stats import OperationStats, Stats
 NS = 1e-9
 
 
-def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, waited: int, stepped: int) -> Stats:
-    """The counts of a run that may not have begun; times in ns."""
+def stats_of(
+    run: Run | None, counters: Counters, memory: Memory, items: int, position: int, times: tuple[int, int]
+) -> Stats:
+    """The counts of a run that may not have begun: `items` received, up to `position`; `times` waited and stepped, in ns."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
     if run is not None and run.job.batch is not None and operations:
@@ -22,9 +24,9 @@ def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, wa
     return Stats(
         unit="element" if run is None or run.job.batch is None else "batch",
         items=items,
-        rows=items * (1 if run is None else run.job.size),
-        waited=waited * NS,
-        stepped=stepped * NS,
+        rows=0 if run is None else items * run.job.size - run.job.missing_rows(position),
+        waited=times[0] * NS,
+        stepped=times[1] * NS,
         work=work * NS * (items / made if made else 0),
         blocked=0.0 if run is None else run.spent.blocked * NS,
         starved=0.0 if run is None else run.spent.starved * NS,

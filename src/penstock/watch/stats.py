@@ -24,8 +24,8 @@ class Stats:
 
     - `items`: batches (or elements) received; `rows`: elements in them.
     - `waited`, `stepped`: seconds that the consumer spent inside `next` waiting, and outside it.
-    - `work`: seconds of task time, over all workers; of it `blocked`, waiting for disks, sleeps or locks, and `starved`, ready but
-      without a core, as other processes had it. `workers`: how many ran at a time; `mode`: where.
+    - `work`: seconds of task time, over all workers; of it `blocked`, waiting for disks, sleeps or locks, and
+      `starved`, ready but without a core, as other processes had it. `workers`: how many ran at a time; `mode`: where.
     - `ahead`: parcels under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `decisions`: what the tuner chose, with its reasons; `holds_gil`: whether the functions were found to.
     - `operations`: from the sources up.

@@ -15,8 +15,9 @@ T = TypeVar("T")
 class Threads(Executor):
     """A pool of daemon threads whose number can change while it runs.
 
-    `concurrent.futures.ThreadPoolExecutor` joins its threads when the interpreter ends; a task asleep in a user's function
-    would hold that up. Here `shutdown(wait=False)` lets go at once, and a thread ends when the task it is in returns.
+    `concurrent.futures.ThreadPoolExecutor` joins its threads when the interpreter ends; a task asleep in a user's
+    function would hold that up. Here `shutdown(wait=False)` lets go at once, and a thread ends when the task it is in
+    returns.
     """
 
     def __init__(self, workers: int) -> None:
