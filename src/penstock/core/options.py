@@ -19,9 +19,11 @@ class Options:
       `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is taken to run in other processes, so the
       pipeline's functions travel to it by cloudpickle. The executor is the caller's to shut down.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
-    - `deterministic`: `False` hands out batches as they are finished. Each still comes exactly once, also after a restore.
+    - `deterministic`: `False` hands out batches as they are finished. Each still comes exactly once, also after a
+      restore.
     - `memory_budget`: bytes that batches made ahead may take. Default: a quarter of the memory available at the start.
-    - `seed`: what every unseeded random operation derives from. Default: fresh for each iterator, and kept in its cursor.
+    - `seed`: what every unseeded random operation derives from. Default: fresh for each iterator, and kept in its
+      cursor.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
 
     >>> Options(workers=2).merged(Options(seed=7))

@@ -14,8 +14,8 @@ def stack_all(
 ) -> tuple[Structure, list[np.ndarray]]:
     """The chunk's structure, and one array of shape (k, ...) for each of its leaves.
 
-    An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or dtype of
-    the memory given for it, it gets memory of its own.
+    An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or
+    dtype of the memory given for it, it gets memory of its own.
     """
     columns = chunk.to_columns(rows=rows)
     given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)

@@ -86,7 +86,9 @@ def part_in(element: Any, part: Part) -> Any:
             return getattr(element, str(part))
         return element[part]
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise ElementError(f"there is no {part!r} in an element of type {type(element).__name__}: {element!r:.80}") from None
+        raise ElementError(
+            f"there is no {part!r} in an element of type {type(element).__name__}: {element!r:.80}"
+        ) from None
 
 
 def with_part(element: Any, part: Any, value: Any) -> Any:

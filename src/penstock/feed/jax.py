@@ -15,9 +15,9 @@ NARROWED = {"int64", "uint64", "float64", "complex128"}
 class JaxFeed(Feed):
     """A dataset whose iterators give JAX arrays on the CPU device.
 
-    Memory is shared by DLPack where the array is aligned and writable, as batches are, and its type is one JAX has switched on; others
-    are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A batch that JAX shares must not be
-    written to.
+    Memory is shared by DLPack where the array is aligned and writable, as batches are, and its type is one JAX has
+    switched on; others are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A
+    batch that JAX shares must not be written to.
     """
 
     def __init__(self, dataset: Iterable) -> None:

@@ -13,8 +13,8 @@ from penstock.feed.feed import Feed, Iterable
 class TorchFeed(Feed):
     """A dataset whose iterators give CPU tensors, over the memory of the batch: nothing is copied.
 
-    A read-only array (an element that is a view of the source's own memory) is copied, for a tensor can be written to. Unsigned
-    integers wider than a byte keep their type, which PyTorch supports in part.
+    A read-only array (an element that is a view of the source's own memory) is copied, for a tensor can be written to.
+    Unsigned integers wider than a byte keep their type, which PyTorch supports in part.
     """
 
     def __init__(self, dataset: Iterable) -> None:

@@ -23,8 +23,9 @@ DEEPEST = 8  # how far objects within objects are followed
 def fingerprint(plan: Node) -> str:
     """The plan's digest: 32 hexadecimal digits.
 
-    Functions count by their code, constants, defaults, closures and the functions they call in their own module; arrays by
-    their content; files by their names. Settings that only say how to run (prefetch, options, calls in parallel) do not count.
+    Functions count by their code, constants, defaults, closures and the functions they call in their own module; arrays
+    by their content; files by their names. Settings that only say how to run (prefetch, options, calls in parallel) do
+    not count.
     """
     return hashlib.blake2b("\n".join(plan_lines(plan)).encode(), digest_size=DIGEST_BYTES).hexdigest()
 

@@ -20,7 +20,8 @@ from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 class Map(Node):
     """Replace each element, or its part `on`, by what `function` makes of it.
 
-    Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with columns.
+    Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with
+    columns.
     """
 
     input: Node
