@@ -39,7 +39,7 @@ void check_groups() {
   CHECK((elements == Rows{3, 4, 0, 1, 2, 10, 11}));
   const Rows last = {kLast};
   CHECK(penstock::count_grouped({1, 1, 1, kLast}, last.data(), 1, counts.data()) == -1);
-  CHECK(penstock::count_grouped({kLast, kLast, kLast, kLast}, rows.data(), 1, counts.data()) == -1);
+  CHECK(penstock::count_grouped({kLast, kLast, kLast, kLast}, rows.data() + 2, 1, counts.data()) == -1);
   CHECK(penstock::count_grouped({kLast, 1, kLast, 0}, rows.data(), 3, counts.data()) == -1);
 }
 
