@@ -43,11 +43,10 @@ class ArraySource:
         return structures.unflatten(self.structure, map(_column_spec, self.columns))
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
-        count = len(rows)
         run = _run(rows)
         memory = out if out is not None and len(out) == len(self.columns) else [None] * len(self.columns)
         columns = [_read(column, rows, run, into) for column, into in zip(self.columns, memory, strict=True)]
-        return Columns(self.structure, columns, count)
+        return Columns(self.structure, columns, len(rows))
 
     def describe(self, row: int) -> str:
         return f"slice {row} of {self.structure!r}" if len(self.columns) > 1 else f"slice {row} of the array"
@@ -141,14 +140,15 @@ def _run(rows: Rows) -> slice | None:
 def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | None) -> Column:
     if isinstance(column, list):
         return column[run] if run is not None else [column[i] for i in rows.tolist()]
-    shape = (len(rows), *column.shape[1:])
-    fits = into is not None and into.shape == shape and into.dtype == column.dtype
     if run is not None:
-        if not fits or into is None:
+        if into is None or into.shape != (len(rows), *column.shape[1:]) or into.dtype != column.dtype:
             return column[run]
         np.copyto(into, column[run])
         return into
-    return gather(column, rows, into if fits else None)
+    try:
+        return gather(column, rows, into)
+    except ValueError:  # the memory given does not fit, which gather has checked: no second look at each batch
+        return gather(column, rows)
 
 
 def _column_spec(column: Column) -> ArraySpec | ObjectSpec:
