@@ -67,7 +67,8 @@ class Elementwise(Handle[T_co]):
         draws = takes_rng(map_func)
         if vectorized and draws:
             raise PlanError(
-                "map(vectorized=True): a function of columns cannot draw for single rows; take `rng` out, or vectorized=True"
+                "map(vectorized=True): a function of columns cannot draw for single rows; "
+                "take `rng` out, or vectorized=True"
             )
         return self._over(
             Map(

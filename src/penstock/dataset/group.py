@@ -24,7 +24,7 @@ class Group(Handle[T_co]):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
     ) -> Dataset[Any]:
-        """Stack consecutive elements along a new first axis: a leaf of shape (...) becomes an array of shape (batch_size, ...).
+        """Stack consecutive elements along a new first axis: a leaf of shape (...) becomes one of (batch_size, ...).
 
         The last batch of an epoch is shorter, or left out with `drop_remainder`. Python numbers become `int64`,
         `float64` and `bool`; text, bytes and other objects an array of objects. Elements that do not fit together are

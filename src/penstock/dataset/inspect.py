@@ -77,7 +77,7 @@ class Inspect(Handle[T_co]):
     @overload
     def __getitem__(self, row: slice) -> Dataset[T_co]: ...
     def __getitem__(self, row: int | tuple[int, int] | slice) -> Any:
-        """The element at position `row` of epoch 0, counted from the end if negative; for a slice, a dataset of those elements.
+        """The element at position `row` of epoch 0, counted from the end if negative; for a slice, a dataset of them.
 
         `ds[epoch, row]` is the element of another epoch: it makes one example of a running job again, alone. Unseeded
         operations draw a fresh seed, unless `Options(seed=)` is set.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.core.checks import check_count
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.iterator import Iterator
 
 if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
     from penstock.feed.jax import JaxFeed
     from penstock.feed.torch import TorchFeed
 
@@ -49,10 +50,12 @@ class Iterate(Handle[T_co]):
         """
         from penstock.feed.torch import TorchFeed
 
-        return TorchFeed(self)
+        return TorchFeed(cast("Dataset[T_co]", self))
 
     def to_jax(self) -> JaxFeed:
-        """The same elements with JAX arrays, sharing memory on the CPU where JAX allows it (it narrows 64-bit types by default).
+        """The same elements with JAX arrays, which share memory on the CPU where JAX allows it.
+
+        JAX narrows 64-bit types, unless `jax_enable_x64` is set; narrowing copies.
 
         >>> for batch in Dataset.range(4).batch(2).to_jax():  # doctest: +SKIP
         ...     batch
@@ -61,7 +64,7 @@ class Iterate(Handle[T_co]):
         """
         from penstock.feed.jax import JaxFeed
 
-        return JaxFeed(self)
+        return JaxFeed(cast("Dataset[T_co]", self))
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The same as `iter(ds)`, which already yields NumPy; for pipelines that come from `tf.data`.

@@ -32,9 +32,10 @@ T = TypeVar("T")
 
 
 class Iterator(Generic[T]):
-    """One pass over a dataset. Use it in a `with` block, or `close()` it, to stop early; the end of the epoch closes it too.
+    """One pass over a dataset.
 
-    It may be used from several threads, each item going to one of them.
+    Use it in a `with` block, or `close()` it, to stop early; the end of the epoch closes it too. It may be used from
+    several threads, each item going to one of them.
     """
 
     def __init__(self, plan: Node, epoch: int) -> None:
@@ -113,7 +114,7 @@ class Iterator(Generic[T]):
             return progress.cursor()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved position; whatever this iterator was doing ends. Another plan's state is a `CursorError`."""
+        """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`."""
         cursor = cursor_of(state, *self._identity, self._plan.stride)
         with self._lock:
             self._end()

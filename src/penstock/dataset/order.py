@@ -24,7 +24,7 @@ class Order(Handle[T_co]):
     def shuffle(
         self, buffer_size: int | None = None, seed: int | None = None, reshuffle_each_iteration: bool = True
     ) -> Dataset[T_co]:
-        """Permute the elements: all of them, in an order computed on the fly, without a buffer, memory or a start-up time.
+        """Permute the elements: all of them, in an order computed on the fly, without a buffer or a start-up time.
 
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as
         many places or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in
@@ -51,7 +51,9 @@ class Order(Handle[T_co]):
         return self._over(Shuffle(plan, window, check_seed("shuffle", seed), bool(reshuffle_each_iteration)))
 
     def repeat(self, count: int | None = None) -> Dataset[T_co]:
-        """Begin again at the end, `count` times in all; without end where it is `None` or -1. What is shuffled before is reshuffled.
+        """Begin again at the end, `count` times in all; without end where it is `None` or -1.
+
+        What is shuffled before is reshuffled each time.
 
         >>> list(Dataset.range(2).repeat(2)) == [0, 1, 0, 1]
         True
@@ -76,7 +78,7 @@ class Order(Handle[T_co]):
         return self._over(Skip(self._plan, check_count("skip", "count", count, least=0, also=(-1,))))
 
     def shard(self, num_shards: int, index: int) -> Dataset[T_co]:
-        """Keep every `num_shards`-th element from the one at `index` on: the part of one rank. Shards add up to the whole.
+        """Keep every `num_shards`-th element from the one at `index` on: one rank's part. Shards add up to the whole.
 
         >>> list(Dataset.range(7).shard(3, 1)) == [1, 4]
         True

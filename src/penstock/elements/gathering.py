@@ -21,7 +21,11 @@ def stack_all(
     given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)
     arrays: list[np.ndarray] = []
     for column, memory, path in zip(columns.columns, given, paths(columns.structure), strict=True):
-        array = column if column is memory else stack(column, memory, path=path, rows=rows, allocate=allocate)
+        array = (
+            memory
+            if memory is not None and column is memory
+            else stack(column, memory, path=path, rows=rows, allocate=allocate)
+        )
         arrays.append(array if array.flags.writeable else _copied(array, allocate))
     return columns.structure, arrays
 

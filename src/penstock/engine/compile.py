@@ -12,5 +12,5 @@ Wrap: TypeAlias = Callable[[Node, Program], Program]
 
 
 def compiled(plan: Node, allocate: Allocate, wrap: Wrap) -> Program:
-    """The plan's program; every node's own is passed through `wrap(node, program)`, which may measure it from outside."""
+    """The plan's program; every node's own is passed through `wrap(node, program)`, which may measure it."""
     return fold(plan, lambda node, inputs: wrap(node, node.program(inputs, allocate)))

@@ -14,9 +14,9 @@ Spans = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where an iterator stands: all items before `row` of `epoch` were received, and those in `ahead` (half-open spans).
+    """Where an iterator stands: all items before `row` of `epoch` were received, and those in `ahead`.
 
-    `ahead` is empty unless items are handed out as they are finished.
+    `ahead` holds half-open spans; it is empty unless items are handed out as they are finished.
     """
 
     seed: int
@@ -41,7 +41,7 @@ class Cursor:
 
 
 def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int) -> Cursor:
-    """Read a cursor that `state_dict` made for the same plan, of `items` to an epoch; a `CursorError` says what differs."""
+    """Read a cursor that `state_dict` made for the same plan, of `items` to an epoch; else a `CursorError`."""
     if not isinstance(state, dict):
         raise CursorError(f"a saved state is a dict as state_dict() returns it, not {type(state).__name__}")
     fields = cast("dict[str, Any]", state)

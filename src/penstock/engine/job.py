@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Columns
+from penstock.elements.chunk import Column, Columns
 from penstock.elements.structure import unflatten
 from penstock.ops.group.batch import Batch
 from penstock.plan.node import Node, Rows
@@ -64,5 +64,5 @@ class Job:
         """The items of a finished parcel of batches; `arrays` have `items` batches end to end."""
         if items == 1:
             return [unflatten(structure, arrays)]
-        columns = [array.reshape(items, self.size, *array.shape[1:]) for array in arrays]
+        columns: list[Column] = [array.reshape(items, self.size, *array.shape[1:]) for array in arrays]
         return Columns(structure, columns, items).elements()

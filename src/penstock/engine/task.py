@@ -14,7 +14,7 @@ from penstock.plan.node import Allocate, Program, Rows
 
 @dataclass(slots=True)
 class Cost:
-    """What a task took, in ns: wall and CPU time of its thread, and how long that was ready to run without a core to run on."""
+    """What a task took, in ns: wall and CPU time of its thread, and how long that was ready to run without a core."""
 
     wall: int
     cpu: int
@@ -65,7 +65,7 @@ def make_listed(program: Program, rows: Rows, *, fully: bool = True) -> Listed:
 
 
 class Meter:
-    """Reads the clocks of the thread that made it; asking the kernel for `starved` takes some 10 µs, so only if `fully`."""
+    """Reads the clocks of the thread that made it; `starved`, which takes some 10 µs, only if `fully`."""
 
     __slots__ = ("cpu", "fully", "starved", "wall")
 

@@ -94,7 +94,8 @@ class Tuner:
         if held:
             self.holds_gil = True
             self.decisions.append(
-                f"the functions hold the GIL: on {self.threads} threads a task blocks for {blocking:.1f} times its CPU time"
+                f"the functions hold the GIL: on {self.threads} threads a task blocks for {blocking:.1f} times "
+                "its CPU time"
             )
         return held
 

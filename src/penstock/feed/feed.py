@@ -29,7 +29,7 @@ class Iterable(Protocol):
 
 
 class FedIterator:
-    """An iterator whose elements have a framework's arrays; position, counters and end are those of the iterator it wraps."""
+    """An iterator whose elements have a framework's arrays; all else is as with the iterator it wraps."""
 
     def __init__(self, source: Source, convert: Any) -> None:
         self._source = source

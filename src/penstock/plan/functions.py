@@ -40,7 +40,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., Any] | ColumnFunction) -> str:
     """What to call the function in `explain()` and in errors."""
     if isinstance(function, ElementFunction | ColumnFunction):
         return repr(function)

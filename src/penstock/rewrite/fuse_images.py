@@ -9,7 +9,7 @@ from penstock.plan.node import Node
 
 
 def fuse_image_chain(node: Node) -> Node | None:
-    """`x.map(f).map(g) -> x.map(f ; g)` where one kernel can do the image operations f and g on the same part at once."""
+    """`x.map(f).map(g) -> x.map(f ; g)` where one kernel can do the image operations f and g on the same part."""
     if not isinstance(node, Map) or not isinstance(node.function, ImageOperation):
         return None
     key = node.seed or 0

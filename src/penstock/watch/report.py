@@ -14,7 +14,7 @@ NS = 1e-9
 def stats_of(
     run: Run | None, counters: Counters, memory: Memory, items: int, position: int, times: tuple[int, int]
 ) -> Stats:
-    """The counts of a run that may not have begun: `items` received, up to `position`; `times` waited and stepped, in ns."""
+    """The counts of a run that may not have begun: `items` received, up to `position`; `times` waited, stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
     if run is not None and run.job.batch is not None and operations:
@@ -57,7 +57,7 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
 
 
 def _stacking(run: Run, counters: Counters) -> OperationStats:
-    """The last batch has no program of its own: tasks stack its elements, and what they took beyond their program is it."""
+    """The last batch has no program of its own: it is what tasks took beyond the program of its elements."""
     source = counters.operations[-1].total()
     batch = run.job.plan.label()
     wall, cpu = max(run.spent.wall - source[WALL], 0), max(run.spent.cpu - source[CPU], 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OperationStats:
-    """What one operation took, without its inputs: seconds of its threads' wall and CPU time, and of waiting (their difference)."""
+    """What one operation took, without its inputs: seconds of wall and CPU time, and of waiting (their difference)."""
 
     name: str
     calls: int

@@ -35,13 +35,19 @@ def _advice(stats: Stats) -> str:
     if stats.chosen and stats.mode == "inline":
         return "It runs inline as asked: Options(executor='auto') may use other cores."
     if stats.starved > 0.3 * stats.work:
-        return f"For {_percent(stats.starved / stats.work)} of the time other processes had the cores: look at what else runs."
+        share = _percent(stats.starved / stats.work)
+        return f"For {share} of the time other processes had the cores: look at what else runs."
     if stats.blocked > 0.5 * stats.work:
         return f"It mostly waits: more calls at a time hide that, with Options(workers={2 * max(stats.workers, 1)})."
+    return _advice_on_cores(stats)
+
+
+def _advice_on_cores(stats: Stats) -> str:
     if stats.mode == "inline":
         return "Batches this cheap stay inline; map(..., vectorized=True) makes them cheaper still."
     if stats.workers < stats.cores:
-        return f"Only {stats.workers} of {stats.cores:g} cores are asked for: raise Options(workers=) or num_parallel_calls."
+        asked = f"Only {stats.workers} of {stats.cores:g} cores are asked for"
+        return f"{asked}: raise Options(workers=) or num_parallel_calls."
     return f"All {stats.cores:g} cores are at work: make it cheaper, move it before a cache, or use more cores."
 
 

@@ -54,7 +54,7 @@ class Threads(Executor):
             self._threads = [thread for thread in self._threads if thread.is_alive()]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more tasks; with `cancel_futures` drop those not begun; with `wait` stay until the threads have ended."""
+        """Take no more tasks; `cancel_futures` drops those not begun, `wait` stays until the threads have ended."""
         with self._lock:
             if not self._closed:
                 self._closed = True

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
-from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
 from penstock.plan.functions import ColumnFunction
@@ -65,7 +65,7 @@ def in_one_call(node: Node, function: ColumnFunction) -> Apply:
     """Call `function.run` once for the whole chunk; it writes into the memory given, where that fits."""
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        values = chunk.columns[0] if isinstance(chunk, Columns) and chunk.structure == LEAF else chunk.elements()
+        values: Any = chunk.columns[0] if isinstance(chunk, Columns) and chunk.structure == LEAF else chunk.elements()
         try:
             column = function.run(values, rows, None if out is None else out[0])
         except Exception as error:
@@ -85,7 +85,9 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
         try:
             made = function(*taken) if isinstance(taken, tuple) else function(taken)
             leaves, structure = flatten(made)
-            columns = [_column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)]
+            columns: list[Column] = [
+                _column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)
+            ]
         except Exception as error:
             blame(error, node, int(rows[0]))
             raise

@@ -25,7 +25,7 @@ class Map(Node):
     """
 
     input: Node
-    function: Callable[..., Any]
+    function: Callable[..., Any] | ColumnFunction
     on: Part | None = None
     vectorized: bool = False
     draws: bool = False

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.spec import batched
 from penstock.elements.structure import unflatten
@@ -64,7 +64,7 @@ class Batch(Node):
                     blame(error, self, int(rows[0]))
                 raise
             if uniform:
-                columns = [array.reshape(len(rows), counts[0], *array.shape[1:]) for array in arrays]
+                columns: list[Column] = [array.reshape(len(rows), counts[0], *array.shape[1:]) for array in arrays]
                 return Columns(structure, columns, len(rows))
             ends = np.cumsum(counts).tolist()
             starts = [0, *ends[:-1]]
