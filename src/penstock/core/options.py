@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 from penstock.core.checks import check_count, check_seed
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 AUTOTUNE = -1
 """Let Penstock measure and choose, wherever a count of calls or buffered elements is asked for."""
@@ -40,9 +43,10 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.executor, str) and self.executor not in ("auto", "inline", "threads"):
             raise ValueError(
-                f"Options(executor={self.executor!r}): choose 'auto', 'inline', 'threads' or a concurrent.futures.Executor"
+                f"Options(executor={self.executor!r}): choose 'auto', 'inline', 'threads' "
+                "or a concurrent.futures.Executor"
             )
-        if self.executor is not None and not isinstance(self.executor, str | Executor):
+        if not isinstance(self.executor, str | None) and not callable(getattr(self.executor, "submit", None)):
             raise TypeError(
                 "Options(executor=): expected a name or a concurrent.futures.Executor, "
                 f"not {type(self.executor).__name__}"

@@ -7,16 +7,15 @@ import sys
 import warnings
 import weakref
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from penstock.core.frames import is_ours
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 T_co = TypeVar("T_co", covariant=True)
-PACKAGE = str(Path(__file__).parent.parent)
 
 
 @dataclass
@@ -54,8 +53,8 @@ class Handle(Generic[T_co]):
 
 
 def _line_of_caller() -> tuple[str, int]:
-    frame = sys._getframe(2)  # noqa: SLF001 - the cheap way to the caller's line
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the cheap way to the line
+    while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 
@@ -63,8 +62,8 @@ def _line_of_caller() -> tuple[str, int]:
 def _warn_if_unused(use: Use) -> None:
     if not use.used:
         warnings.warn_explicit(
-            f"the dataset that {use.operation}() returned was never used. A transformation returns a new dataset and leaves "
-            f"the one it is called on as it is: write `ds = ds.{use.operation}(...)`",
+            f"the dataset that {use.operation}() returned was never used. A transformation returns a new dataset and "
+            f"leaves the one it is called on as it is: write `ds = ds.{use.operation}(...)`",
             UserWarning,
             use.file,
             use.line,

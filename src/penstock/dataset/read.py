@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from penstock.sources.constant import constant
 from penstock.sources.indexable import indexable
 from penstock.sources.integers import counter, integer_range
 from penstock.sources.protocol import Source
-from penstock.storage.paths import list_files
+from penstock.storage.paths import Pattern, list_files
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -92,7 +92,7 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def from_source(source: Any) -> Dataset[Any]:
-        """The items of anything with `len(source)` and `source[i]`: a list, a PyTorch map-style or Hugging Face dataset.
+        """The items of anything with `len(source)` and `source[i]`: a list, a dataset of PyTorch or Hugging Face.
 
         If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time. It is called from
         several threads.
@@ -103,7 +103,7 @@ class Read(Handle[T_co]):
         return reading(indexable(source))
 
     @staticmethod
-    def list_files(file_pattern: str | Path | Sequence[str | Path]) -> Dataset[str]:
+    def list_files(file_pattern: Pattern | Sequence[Pattern]) -> Dataset[str]:
         """The paths that match one or several glob patterns, sorted; `**` crosses folders.
 
         They are listed now, not while iterating. No match is a `FileNotFoundError`. (`tf.data` shuffles here; add
@@ -116,4 +116,5 @@ class Read(Handle[T_co]):
         >>> [path[-5:] for path in Dataset.list_files(f"{folder}/*.txt")]
         ['a.txt', 'b.txt']
         """
-        return reading(indexable(list_files(file_pattern)))
+        paths = slices(list_files(file_pattern))
+        return reading(replace(paths, name=f"list_files({file_pattern!r})"))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 SHARE = 4  # a quarter of what is available may hold batches made ahead
 LEAST = 64 << 20
-CGROUP = Path("/sys/fs/cgroup")
+CGROUP = "/sys/fs/cgroup"
 
 
 def default_memory_budget() -> int:
@@ -18,7 +17,7 @@ def default_memory_budget() -> int:
 def available_memory() -> int:
     """Bytes this process can still take: the least of the machine's and the control group's."""
     machine = _meminfo().get("MemAvailable", 4 << 20) << 10
-    limit, used = _number(CGROUP / "memory.max"), _number(CGROUP / "memory.current")
+    limit, used = _number(f"{CGROUP}/memory.max"), _number(f"{CGROUP}/memory.current")
     return machine if limit is None or used is None else max(min(machine, limit - used), 0)
 
 
@@ -26,7 +25,7 @@ def available_cores() -> float:
     """Cores this process may use: those it is bound to, or fewer where the control group has a quota."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = (CGROUP / "cpu.max").read_text().split()
+        quota, period = _text(f"{CGROUP}/cpu.max").split()
         return bound if quota == "max" else min(float(bound), int(quota) / int(period))
     except (OSError, ValueError):
         return float(bound)
@@ -34,14 +33,19 @@ def available_cores() -> float:
 
 def _meminfo() -> dict[str, int]:
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = _text("/proc/meminfo").splitlines()
     except OSError:
         return {}
     return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
 
 
-def _number(path: Path) -> int | None:
+def _number(path: str) -> int | None:
     try:
-        return int(path.read_text())
+        return int(_text(path))
     except (OSError, ValueError):  # not there, or "max"
         return None
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="ascii") as file:
+        return file.read()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from penstock.engine.task import Listed, Stacked
 from penstock.plan.node import Rows
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Result = Stacked | Listed | BaseException
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from penstock.core.errors import BudgetError, ClosedError
+from penstock.core.frames import is_ours
 from penstock.engine.compile import compiled
-from penstock.engine.crew import Crew, crew_for
 from penstock.engine.cursor import Cursor
 from penstock.engine.job import Job
 from penstock.engine.lifetime import watch_over
@@ -22,7 +21,9 @@ from penstock.engine.task import Cost, Listed, Stacked
 from penstock.engine.tuning import Tuner
 from penstock.engine.window import Window
 
-PACKAGE = str(Path(__file__).parent.parent)
+
+if TYPE_CHECKING:
+    from penstock.engine.crew import Crew
 
 
 class Run:
@@ -134,6 +135,8 @@ class Run:
     # By a crew
 
     def _leave_inline(self) -> None:
+        from penstock.engine.crew import crew_for  # a pipeline that stays inline never pays for concurrent.futures
+
         workers = self.tuner.start_threads(perf_counter_ns())
         self._crew = crew_for(self.settings.executor, workers, self._maker, self._observer)
 
@@ -240,7 +243,7 @@ def _named(failure: BaseException, job: Job, epoch: int, item: int) -> BaseExcep
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     """The traceback from the first frame that is not Penstock's on; all of it where there is none."""
     own = traceback
-    while own is not None and own.tb_frame.f_code.co_filename.startswith(PACKAGE):
+    while own is not None and is_ours(own.tb_frame.f_code.co_filename):
         own = own.tb_next
     return own or traceback
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from penstock.core.options import AUTOTUNE
 from penstock.engine.budget import default_memory_budget
@@ -13,6 +13,9 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError
 from penstock.engine.parcel import Parcel, Result
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 
 class Window:
-    """Parcels in the order they were begun; `pop` hands out the oldest, or the first that is done where not `ordered`."""
+    """Parcels in the order they were begun; `pop` hands out the oldest, or where not `ordered` the first done."""
 
     def __init__(self, *, ordered: bool) -> None:
         self._ordered = ordered

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import hashlib
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -12,11 +11,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.digest import digest
 from penstock.elements.structure import Structure
 from penstock.plan.graph import fold
 from penstock.plan.node import Node
 
-DIGEST_BYTES = 16
 DEEPEST = 8  # how far objects within objects are followed
 
 
@@ -27,7 +26,7 @@ def fingerprint(plan: Node) -> str:
     by their content; files by their names. Settings that only say how to run (prefetch, options, calls in parallel) do
     not count.
     """
-    return hashlib.blake2b("\n".join(plan_lines(plan)).encode(), digest_size=DIGEST_BYTES).hexdigest()
+    return digest("\n".join(line.rpartition("#")[2] for line in plan_lines(plan)).encode())
 
 
 def plan_lines(plan: Node) -> tuple[str, ...]:
@@ -42,10 +41,8 @@ def plan_lines(plan: Node) -> tuple[str, ...]:
         ]
         if not own and len(inputs) == 1 and any(field.metadata.get("runs") for field in fields(node)):
             return above  # it only says how to run
-        digest = hashlib.blake2b(
-            repr(list(_described((type(node).__qualname__, own), DEEPEST))).encode(), digest_size=6
-        )
-        return (*above, f"{node.label()} #{digest.hexdigest()}")
+        identity = repr(list(_described((type(node).__qualname__, own), DEEPEST)))
+        return (*above, f"{node.label()} #{digest(identity.encode(), size=8)}")
 
     return fold(plan, lines)
 
@@ -63,7 +60,7 @@ def _described(value: Any, depth: int) -> Iterator[Any]:
     elif isinstance(value, np.ndarray):
         array = cast("np.ndarray", value)
         content = np.ascontiguousarray(array).tobytes() if not array.dtype.hasobject else repr(array.tolist()).encode()
-        yield ("array", array.shape, str(array.dtype), hashlib.blake2b(content, digest_size=DIGEST_BYTES).hexdigest())
+        yield ("array", array.shape, str(array.dtype), digest(content))
     elif isinstance(value, type):
         yield f"{value.__module__}.{value.__qualname__}"
     elif depth == 0:
@@ -139,7 +136,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _code(code: types.CodeType, depth: int) -> Iterator[Any]:
-    yield (hashlib.blake2b(code.co_code, digest_size=DIGEST_BYTES).hexdigest(), code.co_names, code.co_varnames)
+    yield (digest(code.co_code), code.co_names, code.co_varnames)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _code(constant, depth)

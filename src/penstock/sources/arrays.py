@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.digest import hasher
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Column, Columns
@@ -164,7 +164,7 @@ def _column_spec(column: Column) -> ArraySpec | ObjectSpec:
 def _column_fingerprint(column: Column) -> tuple[Any, ...]:
     if isinstance(column, np.ndarray):
         return (str(column.dtype), column.shape, digest(column))
-    hashed = blake2b(digest_size=16)
+    hashed = hasher()
     for value in column:
         content = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
         if not isinstance(value, (str, bytes, int, float, np.generic)):
@@ -176,7 +176,7 @@ def _column_fingerprint(column: Column) -> tuple[Any, ...]:
 
 def digest(array: NDArray[Any]) -> str:
     """Return 128 bits of BLAKE2b over up to 64 MiB of content, or over 1,024 evenly spaced blocks of 64 KiB of more."""
-    hashed = blake2b(digest_size=16)
+    hashed = hasher()
     if array.dtype.hasobject:
         hashed.update(repr(array.shape).encode())
     elif array.nbytes <= _WHOLE_DIGEST:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.digest import hasher
 from penstock.core.errors import PlanError
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
@@ -75,7 +75,7 @@ class FileBytes:
 
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
-        hashed = blake2b(digest_size=16)
+        hashed = hasher()
         paths = list(map(os.path.abspath, self.paths))
         # What the first and the last path in order begin with, all begin with; the folder ends at its last separator.
         shared = os.path.commonprefix([min(paths), max(paths)]) if paths else ""  # noqa: RUF071
