@@ -164,14 +164,19 @@ def _column_spec(column: Column) -> ArraySpec | ObjectSpec:
 def _column_fingerprint(column: Column) -> tuple[Any, ...]:
     if isinstance(column, np.ndarray):
         return (str(column.dtype), column.shape, digest(column))
+    return ("objects", len(column), digest_values(column))
+
+
+def digest_values(values: Sequence[Any]) -> str:
+    """Return a digest of numbers, text and bytes by content, and of other objects by type alone, which any process agrees on."""
     hashed = hasher()
-    for value in column:
+    for value in values:
         content = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
         if not isinstance(value, (str, bytes, int, float, np.generic)):
             content = type(value).__qualname__.encode()  # what else it holds may differ from process to process
         hashed.update(f"{type(value).__name__}{len(content)}:".encode())
         hashed.update(content)
-    return ("objects", len(column), hashed.hexdigest())
+    return hashed.hexdigest()
 
 
 def digest(array: NDArray[Any]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.spec import Spec
+from penstock.sources.arrays import digest_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +47,12 @@ class IndexableSource:
         return f"item {row} of {type(self.data).__name__}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what the object's own `fingerprint()` says, or its type and length: not what it holds."""
+        """Return what the object's own `fingerprint()` says, or its type, length and, of a list, the simple values."""
         own = getattr(self.data, "fingerprint", None)
         if callable(own):
             return ("source", _type_name(self.data), self.length, str(own()))
-        return ("source", _type_name(self.data), self.length)
+        held = digest_values(cast("Sequence[Any]", self.data)) if isinstance(self.data, (list, tuple)) else ""
+        return ("source", _type_name(self.data), self.length, held)
 
     def _one_by_one(self, positions: list[int]) -> list[Any]:
         get: Callable[[int], Any] = self.data.__getitem__
