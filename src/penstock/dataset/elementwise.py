@@ -33,8 +33,8 @@ class Elementwise(Handle[T_co]):
     ) -> Dataset[U]:
         """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
 
-        - A tuple is passed as arguments, anything else (a dict, a list) as one. The function sees NumPy and plain
-          Python.
+        - A tuple is passed as arguments, anything else (a dict, a list, a named tuple) as one. The function sees NumPy
+          and plain Python.
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
           the same for any number of workers, and after a restore.
         - `vectorized=True` calls it with columns, arrays of shape (k, ...) for some number k of elements, and takes as

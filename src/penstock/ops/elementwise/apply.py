@@ -17,16 +17,23 @@ from penstock.plan.functions import ColumnFunction
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Rows
 
+RETURNED_NONE = "return the element (a forgotten `return`?)"
+
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
 
 def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
-    """Call `function(element)` on one after another; a tuple is passed as arguments."""
+    """Call `function(element)` on one after another; a plain tuple is passed as arguments."""
+
+    def either(element: Any) -> Any:
+        return function(*element) if type(element) is tuple else function(element)
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         elements = chunk.elements()
-        as_arguments = bool(elements) and isinstance(elements[0], tuple)
-        return _collected(node, starmap(function, elements) if as_arguments else map(function, elements), rows)
+        types = set(map(type, elements))
+        if types == {tuple}:
+            return _collected(node, starmap(function, elements), rows)
+        return _collected(node, map(either if tuple in types else function, elements), rows)
 
     return apply
 
@@ -37,7 +44,7 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
     def calls(elements: list[Any], rows: Rows) -> Iterator[Any]:
         for element, row in zip(elements, rows.tolist(), strict=True):
             rng = row_generator(key, row)
-            yield function(*element, rng=rng) if isinstance(element, tuple) else function(element, rng=rng)
+            yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
 
     return lambda chunk, rows, out: _collected(node, calls(chunk.elements(), rows), rows)
 
@@ -49,16 +56,17 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
     except Exception as error:
         blame(error, node, int(rows[len(made)]))
         raise
-    if made and (made[0] is None or made[-1] is None):
-        _refuse_none(node, made, rows)
+    if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
+        raise _blamed(RuntimeError("the function raised StopIteration"), node, int(rows[len(made)]))
+    if type(None) in set(map(type, made)):
+        at = next(index for index, element in enumerate(made) if element is None)
+        raise _blamed(ElementError(f"the function returned None for an element; {RETURNED_NONE}"), node, int(rows[at]))
     return Items(made)
 
 
-def _refuse_none(node: Node, made: list[Any], rows: Rows) -> None:
-    at = next(index for index, element in enumerate(made) if element is None)
-    error = ElementError("the function returned None for an element; return the element (a forgotten `return`?)")
-    blame(error, node, int(rows[at]))
-    raise error
+def _blamed(error: Exception, node: Node, row: int) -> Exception:
+    blame(error, node, row)
+    return error
 
 
 def in_one_call(node: Node, function: ColumnFunction) -> Apply:
@@ -83,8 +91,10 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         taken = unflatten(structure, arrays)
         try:
-            made = function(*taken) if isinstance(taken, tuple) else function(taken)
+            made = function(*taken) if type(taken) is tuple else function(taken)
             leaves, structure = flatten(made)
+            if not leaves:
+                raise ElementError(f"the vectorized function returned {made!r}, with no column in it; {RETURNED_NONE}")
             columns: list[Column] = [
                 _column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)
             ]
