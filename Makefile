@@ -23,7 +23,7 @@ say = @printf '\n==> %s\n' "$(1)"
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format native-test bench fuzz environment system clean
+.PHONY: help demo test lint format native-test bench fuzz environment frameworks system clean
 
 help: ## Say what there is.
 	@echo "Penstock. What you can ask for:"
@@ -73,6 +73,10 @@ bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --
 	@$(BIN)/python -m bench $(ARGS)
 
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
+
+frameworks: environment ## Install PyTorch and JAX into .venv as well, so that the tests of their feeds run too.
+	$(call say,Installing PyTorch and JAX$(,) whose feeds are tested where they are there)
+	@$(PIP) torch==2.13.0 "jax>=0.4.30"
 
 clean: ## Remove .venv and everything that was built.
 	$(call say,Removing .venv$(,) build and the tools' caches)

@@ -129,11 +129,12 @@ def test_what_is_no_source_is_refused_with_what_to_do(data, message):
         indexable(data)
 
 
-def test_the_fingerprint_is_the_type_and_length_or_what_the_object_says():
+def test_the_fingerprint_is_what_the_object_says_or_its_type_length_and_simple_values():
     class Versioned(Squares):
         def fingerprint(self):
             return "v1"
 
-    assert indexable([1, 2]).fingerprint() == indexable([3, 4]).fingerprint() != indexable([1]).fingerprint()
+    assert indexable(["a", 2]).fingerprint() == indexable(["a", 2]).fingerprint() != indexable(["b", 2]).fingerprint()
+    assert indexable([object()]).fingerprint() == indexable([object()]).fingerprint()
     assert indexable(Versioned()).fingerprint()[-1] == "v1"
     assert read(pickle.loads(pickle.dumps(indexable(Squares()))), 2) == [{"x": 4}]

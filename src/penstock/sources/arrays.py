@@ -168,7 +168,7 @@ def _column_fingerprint(column: Column) -> tuple[Any, ...]:
 
 
 def digest_values(values: Sequence[Any]) -> str:
-    """Return a digest of numbers, text and bytes by content, and of other objects by type alone, which any process agrees on."""
+    """Return a digest of numbers, text and bytes by content, and of other objects by type alone."""
     hashed = hasher()
     for value in values:
         content = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
