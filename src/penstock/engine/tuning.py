@@ -19,8 +19,10 @@ MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
-CHEAP_TASK = 200_000  # ns of work that cheap items are grouped to
-CHEAP_BYTES = 1 << 20  # bytes such a group may take: about a core's cache
+INLINE_TASK = 200_000  # ns of work that cheap items are grouped to
+INLINE_BYTES = 1 << 20  # bytes such a group may take: about a core's cache
+THREAD_TASK = 2 * MS  # the same where each task is handed over to a thread
+THREAD_BYTES = 8 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_WORKERS = 64
 MOST_GROUPED = 256
@@ -100,11 +102,12 @@ class Tuner:
         return held
 
     def group_items(self) -> int:
-        """How many cheap items one task makes: doubling up to a share of a millisecond and of the cache."""
+        """How many cheap items one task makes: doubling up to a bound on its work and on its bytes."""
         if self.looks == 0 or self.item_wall <= 0:
             return 1
-        by_cost = math.ceil(CHEAP_TASK / self.item_wall)
-        by_bytes = CHEAP_BYTES // self.item_bytes if self.item_bytes else MOST_GROUPED
+        by_cost = math.ceil((THREAD_TASK if self.threads else INLINE_TASK) / self.item_wall)
+        most_bytes = THREAD_BYTES if self.threads else INLINE_BYTES
+        by_bytes = most_bytes // self.item_bytes if self.item_bytes else MOST_GROUPED
         self.group = max(1, min(2 * self.group, by_cost, by_bytes, MOST_GROUPED))
         return self.group
 
