@@ -160,14 +160,15 @@ void JpegReader::start_output(int denominator, int channels) {
   jpeg_start_decompress(&jpeg_);
 }
 
-// Starts the decoder at the region's first row, at columns that include the region and what its edges need:
-// smooth chroma upsampling looks one chroma sample (max_h_samp_factor pixels) to each side.
+// Starts the decoder at the region's first row, at columns that include the region and what its edges need: smooth
+// chroma upsampling, which is done where chroma has half the columns, looks one chroma sample to each side. A crop of
+// less than three chroma samples would be upsampled in another way than the whole image.
 void JpegReader::start(int denominator, int channels, const Region& region) {
   start_output(denominator, channels);
   const int64_t total = jpeg_.output_width;
-  const int64_t margin = 2 * jpeg_.max_h_samp_factor;
-  const int64_t left = std::max<int64_t>(region.left - margin, 0);
-  const int64_t right = std::min<int64_t>(region.left + region.width + margin, total);
+  const int64_t least = std::min<int64_t>(4 * jpeg_.max_h_samp_factor, total);
+  const int64_t left = std::clamp<int64_t>(region.left - 1, 0, total - least);
+  const int64_t right = std::clamp<int64_t>(region.left + region.width + 1, left + least, total);
   JDIMENSION offset = static_cast<JDIMENSION>(left);
   JDIMENSION width = static_cast<JDIMENSION>(right - left);
   if (right - left < total) {

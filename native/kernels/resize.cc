@@ -96,6 +96,8 @@ int64_t most_taps(Filter filter, bool antialias, double step) {
   return count + count % 2;
 }
 
+void prepare_portable(int64_t, Taps&) {}
+
 void horizontal_portable(const uint8_t* row, int64_t origin, const Taps& taps, int64_t channels, int16_t* out) {
   const int64_t outputs = static_cast<int64_t>(taps.first.size());
   for (int64_t i = 0; i < outputs; ++i) {
@@ -165,16 +167,19 @@ void make_taps(Filter filter, bool antialias, const Axis& axis, Taps& taps) {
 }
 
 const ResizePasses& portable_resize() {
-  static constexpr ResizePasses passes{horizontal_portable, vertical_portable};
+  static constexpr ResizePasses passes{prepare_portable, horizontal_portable, vertical_portable};
   return passes;
 }
 
 const ResizePasses& best_resize() {
-  static const ResizePasses& passes = avx2_resize() != nullptr ? *avx2_resize() : portable_resize();
+  static const ResizePasses& passes = avx512_resize() != nullptr ? *avx512_resize()
+                                      : avx2_resize() != nullptr ? *avx2_resize()
+                                                                 : portable_resize();
   return passes;
 }
 
-void RowResizer::begin(const Taps& horizontal, const Taps& vertical, int64_t origin, int64_t channels) {
+void RowResizer::begin(Taps& horizontal, const Taps& vertical, int64_t origin, int64_t channels) {
+  best_resize().prepare(channels, horizontal);
   horizontal_ = &horizontal;
   vertical_ = &vertical;
   origin_ = origin;

@@ -29,6 +29,14 @@ struct Taps {
   std::vector<int16_t> weights;  // shape (outputs, count)
   int64_t low = 0, high = 0;     // the inputs that have weight: [low, high)
   std::vector<double> exact;     // scratch, shape (count,)
+
+  // The same for vectors over rows of three channels, which prepare() fills in a layout of its own: how many bytes of
+  // the row a vector (or lane) takes its values from, 0 where neighbouring outputs lie too far apart for any; where
+  // these bytes begin in a row that begins at `low`; which of them go where; and the weights they meet there.
+  int window = 0;
+  std::vector<int32_t> window_begins;
+  std::vector<uint8_t> window_shuffles;
+  std::vector<int16_t> window_weights;
 };
 
 // Fills `taps`, with inputs counted from pixel 0 of the image. With `antialias` the filter is as wide as the reduction
@@ -44,13 +52,18 @@ using HorizontalPass = void (*)(const uint8_t* row, int64_t origin, const Taps& 
 using VerticalPass = void (*)(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
                               uint8_t* out);
 
+// Fills what the horizontal pass wants besides the taps themselves.
+using PrepareTaps = void (*)(int64_t channels, Taps& taps);
+
 struct ResizePasses {
+  PrepareTaps prepare;
   HorizontalPass horizontal;
   VerticalPass vertical;
 };
 
 const ResizePasses& portable_resize();
-const ResizePasses* avx2_resize();  // null where the processor or the compiler has none
+const ResizePasses* avx2_resize();    // null where the processor or the compiler has none
+const ResizePasses* avx512_resize();  // the same; AVX-512 with VBMI
 const ResizePasses& best_resize();
 
 // Turns rows that arrive one by one, top to bottom, into resized rows: only the rows that the next output needs are
@@ -60,7 +73,7 @@ class RowResizer {
   using Emit = void (*)(void* context, int64_t y, const uint8_t* row);
 
   // The taps must outlive the rows. `origin` is the image column at which the pushed rows begin.
-  void begin(const Taps& horizontal, const Taps& vertical, int64_t origin, int64_t channels);
+  void begin(Taps& horizontal, const Taps& vertical, int64_t origin, int64_t channels);
 
   // Takes image row y (rows outside [vertical.low, vertical.high) may be left out) and emits what it completes. With
   // `direct` set, the row is written at direct + y * stride instead of into scratch memory before it is emitted.

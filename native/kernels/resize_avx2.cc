@@ -5,6 +5,8 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #define PENSTOCK_AVX2 __attribute__((target("avx2")))
@@ -16,6 +18,11 @@ PENSTOCK_AVX2 inline __m128i weight_pair(const int16_t* weights) {
   int32_t pair;
   std::memcpy(&pair, weights, sizeof pair);
   return _mm_set1_epi32(pair);
+}
+
+PENSTOCK_AVX2 inline __m256i two_lanes(const uint8_t* low, const uint8_t* high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(low))),
+                                 _mm_loadu_si128(reinterpret_cast<const __m128i*>(high)), 1);
 }
 
 // The 32-bit sums of one output pixel: r, g, b and junk.
@@ -54,11 +61,77 @@ PENSTOCK_AVX2 void horizontal_rgb(const uint8_t* row, int64_t origin, const Taps
   }
 }
 
+// Values are r, g, b of pixel after pixel; lane l makes values 4 l .. 4 l + 3, which belong to two pixels at most.
+// Layout: begins (halves, 2), shuffles (halves, 2, 16), weights (halves, count / 2, 2, 8).
+void prepare(int64_t channels, Taps& taps) {
+  taps.window = 0;
+  if (channels != 3) return;
+  const int64_t outputs = static_cast<int64_t>(taps.first.size()), values = 3 * outputs;
+  const int64_t lanes = (values + 15) / 16 * 4, pairs = taps.count / 2;
+  for (int64_t i = 0; i + 1 < outputs; ++i) {
+    if (std::abs(taps.first[i + 1] - taps.first[i]) > 3) return;  // 16 bytes hold five pixels, and a tap needs its next
+  }
+  taps.window = 16;
+  taps.window_begins.assign(lanes, 0);
+  taps.window_shuffles.assign(lanes * 16, 0x80);
+  taps.window_weights.assign(lanes * pairs * 8, 0);
+  for (int64_t lane = 0; lane * 4 < values; ++lane) {
+    const int64_t half = lane / 4 * 2 + lane % 2, side = lane % 4 / 2;  // lanes 0 and 2, then 1 and 3, share a vector
+    const int64_t some = 4 * lane / 3, other = std::min(4 * lane + 3, values - 1) / 3;
+    const int64_t begin = std::min(taps.first[some], taps.first[other]);
+    taps.window_begins[2 * half + side] = static_cast<int32_t>(3 * (begin - taps.low));
+    for (int64_t value = 4 * lane; value < std::min(4 * lane + 4, values); ++value) {
+      const int64_t pixel = value / 3, at = value % 4;
+      const int64_t byte = 3 * (taps.first[pixel] - begin) + value % 3;
+      uint8_t* shuffle = &taps.window_shuffles[(2 * half + side) * 16 + 4 * at];
+      shuffle[0] = static_cast<uint8_t>(byte);
+      shuffle[2] = static_cast<uint8_t>(byte + 3);
+      for (int64_t pair = 0; pair < pairs; ++pair) {
+        std::memcpy(&taps.window_weights[((half * pairs + pair) * 2 + side) * 8 + 2 * at],
+                    &taps.weights[pixel * taps.count + 2 * pair], 2 * sizeof(int16_t));
+      }
+    }
+  }
+}
+
+// The 32-bit sums of the two lanes of one half.
+template <int kPairs>
+PENSTOCK_AVX2 inline __m256i lane_sums(const uint8_t* row, const Taps& taps, int64_t half, int64_t count) {
+  const int64_t pairs = kPairs > 0 ? kPairs : count;
+  const uint8_t* low = row + taps.window_begins[2 * half];
+  const uint8_t* high = row + taps.window_begins[2 * half + 1];
+  const int16_t* weights = taps.window_weights.data() + half * pairs * 16;
+  const __m256i shuffle = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(taps.window_shuffles.data() + 32 * half));
+  __m256i sum = _mm256_set1_epi32(1 << 6);
+  for (int64_t pair = 0; pair < pairs; ++pair) {
+    const __m256i bytes = _mm256_shuffle_epi8(two_lanes(low + 6 * pair, high + 6 * pair), shuffle);
+    const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 16 * pair));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(bytes, both));
+  }
+  return _mm256_srai_epi32(sum, 7);
+}
+
+template <int kPairs>
+PENSTOCK_AVX2 void horizontal_lanes(const uint8_t* row, const Taps& taps, int16_t* out) {
+  const int64_t lanes = static_cast<int64_t>(taps.window_begins.size()), pairs = taps.count / 2;
+  const __m256i zero = _mm256_setzero_si256(), most = _mm256_set1_epi16(255 << 7);
+  for (int64_t lane = 0; lane < lanes; lane += 4) {
+    const __m256i even = lane_sums<kPairs>(row, taps, lane / 2, pairs);
+    const __m256i odd = lane_sums<kPairs>(row, taps, lane / 2 + 1, pairs);
+    const __m256i all = _mm256_min_epi16(_mm256_max_epi16(_mm256_packs_epi32(even, odd), zero), most);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 4 * lane), all);
+  }
+}
+
 PENSTOCK_AVX2 void horizontal(const uint8_t* row, int64_t origin, const Taps& taps, int64_t channels, int16_t* out) {
   if (channels != 3) return portable_resize().horizontal(row, origin, taps, channels, out);
+  if (taps.window == 16) {
+    row += 3 * (taps.low - origin);
+    if (taps.count == 2) return horizontal_lanes<1>(row, taps, out);
+    if (taps.count == 4) return horizontal_lanes<2>(row, taps, out);
+    return horizontal_lanes<0>(row, taps, out);
+  }
   if (taps.count == 2) return horizontal_rgb<2>(row, origin, taps, out);
-  if (taps.count == 4) return horizontal_rgb<4>(row, origin, taps, out);
-  if (taps.count == 6) return horizontal_rgb<6>(row, origin, taps, out);
   horizontal_rgb<0>(row, origin, taps, out);
 }
 
@@ -105,7 +178,7 @@ PENSTOCK_AVX2 void vertical(const int16_t* const* rows, const int16_t* weights, 
 }  // namespace
 
 const ResizePasses* avx2_resize() {
-  static constexpr ResizePasses passes{horizontal, vertical};
+  static constexpr ResizePasses passes{prepare, horizontal, vertical};
   static const bool available = __builtin_cpu_supports("avx2");
   return available ? &passes : nullptr;
 }
