@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import operator
 
+MOST = 1 << 62
+"""The largest count: twice as many rows still fit an `int64`."""
 
-def check_count(call: str, name: str, value: object, *, least: int, also: tuple[int, ...] = ()) -> int:
-    """Return `value` as an `int` of at least `least` (or one of `also`), or say what is wrong.
+
+def check_count(
+    call: str, name: str, value: object, *, least: int, also: tuple[int, ...] = (), clip: bool = False
+) -> int:
+    """Return `value` as an `int` from `least` to 2**62 (or one of `also`), or say what is wrong.
+
+    `clip` is for counts of which a larger one means no more than "all": those beyond 2**62 become 2**62.
 
     >>> check_count("batch", "batch_size", 3, least=1)
     3
@@ -14,23 +21,42 @@ def check_count(call: str, name: str, value: object, *, least: int, also: tuple[
     Traceback (most recent call last):
     ValueError: batch(batch_size=0): expected at least 1
     """
-    if isinstance(value, bool):
-        raise TypeError(f"{call}({name}={value}): expected a whole number, not bool")
-    try:
-        count = operator.index(value)  # pyright: ignore[reportArgumentType] - refused just below
-    except TypeError:
-        raise TypeError(f"{call}({name}={value!r}): expected a whole number, not {type(value).__name__}") from None
+    count = whole(call, name, value)
     if count < least and count not in also:
         allowed = "".join(f", or {extra}" for extra in also)
         raise ValueError(f"{call}({name}={count}): expected at least {least}{allowed}")
-    return count
+    if count > MOST and not clip:
+        raise ValueError(f"{call}({name}={count}): expected at most 2**62")
+    return min(count, MOST)
+
+
+def check_flag(call: str, name: str, value: object) -> bool:
+    """Return `value` as a `bool`, or say that it is none: a count in the wrong place, perhaps.
+
+    >>> check_flag("batch", "drop_remainder", 4)
+    Traceback (most recent call last):
+    TypeError: batch(drop_remainder=4): expected True or False, not int
+    """
+    if type(value).__name__ not in ("bool", "bool_"):  # NumPy's is called either
+        raise TypeError(f"{call}({name}={value!r}): expected True or False, not {type(value).__name__}")
+    return bool(value)
+
+
+def whole(call: str, name: str, value: object) -> int:
+    """Return `value` as an `int` of any size, or say that it is no whole number."""
+    if isinstance(value, bool):
+        raise TypeError(f"{call}({name}={value}): expected a whole number, not bool")
+    try:
+        return operator.index(value)  # pyright: ignore[reportArgumentType] - refused just below
+    except TypeError:
+        raise TypeError(f"{call}({name}={value!r}): expected a whole number, not {type(value).__name__}") from None
 
 
 def check_seed(call: str, seed: object) -> int | None:
     """Return `seed` as an `int` in [0, 2**64) or `None`, or say what is wrong."""
     if seed is None:
         return None
-    value = check_count(call, "seed", seed, least=0)
-    if value >= 1 << 64:
-        raise ValueError(f"{call}(seed={value}): expected less than 2**64")
+    value = whole(call, "seed", seed)
+    if not 0 <= value < 1 << 64:
+        raise ValueError(f"{call}(seed={value}): expected at least 0 and less than 2**64")
     return value

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.core.checks import check_count
-from penstock.core.errors import PlanError
+from penstock.core.checks import check_count, check_flag
+from penstock.core.errors import ElementError, PlanError
 from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
+from penstock.elements.nesting import part_in
+from penstock.elements.spec import describe
 from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.elementwise.map import Map
 from penstock.plan.functions import takes_rng
@@ -62,8 +64,12 @@ class Elementwise(Handle[T_co]):
         calls = num_parallel_calls
         if calls is not None:
             calls = check_count("map", "num_parallel_calls", calls, least=1, also=(AUTOTUNE,))
-        if on is not None and not isinstance(on, str | int):
+        if on is not None and (isinstance(on, bool) or not isinstance(on, str | int)):
             raise TypeError(f"map(on={on!r}): expected a key, a field name or a position")
+        if deterministic is not None:
+            deterministic = check_flag("map", "deterministic", deterministic)
+        vectorized = check_flag("map", "vectorized", vectorized)
+        _check_part(self._plan.spec(), on)
         draws = takes_rng(map_func)
         if vectorized and draws:
             raise PlanError(
@@ -75,7 +81,7 @@ class Elementwise(Handle[T_co]):
                 self._plan,
                 map_func,
                 on=on,
-                vectorized=bool(vectorized),
+                vectorized=vectorized,
                 draws=draws,
                 num_parallel_calls=calls,
                 deterministic=deterministic,
@@ -89,3 +95,13 @@ class Elementwise(Handle[T_co]):
         True
         """
         return self._over(Enumerate(self._plan, check_count("enumerate", "start", start, least=-(2**62))))
+
+
+def _check_part(spec: Any, on: str | int | None) -> None:
+    """Refuse a part that elements of a known spec do not have."""
+    if spec is None or on is None:
+        return
+    try:
+        part_in(spec, on)
+    except ElementError:
+        raise PlanError(f"map(on={on!r}): there is no {on!r} in elements {describe(spec)}") from None

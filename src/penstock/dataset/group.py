@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_flag
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops.buffer.options import WithOptions
@@ -35,11 +35,13 @@ class Group(Handle[T_co]):
         [[0, 1], [2, 3], [4]]
         """
         size = check_count("batch", "batch_size", batch_size, least=1)
+        if deterministic is not None:
+            deterministic = check_flag("batch", "deterministic", deterministic)
         if num_parallel_calls is not None:
             calls = check_count("batch", "num_parallel_calls", num_parallel_calls, least=1, also=(AUTOTUNE,))
         else:
             calls = AUTOTUNE
-        plan = Batch(self._plan, size, bool(drop_remainder))
+        plan = Batch(self._plan, size, check_flag("batch", "drop_remainder", drop_remainder))
         if calls == AUTOTUNE and deterministic is None:
             return self._over(plan)
         options = Options(workers=None if calls == AUTOTUNE else calls, deterministic=deterministic)

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from penstock.core.errors import ClosedError
+from penstock.core.errors import ClosedError, PlanError
 from penstock.core.seeds import fresh_seed
 from penstock.engine.cursor import Cursor, cursor_of
 from penstock.engine.job import Job
@@ -20,6 +20,7 @@ from penstock.engine.run import Run
 from penstock.engine.settings import settings_of
 from penstock.ops.buffer.options import options_of
 from penstock.plan.fingerprint import fingerprint, plan_lines
+from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
 from penstock.rewrite.seeds import bind_seeds
@@ -46,6 +47,7 @@ class Iterator(Generic[T]):
         self._start(Cursor(fresh_seed() if seed is None else seed, epoch, 0))
 
     def _start(self, cursor: Cursor) -> None:
+        _check_epoch(self._plan, cursor.epoch)
         self._cursor = cursor
         self._progress = Progress(cursor)
         self._memory = Memory()
@@ -160,3 +162,10 @@ class Iterator(Generic[T]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_epoch(plan: Node, epoch: int) -> None:
+    """Refuse an epoch whose rows an `int64` cannot count: the 32,768th of a dataset without end, for one."""
+    longest = max(node.stride for node in post_order(plan))
+    if (epoch + 1) * longest > 1 << 63:
+        raise PlanError(f"epoch {epoch} lies beyond row 2**63 - 1: an epoch of this dataset counts {longest} rows")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from penstock.core.checks import check_count, check_seed
+from penstock.core.checks import MOST, check_count, check_flag, check_seed
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops.order.repeat import Repeat
@@ -40,7 +40,7 @@ class Order(Handle[T_co]):
         plan = self._plan
         window = buffer_size
         if window is not None:
-            window = check_count("shuffle", "buffer_size", window, least=1, also=(UNKNOWN,))
+            window = check_count("shuffle", "buffer_size", window, least=1, also=(UNKNOWN,), clip=True)
         if window == UNKNOWN or (window is not None and plan.length != INFINITE and window >= plan.length):
             window = None
         if window is None and plan.length == INFINITE:
@@ -48,7 +48,8 @@ class Order(Handle[T_co]):
                 "shuffle(): a dataset without end cannot be permuted as a whole; shuffle before repeat(), "
                 "or give a buffer_size"
             )
-        return self._over(Shuffle(plan, window, check_seed("shuffle", seed), bool(reshuffle_each_iteration)))
+        reshuffle = check_flag("shuffle", "reshuffle_each_iteration", reshuffle_each_iteration)
+        return self._over(Shuffle(plan, window, check_seed("shuffle", seed), reshuffle))
 
     def repeat(self, count: int | None = None) -> Dataset[T_co]:
         """Begin again at the end, `count` times in all; without end where it is `None` or -1.
@@ -59,7 +60,10 @@ class Order(Handle[T_co]):
         True
         """
         times = INFINITE if count is None else check_count("repeat", "count", count, least=0, also=(INFINITE,))
-        return self._over(Repeat(self._plan, times))
+        plan = Repeat(self._plan, times)
+        if plan.length > MOST:
+            raise PlanError(f"repeat(count={times}): {plan.length} elements; the most are 2**62")
+        return self._over(plan)
 
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements; all where it is -1.
@@ -67,7 +71,7 @@ class Order(Handle[T_co]):
         >>> list(Dataset.range(9).take(2)) == [0, 1]
         True
         """
-        return self._over(Take(self._plan, check_count("take", "count", count, least=0, also=(-1,))))
+        return self._over(Take(self._plan, check_count("take", "count", count, least=0, also=(-1,), clip=True)))
 
     def skip(self, count: int) -> Dataset[T_co]:
         """Leave out the first `count` elements, at no cost; all where it is -1.
@@ -75,7 +79,7 @@ class Order(Handle[T_co]):
         >>> list(Dataset.range(5).skip(3)) == [3, 4]
         True
         """
-        return self._over(Skip(self._plan, check_count("skip", "count", count, least=0, also=(-1,))))
+        return self._over(Skip(self._plan, check_count("skip", "count", count, least=0, also=(-1,), clip=True)))
 
     def shard(self, num_shards: int, index: int) -> Dataset[T_co]:
         """Keep every `num_shards`-th element from the one at `index` on: one rank's part. Shards add up to the whole.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from penstock.core.checks import check_seed
+from penstock.core.checks import check_flag, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops.read.random import Random
 from penstock.ops.read.source import Read as ReadNode
@@ -67,7 +67,8 @@ class Read(Handle[T_co]):
         """
         from penstock.dataset.dataset import Dataset
 
-        return Dataset(Random(check_seed("random", seed), bool(rerandomize_each_iteration)))
+        rerandomize = check_flag("random", "rerandomize_each_iteration", rerandomize_each_iteration)
+        return Dataset(Random(check_seed("random", seed), rerandomize))
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset[Any]:
