@@ -22,6 +22,8 @@ UNKNOWN = -2
 """The length of a dataset that only iterating can tell."""
 INFINITE_STRIDE = 1 << 48
 """Rows counted to one epoch of an infinite dataset."""
+ENDLESS_EPOCHS = 1 << 14
+"""Epochs of an infinite dataset that its finite parts use before they begin again with the first: rows fit an int64."""
 
 
 class Program(Protocol):
@@ -115,3 +117,10 @@ class Passing(Node):
         (source,) = inputs
         rows_of = self.rows_of
         return lambda rows, out=None: source(rows_of(rows), out)
+
+
+def rows_within(rows: Rows, length: int, source: Node) -> Rows:
+    """The rows of a dataset of `length` cut from `source`; anew after `ENDLESS_EPOCHS` where that is endless."""
+    if source.length != INFINITE or not 0 < length <= INFINITE_STRIDE:
+        return rows
+    return rows % (length * ENDLESS_EPOCHS)

@@ -12,7 +12,7 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import nested
 from penstock.elements.structure import unflatten
 from penstock.index.paired import paired
-from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec, rows_within
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,10 @@ class Zip(Node):
         return None if any(spec is None for spec in specs) else unflatten(self.structure, specs)
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
-        return paired(rows, length=self.stride, strides=[node.stride for node in self.members])
+        return tuple(
+            paired(rows_within(rows, self.length, node), length=self.stride, strides=(node.stride,))[0]
+            for node in self.members
+        )
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.node import Passing, Rows
+from penstock.plan.node import Passing, Rows, rows_within
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Every(Passing):
         return self.count
 
     def rows_of(self, rows: Rows) -> Rows:
+        rows = rows_within(rows, self.length, self.input)
         return strided(rows, length=self.stride, input_stride=self.input.stride, start=self.start, step=self.step)
 
     def arguments(self) -> str:

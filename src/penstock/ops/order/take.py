@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.node import INFINITE, Passing, Rows
+from penstock.plan.node import INFINITE, Passing, Rows, rows_within
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Take(Passing):
         return self.count if self.input.length == INFINITE else min(self.count, self.input.length)
 
     def rows_of(self, rows: Rows) -> Rows:
+        rows = rows_within(rows, self.length, self.input)
         return strided(rows, length=self.stride, input_stride=self.input.stride)
 
     def arguments(self) -> str:

@@ -1,0 +1,134 @@
+"""Functions for random plans: they take elements of any structure, and travel to other processes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.elements.structure import flatten, unflatten
+
+
+class Pair(NamedTuple):
+    """An element that is a named tuple."""
+
+    first: Any
+    second: Any
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """An element that is a dataclass."""
+
+    value: Any
+    label: Any
+
+
+def stepped(*element: Any) -> Any:
+    """Add 1 to every number; put text and bytes twice."""
+    return _each(_whole(element), _step)
+
+
+def as_floats(*element: Any) -> Any:
+    """Make float32 of every number and leave the rest."""
+    return _each(_whole(element), lambda leaf: np.float32(leaf) / np.float32(3) if _is_number(leaf) else leaf)
+
+
+def as_python(*element: Any) -> Any:
+    """Make the largest number of every array a Python number."""
+    return _each(_whole(element), lambda leaf: np.asarray(leaf).max(initial=0).item() if _is_number(leaf) else leaf)
+
+
+def as_text(*element: Any) -> str:
+    """Make the element a text."""
+    return "|".join(
+        np.array2string(leaf) if isinstance(leaf, np.ndarray) else str(leaf) for leaf in flatten(element)[0]
+    )
+
+
+def as_dict(*element: Any) -> dict[str, Any]:
+    """Put the element into a dict whose keys are not in alphabetical order."""
+    return {"z": _whole(element), "a": np.float64(0.5), "none": None}
+
+
+def as_tuple(*element: Any) -> tuple[Any, ...]:
+    """Put the element into a tuple."""
+    return (_whole(element), np.arange(3, dtype=np.uint8))
+
+
+def as_list(*element: Any) -> list[Any]:
+    """Put the element into a list."""
+    return [_whole(element), b"\x00bytes"]
+
+
+def as_pair(*element: Any) -> Pair:
+    """Put the element into a named tuple."""
+    return Pair(_whole(element), "second")
+
+
+def as_labelled(*element: Any) -> Labelled:
+    """Put the element into a dataclass."""
+    return Labelled(_whole(element), True)
+
+
+def drawn(*element: Any, rng: np.random.Generator) -> tuple[Any, np.float64, np.ndarray]:
+    """Put a random number and some random bytes beside the element."""
+    return _whole(element), np.float64(rng.random()), rng.integers(0, 256, 5, dtype=np.uint8)
+
+
+def noisy(*element: Any, rng: np.random.Generator) -> Any:
+    """Add the same random number to every number of the element."""
+    noise = rng.normal()
+    return _each(_whole(element), lambda leaf: leaf + noise if _is_number(leaf) else leaf)
+
+
+def columns_stepped(*columns: Any) -> Any:
+    """Add 2 to whole columns of numbers; leave columns of objects."""
+    return _each(_whole(columns), lambda column: column if column.dtype.hasobject else column + 2)
+
+
+def columns_and_peaks(*columns: Any) -> dict[str, Any]:
+    """Put the largest of every element's numbers beside the columns."""
+    whole = _whole(columns)
+    leaves = flatten(whole)[0]
+    peaks = np.zeros(len(leaves[0]))
+    for leaf in leaves:
+        if not leaf.dtype.hasobject:
+            np.maximum(peaks, leaf.reshape(len(peaks), -1).max(axis=1, initial=0), out=peaks)
+    return {"peak": peaks, "columns": whole}
+
+
+ELEMENTWISE: tuple[Callable[..., Any], ...] = (
+    *(stepped, as_floats, as_python, as_text, as_dict, as_tuple, as_list, as_pair, as_labelled),
+)
+"""Functions of one element."""
+RANDOM: tuple[Callable[..., Any], ...] = (drawn, noisy)
+"""Functions of one element and `rng`."""
+VECTORIZED: tuple[Callable[..., Any], ...] = (columns_stepped, columns_and_peaks)
+"""Functions of columns."""
+
+
+def _whole(parts: tuple[Any, ...]) -> Any:
+    """The element that `map` passed: a tuple as arguments, anything else as one."""
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _each(element: Any, function: Callable[[Any], Any]) -> Any:
+    leaves, structure = flatten(element)
+    return unflatten(structure, [function(leaf) for leaf in leaves])
+
+
+def _is_number(leaf: Any) -> bool:
+    if isinstance(leaf, np.ndarray | np.generic):
+        return leaf.dtype.kind in "biuf"
+    return isinstance(leaf, bool | int | float)
+
+
+def _step(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return leaf + leaf.dtype.type(1) if leaf.dtype.kind in "iuf" else leaf
+    if isinstance(leaf, np.generic | bool):
+        return leaf
+    return leaf + 1 if isinstance(leaf, int | float) else leaf + leaf

@@ -1,0 +1,258 @@
+"""Random pipelines for hypothesis: short, finite, of every transformation and kind of element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+
+from penstock.core.options import AUTOTUNE, Options
+from penstock.dataset.dataset import Dataset
+from penstock.elements.nesting import part_in, with_part
+from penstock.elements.structure import flatten, unflatten
+from penstock.plan.node import INFINITE
+from penstock.testing import functions
+
+LONGEST = 24  # elements; what grows beyond is cut
+SEEDS = st.integers(0, 2**64 - 1)
+SIZES = st.one_of(st.integers(0, 3), st.integers(0, 9))
+
+Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A dataset under construction: what one of its elements looks like, and whether all have the same shapes."""
+
+    dataset: Dataset[Any]
+    example: Any
+    uniform: bool = True
+
+    def __post_init__(self) -> None:
+        self.dataset.cardinality()  # counts as using it, so that a draft that is given up does not warn
+
+    @property
+    def length(self) -> int:
+        """How many elements it has, or `INFINITE`."""
+        return self.dataset.cardinality()
+
+    def over(self, dataset: Dataset[Any]) -> Draft:
+        """The same kind of elements from another dataset."""
+        return Draft(dataset, self.example, self.uniform)
+
+
+@st.composite
+def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
+    """Random finite datasets of up to `depth` transformations over a random source, of at most 24 elements.
+
+    Where `seeded`, they carry `Options(seed=)`, so that passes over the same epoch are equal and `ds[i]` is
+    well-defined. Their functions travel to other processes by name.
+
+    >>> ds = datasets().example()  # doctest: +SKIP
+    """
+    draft = draw(_sources())
+    for _ in range(draw(st.integers(0, depth))):
+        step = draw(st.sampled_from(_STEPS))
+        draft = _cut(draw, step(draw, draft))
+    if draft.length == INFINITE:
+        draft = draft.over(draft.dataset.take(draw(SIZES)))
+    if seeded:
+        draft = draft.over(draft.dataset.with_options(Options(seed=draw(SEEDS))))
+    return draft.dataset
+
+
+def _cut(draw: Draw, draft: Draft) -> Draft:
+    return draft.over(draft.dataset.take(draw(SIZES))) if draft.length > LONGEST else draft
+
+
+# Sources
+
+
+@st.composite
+def _sources(draw: Draw) -> Draft:
+    source = draw(st.sampled_from([_range, _counter, _slices, _slices, _items, _random, _tensors]))
+    return source(draw)
+
+
+def _range(draw: Draw) -> Draft:
+    start, count, step = draw(st.integers(-5, 5)), draw(SIZES), draw(st.sampled_from([1, 2, -3]))
+    dtype = draw(st.sampled_from([np.int64, np.int32, np.float32]))
+    return Draft(Dataset.range(start, start + count * step, step, output_type=dtype), dtype(0))
+
+
+def _counter(draw: Draw) -> Draft:
+    return Draft(Dataset.counter(draw(st.integers(-3, 3)), draw(st.integers(-2, 2))), np.int64(0))
+
+
+def _random(draw: Draw) -> Draft:
+    seed = draw(st.none() | SEEDS)
+    return Draft(Dataset.random(seed, rerandomize_each_iteration=draw(st.booleans())), np.int64(0))
+
+
+def _slices(draw: Draw) -> Draft:
+    nest = draw(_nests())
+    count = draw(SIZES)
+    leaves, structure = flatten(nest)
+    arrays = [_rows_like(leaf, count) for leaf in leaves]
+    return Draft(Dataset.from_tensor_slices(unflatten(structure, arrays)), nest)
+
+
+def _items(draw: Draw) -> Draft:
+    count = draw(SIZES)
+    if draw(st.booleans()):  # of different shapes
+        return Draft(Dataset.from_source([np.arange(row % 4) for row in range(count)]), np.arange(2), uniform=count < 2)
+    nest = draw(_nests())
+    leaves, structure = flatten(nest)
+    columns = [_rows_like(leaf, count) for leaf in leaves]
+    items = [unflatten(structure, [column[row] for column in columns]) for row in range(count)]
+    return Draft(Dataset.from_source(items), nest)
+
+
+def _tensors(draw: Draw) -> Draft:
+    nest = draw(_nests())
+    return Draft(Dataset.from_tensors(nest), nest)
+
+
+def _nests() -> st.SearchStrategy[Any]:
+    """Elements of every kind of nesting over every kind of leaf."""
+    leaves = st.sampled_from(
+        [np.int64(7), np.float32(0.5), np.bool_(True), np.arange(3, dtype=np.uint8), np.ones((2, 2)), "text", b"\x00b"]
+    )
+
+    def nestings(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        return st.one_of(
+            st.fixed_dictionaries({"z": inner, "a": inner}),
+            st.tuples(inner),
+            st.tuples(inner, inner),
+            st.builds(functions.Pair, inner, inner),
+            st.builds(functions.Labelled, inner, inner),
+        )
+
+    return st.recursive(leaves, nestings, max_leaves=3)
+
+
+def _rows_like(leaf: Any, count: int) -> Any:
+    """Different values of the leaf's kind: an array of shape (count, ...), or a list of texts."""
+    if isinstance(leaf, str | bytes):
+        rows = np.empty(count, object)
+        rows[:] = [leaf * (row % 3) for row in range(count)]
+        return rows
+    values = np.asarray(leaf)
+    numbers = np.arange(count * values.size).reshape(count, *values.shape)
+    return numbers.astype(values.dtype)
+
+
+# Transformations
+
+
+def _map(draw: Draw, draft: Draft) -> Draft:
+    function = draw(st.sampled_from(functions.ELEMENTWISE + functions.RANDOM))
+    on = draw(st.sampled_from([None, *_parts(draft.example)]))
+    calls = draw(st.sampled_from([None, None, None, 2, AUTOTUNE]))
+    example = _applied(function, draft.example, on)
+    return Draft(draft.dataset.map(function, num_parallel_calls=calls, on=on), example, draft.uniform)
+
+
+def _map_columns(draw: Draw, draft: Draft) -> Draft:
+    if not (draft.uniform and flatten(draft.example)[0]):
+        return draft
+    function = draw(st.sampled_from(functions.VECTORIZED))
+    leaves, structure = flatten(draft.example)
+    columns = flatten(_called(function, unflatten(structure, map(_stacked, leaves))))
+    example = unflatten(columns[1], [column[0] for column in columns[0]])
+    return Draft(draft.dataset.map(function, vectorized=True), example, draft.uniform)
+
+
+def _parts(example: Any) -> list[str | int]:
+    if flatten(example)[1].num_leaves == 0:
+        return []
+    if isinstance(example, dict):
+        return [str(key) for key in example if example[key] is not None]
+    if isinstance(example, list | tuple):
+        return list(range(len(example)))
+    return ["value"] if isinstance(example, functions.Labelled) else []
+
+
+def _applied(function: Callable[..., Any], example: Any, on: str | int | None) -> Any:
+    if on is None:
+        return _called(function, example)
+    return with_part(example, on, _called(function, part_in(example, on)))
+
+
+def _called(function: Callable[..., Any], element: Any) -> Any:
+    rng = {"rng": np.random.default_rng(0)} if function in functions.RANDOM else {}
+    return function(*element, **rng) if isinstance(element, tuple) else function(element, **rng)
+
+
+def _stacked(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, str | bytes):
+        return np.array([leaf], object)
+    return np.asarray(leaf)[None]
+
+
+def _batch(draw: Draw, draft: Draft) -> Draft:
+    if not draft.uniform:
+        return draft
+    size, drop = draw(st.integers(1, 5)), draw(st.booleans())
+    uniform = drop or draft.length == INFINITE or draft.length % size == 0
+    leaves, structure = flatten(draft.example)
+    example = unflatten(structure, [np.repeat(_stacked(leaf), size, axis=0) for leaf in leaves])
+    return Draft(draft.dataset.batch(size, drop_remainder=drop), example, uniform)
+
+
+def _shuffle(draw: Draw, draft: Draft) -> Draft:
+    window = draw(st.none() | st.integers(1, 9)) if draft.length != INFINITE else draw(st.integers(1, 9))
+    return draft.over(draft.dataset.shuffle(window, draw(st.none() | SEEDS), draw(st.booleans())))
+
+
+def _repeat(draw: Draw, draft: Draft) -> Draft:
+    return draft.over(draft.dataset.repeat(draw(st.sampled_from([None, 0, 1, 2, 3]))))
+
+
+def _take(draw: Draw, draft: Draft) -> Draft:
+    return draft.over(draft.dataset.take(draw(st.just(-1) | SIZES)))
+
+
+def _skip(draw: Draw, draft: Draft) -> Draft:
+    return draft.over(draft.dataset.skip(draw(SIZES)))
+
+
+def _shard(draw: Draw, draft: Draft) -> Draft:
+    shards = draw(st.integers(1, 4))
+    return draft.over(draft.dataset.shard(shards, draw(st.integers(0, shards - 1))))
+
+
+def _slice(draw: Draw, draft: Draft) -> Draft:
+    if draft.length == INFINITE:
+        return draft.over(draft.dataset[draw(SIZES) : draw(SIZES) : draw(st.sampled_from([None, 1, 2]))])
+    bounds = st.none() | st.integers(-10, 10)
+    return draft.over(draft.dataset[draw(bounds) : draw(bounds) : draw(st.sampled_from([None, 1, 3, -1, -2]))])
+
+
+def _enumerate(draw: Draw, draft: Draft) -> Draft:
+    return Draft(draft.dataset.enumerate(draw(st.integers(-3, 3))), (np.int64(0), draft.example), draft.uniform)
+
+
+def _concatenate(draw: Draw, draft: Draft) -> Draft:
+    other = draw(st.sampled_from(_MOVES))(draw, draft)
+    return draft.over(draft.dataset.concatenate(other.dataset))
+
+
+def _zip(draw: Draw, draft: Draft) -> Draft:
+    other = draw(st.sampled_from(_MOVES))(draw, draft) if draw(st.booleans()) else draw(_sources())
+    uniform = draft.uniform and other.uniform
+    if draw(st.booleans()):
+        nest = {"left": draft.dataset, "at": (other.dataset,)}
+        return Draft(Dataset.zip(nest), {"left": draft.example, "at": (other.example,)}, uniform)
+    return Draft(Dataset.zip(draft.dataset, other.dataset), (draft.example, other.example), uniform)
+
+
+def _prefetch(draw: Draw, draft: Draft) -> Draft:
+    return draft.over(draft.dataset.prefetch(draw(st.sampled_from([None, 1, 2, 7]))))
+
+
+_MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice)
+_STEPS = (*_MOVES, _map, _map, _map_columns, _batch, _enumerate, _concatenate, _zip, _prefetch)
