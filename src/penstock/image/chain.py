@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class Chain:
     resamples: bool = False
     normalizes: bool = False
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype[np.generic]:
         """The dtype of the result."""
         return np.dtype(self.program.dtype)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
-from penstock.elements.spec import ArraySpec, Spec
+from penstock.elements.spec import Spec
 from penstock.image.chain import Chain, read_chain
 from penstock.image.decode import raise_failure
 from penstock.image.operation import ImageOperation
@@ -74,12 +74,11 @@ class FusedImage:
 
     def _fits(self, out: NDArray[Any]) -> bool:
         """Whether the kernel can write there: of the chain's dtype and layout, each image contiguous."""
-        spec = self.spec(None)
+        program = self._chain.program
         return (
-            isinstance(spec, ArraySpec)
-            and out.dtype == spec.dtype
-            and out.ndim == 4
-            and out.shape[1 if self._chain.program.channels_first else 3] == self._chain.program.channels
+            out.ndim == 4
+            and out.dtype == self._chain.dtype
+            and out.shape[1 if program.channels_first else 3] == program.channels
             and (len(out) == 0 or out[0].flags.c_contiguous)
             and out.flags.writeable
         )

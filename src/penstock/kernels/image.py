@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,7 +86,7 @@ class ImageProgram:
     channels_first: bool = False
     affine: NDArray[np.float32] = field(default_factory=_identity)  # gains and offsets, shape (2, 3)
 
-    @property
+    @cached_property
     def table(self) -> NDArray[np.float64]:
         """The geometry as the kernel takes it, shape (operations, 12)."""
         return np.array([operation.row() for operation in self.geometry], np.float64).reshape(-1, 12)
