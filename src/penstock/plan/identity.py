@@ -1,0 +1,187 @@
+"""What stands for a value in a fingerprint: plain data, the same in every process, free of addresses."""
+
+from __future__ import annotations
+
+import copyreg
+import enum
+import functools
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.core.digest import digest
+from penstock.elements.spec import is_array_like
+from penstock.elements.structure import Structure
+
+DEEPEST = 8  # how far objects within objects are followed
+
+CONSTANT_TYPES = (bool, int, float, complex, str, bytes, tuple, frozenset, np.ndarray, np.generic, np.dtype, re.Pattern)
+CALLABLE_TYPES = (functools.partial, type(functools.lru_cache(len)))
+DESCRIPTORS = types.MethodDescriptorType | types.WrapperDescriptorType | types.ClassMethodDescriptorType
+BOUND = types.BuiltinFunctionType | types.MethodWrapperType
+
+
+def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
+    """Plain data that tells `value` from others of which a pipeline would yield something else.
+
+    A function counts by its code, constants, defaults and closure; by the functions of its own module that it calls; by
+    the globals it reads that cannot change, or are named as constants (`MEAN`). An object counts by its type, its
+    attributes (not those that begin with an underscore, caches by convention) and, if it is called, by the code of its
+    `__call__`.
+    """
+    if value is None or isinstance(
+        value, bool | int | float | complex | str | bytes | np.generic | np.dtype | Structure
+    ):
+        yield repr(value)
+    elif isinstance(value, np.ndarray):
+        array = cast("np.ndarray", value)
+        content = np.ascontiguousarray(array).tobytes() if not array.dtype.hasobject else repr(array.tolist()).encode()
+        yield ("array", array.shape, str(array.dtype), digest(content))
+    elif isinstance(value, type):
+        yield f"{value.__module__}.{value.__qualname__}"
+    elif depth == 0:
+        yield type(value).__qualname__
+    elif callable(getattr(value, "fingerprint", None)):
+        yield from identity(value.fingerprint(), depth - 1)
+    elif callable(value):
+        yield from _callable(value, depth)
+    else:
+        yield from _composite(value, depth)
+
+
+def _composite(value: Any, depth: int) -> Iterator[Any]:
+    described = _one_deeper(depth)
+    if isinstance(value, types.ModuleType):
+        yield value.__name__
+    elif isinstance(value, enum.Enum):
+        yield f"{type(value).__qualname__}.{value.name}"
+    elif isinstance(value, Mapping):
+        items = [(described(key), described(item)) for key, item in cast("Mapping[Any, Any]", value).items()]
+        yield (type(value).__qualname__, sorted(items, key=repr))
+    elif isinstance(value, list | tuple):
+        yield (type(value).__qualname__, [described(item) for item in cast("list[Any]", value)])
+    elif isinstance(value, set | frozenset):
+        yield ("set", sorted((described(item) for item in cast("set[Any]", value)), key=repr))
+    else:
+        yield from _object(value, depth)
+
+
+def _object(value: Any, depth: int) -> Iterator[Any]:
+    described = _one_deeper(depth)
+    yield f"{type(value).__module__}.{type(value).__qualname__}"
+    if is_array_like(value):
+        with suppress(Exception):  # a tensor on another device, say, does not become an array
+            yield described(np.asarray(value))
+            return
+    if is_dataclass(value):
+        yield [(field.name, described(getattr(value, field.name))) for field in fields(value)]
+    elif hasattr(value, "__dict__"):
+        yield described({name: item for name, item in vars(value).items() if not name.startswith("_")})
+    else:
+        yield described(_reduced(value))
+
+
+def _reduced(value: Any) -> Any:
+    """What pickle would keep of an object without a `__dict__`."""
+    reduce = copyreg.dispatch_table.get(type(value))
+    try:
+        reduced = reduce(value) if reduce is not None else value.__reduce_ex__(2)
+    except Exception:  # noqa: BLE001 - a lock, a file: nothing that could be told apart
+        return None
+    return reduced if isinstance(reduced, str) else reduced[1:3]
+
+
+def _callable(value: Any, depth: int) -> Iterator[Any]:
+    described = _one_deeper(depth)
+    if isinstance(value, types.FunctionType):
+        yield from _function(value, depth)
+    elif isinstance(value, types.MethodType):
+        owner = value.__self__ if isinstance(value.__self__, type) else type(value.__self__)
+        yield ("method", described(value.__self__), *_methods(owner, value.__func__.__name__, depth))
+    elif isinstance(value, np.ufunc):
+        yield value.__name__
+    elif isinstance(value, DESCRIPTORS):
+        yield value.__qualname__
+    elif isinstance(value, BOUND):
+        owner = value.__self__
+        yield f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            yield described(owner)
+    elif isinstance(value, functools.partial):
+        partial = cast("functools.partial[Any]", value)
+        yield ("partial", described(partial.func), described(partial.args), described(partial.keywords))
+    elif isinstance(getattr(value, "__wrapped__", None), types.FunctionType):  # functools.cache
+        yield (type(value).__qualname__, described(value.__wrapped__))
+    else:
+        yield from _object(value, depth)
+        yield from _methods(type(value), "__call__", depth)
+
+
+def _methods(owner: type, first: str, depth: int) -> Iterator[Any]:
+    """A method's code, and that of the methods it names which come from the module of their class."""
+    if owner.__module__.startswith("penstock."):
+        return  # our own operations count by their names and fields
+    names, seen = [first], set[str]()
+    while names:
+        name = names.pop()
+        holder = next((vars(cls) for cls in owner.__mro__ if name in vars(cls)), {})
+        method = getattr(holder.get(name), "__func__", holder.get(name))  # out of a static or class method
+        if not isinstance(method, types.FunctionType) or name in seen:
+            continue
+        if name == first or method.__module__ == owner.__module__:
+            seen.add(name)
+            names += sorted(_names(method.__code__), reverse=True)
+            yield (name, _one_deeper(depth)(method))
+
+
+def _function(function: Callable[..., Any], depth: int) -> Iterator[Any]:
+    plain = cast("types.FunctionType", function)
+    described = _one_deeper(depth)
+    cells = [cell.cell_contents for cell in plain.__closure__ or () if _is_filled(cell)]
+    yield ("function", list(_code(plain.__code__, depth)))
+    yield ("defaults", described(plain.__defaults__), described(plain.__kwdefaults__))
+    yield ("closure", [described(cell) for cell in cells if cell is not function])
+    for name in sorted(_names(plain.__code__)):
+        used = plain.__globals__.get(name)
+        if isinstance(used, types.FunctionType):
+            same_module = used.__module__ == plain.__module__ and used is not function
+            yield (name, described(used) if same_module else f"{used.__module__}.{used.__qualname__}")
+        elif _is_constant(name, used):
+            yield (name, described(used))
+
+
+def _is_constant(name: str, used: Any) -> bool:
+    if isinstance(used, CONSTANT_TYPES + CALLABLE_TYPES):
+        return True
+    # lists, dicts and objects are as often a cache or a log as they are settings; the name tells
+    return used is not None and name.isupper() and not name.startswith("_") and not isinstance(used, types.ModuleType)
+
+
+def _one_deeper(depth: int) -> Callable[[Any], list[Any]]:
+    return lambda value: list(identity(value, depth - 1))
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None or True
+    except ValueError:  # a name not bound yet
+        return False
+
+
+def _names(code: types.CodeType) -> set[str]:
+    nested = [_names(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return set(code.co_names).union(*nested)
+
+
+def _code(code: types.CodeType, depth: int) -> Iterator[Any]:
+    yield (digest(code.co_code), code.co_names, code.co_varnames)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _code(constant, depth)
+        else:
+            yield from identity(constant, depth - 1)
