@@ -184,7 +184,7 @@ def _applied(function: Callable[..., Any], example: Any, on: str | int | None) -
 
 def _called(function: Callable[..., Any], element: Any) -> Any:
     rng = {"rng": np.random.default_rng(0)} if function in functions.RANDOM else {}
-    return function(*element, **rng) if isinstance(element, tuple) else function(element, **rng)
+    return function(*element, **rng) if type(element) is tuple else function(element, **rng)
 
 
 def _stacked(leaf: Any) -> np.ndarray:

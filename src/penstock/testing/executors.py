@@ -1,0 +1,116 @@
+"""What Penstock asks of a `concurrent.futures.Executor`, as checks that any of them must pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import Executor
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from penstock.core.options import Options
+from penstock.dataset.dataset import Dataset
+from penstock.testing.laws import difference, multiset, same, verify_resume
+
+Check = Callable[[Executor], None]
+
+
+def verify_executor(executor: Executor) -> None:
+    """Run every check of `CHECKS` on an open executor; an `AssertionError` says which one does not hold.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     verify_executor(pool)
+    """
+    for check in CHECKS:
+        try:
+            check(executor)
+        except Exception as error:
+            error.add_note(f"{type(executor).__name__} does not pass {check.__name__}")
+            raise
+
+
+def yields_what_inline_yields(executor: Executor) -> None:
+    """Cheap elements in groups, and batches with random functions and a short last one, are those of a run inline."""
+
+    def jittered(x: np.int64, *, rng: np.random.Generator) -> dict[str, Any]:
+        return {"value": x + rng.normal(), "text": f"<{x}>", "bytes": rng.integers(0, 256, (40, 40), dtype=np.uint8)}
+
+    plain = Dataset.range(103).shuffle(seed=1).map(jittered).with_options(Options(seed=2, executor="inline"))
+    for ds in (plain, plain.batch(8), plain.batch(8, drop_remainder=True), plain.take(0)):
+        wanted, made = list(ds.iterator(epoch=1)), list(_by(ds, executor).iterator(epoch=1))
+        if len(made) != len(wanted):
+            raise AssertionError(f"{len(made)} elements came, where a run inline has {len(wanted)}")
+        for index, (one, other) in enumerate(zip(wanted, made, strict=True)):
+            if not same(one, other):
+                raise AssertionError(f"element {index} differs from that of a run inline: {difference(one, other)}")
+
+
+def takes_functions_that_no_module_has(executor: Executor) -> None:
+    """A closure over a large array travels once, and may be called for every row."""
+    table = np.arange(50_000)
+    made = list(_by(Dataset.range(0, 50_000, 5_000).map(lambda row: table[row] + 1), executor))
+    if made != list(range(1, 50_001, 5_000)):
+        raise AssertionError(f"a closure over an array made {made}")
+
+
+def hands_errors_on(executor: Executor) -> None:
+    """An exception keeps its type and message, and what comes before it is not lost."""
+
+    def picky(x: np.int64) -> np.int64:
+        if x == 37:
+            raise LookupError("not 37")
+        return x
+
+    received: list[Any] = []
+    with _by(Dataset.range(60).map(picky), executor).iterator() as it:
+        try:
+            received.extend(it)
+        except LookupError as error:
+            if error.args != ("not 37",):
+                raise AssertionError(f"the error's arguments became {error.args}") from error
+        else:
+            raise AssertionError("the error of a task was lost")
+    if received != list(range(37)):
+        raise AssertionError(f"before the error of element 37 came {len(received)} elements: {received}")
+
+
+def resumes(executor: Executor) -> None:
+    """A state saved under it goes on under it, and inline."""
+    ds = Dataset.range(40).shuffle().batch(3)
+    verify_resume(_by(ds, executor), most=8)
+    verify_resume(_by(ds, executor), most=8, options=Options(executor="inline"))
+
+
+def serves_out_of_order(executor: Executor) -> None:
+    """Handed out as they finish, all elements come once."""
+    ds = Dataset.range(200).map(lambda x: x * x)
+    loose = _by(ds, executor).with_options(Options(deterministic=False))
+    if multiset(loose) != multiset(ds):
+        raise AssertionError("out of order, other elements came")
+
+
+def stays_open(executor: Executor) -> None:
+    """Closing an iterator early leaves the executor to its owner, and to the next iterator."""
+    ds = _by(Dataset.range(500).batch(2), executor)
+    for _ in range(3):
+        with ds.iterator(epoch=0) as it:
+            made = [batch.tolist() for batch in islice(it, 5)]
+            json.dumps(it.state_dict())
+        if made != [[2 * index, 2 * index + 1] for index in range(5)]:
+            raise AssertionError(f"after an early close came {made}")
+    if executor.submit(len, "open").result() != 4:
+        raise AssertionError("the executor no longer works")
+
+
+CHECKS: tuple[Check, ...] = (
+    *(yields_what_inline_yields, takes_functions_that_no_module_has, hands_errors_on, resumes, serves_out_of_order),
+    stays_open,
+)
+"""Each takes an open executor; `pytest.mark.parametrize("check", CHECKS)` makes a test of each."""
+
+
+def _by(dataset: Dataset[Any], executor: Executor) -> Dataset[Any]:
+    return dataset.with_options(Options(executor=executor))

@@ -1,0 +1,72 @@
+"""Executors that the laws run on, each kept open for the whole module."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+
+class Scrambled(Executor):
+    """The least an executor can be: one thread that takes waiting tasks in any order but the right one."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(0)
+        self._waiting = []
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("closed")
+            self._waiting.append((future, fn, args, kwargs))
+            self._changed.notify()
+        return future
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if wait:
+            self._thread.join()
+
+    def _work(self):
+        while True:
+            with self._changed:
+                while not self._waiting:
+                    if self._closed:
+                        return
+                    self._changed.wait()
+                task = self._waiting.pop(self._random.randrange(len(self._waiting)))
+            future, fn, args, kwargs = task
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(fn(*args, **kwargs))
+                except BaseException as error:  # noqa: BLE001 - the future carries it
+                    future.set_exception(error)
+
+
+@pytest.fixture(scope="module")
+def scrambled() -> Iterator[Executor]:
+    with Scrambled() as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def thread_pool() -> Iterator[Executor]:
+    with ThreadPoolExecutor(3) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
+        yield executor

@@ -1,0 +1,157 @@
+"""What holds for every plan, whoever runs it."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.elements.spec import compatible, spec_of
+from penstock.elements.structure import flatten
+from penstock.testing.laws import difference, multiset
+from penstock.testing.plans import datasets
+
+EPOCHS = st.sampled_from([0, 0, 1, 5])
+
+
+def elements(ds, epoch=0):
+    with ds.iterator(epoch=epoch) as it:
+        return list(it)
+
+
+def assert_same(made, wanted):
+    assert len(made) == len(wanted)
+    assert [difference(one, other) for one, other in zip(made, wanted, strict=True)] == [None] * len(made)
+
+
+@given(datasets(), EPOCHS)
+@settings(max_examples=150)
+def test_optimised_equals_plain(ds, epoch):
+    assert_same(elements(ds, epoch), elements(ds.with_options(ps.Options(rewrite=False)), epoch))
+
+
+@given(datasets(), EPOCHS)
+@settings(max_examples=150)
+def test_an_element_made_alone_equals_the_iterated_one(ds, epoch):
+    whole = elements(ds, epoch)
+    assert_same([ds[epoch, row] for row in range(len(whole))], whole)
+    if epoch == 0:
+        assert_same([ds[row] for row in range(-len(whole), 0)], whole)
+
+
+@given(datasets())
+@settings(max_examples=150)
+def test_len_is_the_count(ds):
+    assert len(ds) == ds.cardinality() == len(elements(ds)) == len(elements(ds, 3))
+    assert bool(ds) == bool(len(ds))
+
+
+@given(datasets())
+@settings(max_examples=100)
+def test_no_element_beyond_the_last(ds):
+    for row in (len(ds), -len(ds) - 1):
+        with pytest.raises(IndexError):
+            ds[row]
+
+
+@given(datasets(), st.integers(1, 4))
+@settings(max_examples=100)
+def test_shards_add_up_to_the_whole(ds, count):
+    shards = [elements(ds.shard(count, index)) for index in range(count)]
+    whole = elements(ds)
+    for index, shard in enumerate(shards):
+        assert_same(shard, whole[index::count])
+
+
+@given(datasets(), st.integers(0, 9))
+@settings(max_examples=100)
+def test_take_and_skip_are_the_two_parts_of_the_whole(ds, count):
+    assert_same(elements(ds.take(count)) + elements(ds.skip(count)), elements(ds))
+
+
+@given(datasets(), st.integers(1, 3))
+@settings(max_examples=100)
+def test_repeat_is_the_epochs_one_after_another(ds, count):
+    assert_same(elements(ds.repeat(count)), [each for epoch in range(count) for each in elements(ds, epoch)])
+
+
+@given(datasets())
+@settings(max_examples=100)
+def test_an_endless_repeat_is_never_at_its_end(ds):
+    endless = ds.repeat()
+    wanted = [] if len(ds) == 0 else [each for epoch in range(30 // len(ds) + 1) for each in elements(ds, epoch)]
+    with endless.iterator(epoch=0) as it:
+        assert_same(list(islice(it, 30)), wanted[:30])
+    with endless.iterator(epoch=7) as it:
+        assert len(list(islice(it, 5))) == (5 if len(ds) else 0)
+
+
+@given(datasets(seeded=False), st.integers(0, 2**64 - 1))
+@settings(max_examples=100)
+def test_every_epoch_is_reproducible_from_the_seed(ds, seed):
+    seeded = ds.with_options(ps.Options(seed=seed))
+    again = ds.with_options(ps.Options(seed=seed))
+    for epoch in range(3):  # the passes of one dataset take the epochs one after another
+        assert_same(list(seeded), elements(again, epoch))
+
+
+@given(datasets(), st.integers(0, 3), st.integers(0, 2**32))
+@settings(max_examples=100)
+def test_a_shuffle_reorders_within_its_window_and_otherwise_anew_each_epoch(ds, epoch, seed):
+    whole = multiset(enumerate(elements(ds, epoch)))
+    shuffled = ds.enumerate().shuffle(seed=seed)
+    assert len(elements(shuffled, epoch)) == len(whole)
+    numbers = sorted(int(number) for number, _ in elements(shuffled, epoch))
+    assert numbers == list(range(len(whole)))
+    near = [int(number) for number, _ in elements(ds.enumerate().shuffle(3, seed=seed), epoch)]
+    assert sorted(near) == numbers
+    assert all(abs(place - number) < 3 for place, number in enumerate(near))
+
+
+def test_epochs_of_a_shuffle_differ_and_come_again():
+    ds = ps.Dataset.range(100).shuffle().with_options(ps.Options(seed=1))
+    first, second = list(ds), list(ds)
+    assert first != second
+    assert sorted(first) == sorted(second) == list(range(100))
+    assert first == elements(ds, 0)
+    assert second == elements(ds, 1)
+    frozen = ps.Dataset.range(100).shuffle(reshuffle_each_iteration=False).with_options(ps.Options(seed=1))
+    assert list(frozen) == list(frozen)
+
+
+@given(datasets())
+@settings(max_examples=100)
+def test_fingerprints_follow_the_plan_and_not_how_it_runs(ds):
+    run = ds.prefetch(3).with_options(ps.Options(executor="threads", workers=2, deterministic=False, rewrite=False))
+    assert run.fingerprint() == ds.fingerprint()
+    assert ds.skip(1).fingerprint() != ds.fingerprint()
+
+
+@given(datasets())
+@settings(max_examples=100)
+def test_the_spec_is_that_of_the_elements(ds):
+    specs = [spec_of(element) for element in elements(ds)]
+    if specs and all(compatible(specs[0], spec) for spec in specs):
+        assert all(compatible(ds.element_spec, spec) for spec in specs)
+
+
+@given(datasets())
+@settings(max_examples=60)
+def test_a_batch_is_the_consumers_own(ds):
+    whole = elements(ds)
+    for batch in elements(ds.batch(1)):
+        for leaf in flatten(batch)[0]:
+            leaf[...] = None if leaf.dtype.hasobject else 0
+    assert_same(elements(ds), whole)
+
+
+@given(datasets())
+@settings(max_examples=60)
+def test_every_plan_can_be_explained_and_located(ds):
+    assert ds.explain().startswith("as written")
+    assert repr(ds).startswith("<Dataset of ")
+    for row in range(len(ds)):
+        assert all(str(record) for record in ds.locate(row))
