@@ -1,0 +1,1 @@
+"""The benchmarks: one workload a file, each beside its limit and its peers. `python -m bench` lists them."""

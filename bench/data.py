@@ -1,0 +1,110 @@
+"""The data of the workloads, made once from fixed seeds into bench/data/."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from bench.environments import ROOT
+
+DATA = ROOT / "bench" / "data"
+IMAGES, CLASSES = 2048, 128
+LARGE_IMAGES = 1024
+# ImageNet's commonest sizes, roughly in their proportions: most are 500 wide, a fifth are upright.
+SIZES = ((500, 375), (500, 375), (500, 375), (500, 375), (500, 333), (500, 333), (375, 500), (333, 500), (500, 400), (480, 360))
+
+
+def image_folder() -> Path:
+    """2,048 photos of about 500x375 in 128 class folders: random cuts of scikit-learn's two sample photos.
+
+    Each is cut at 0.6 to 1.0 of a photo's height, resampled, mirrored or not, made lighter or darker, and saved as JPEG of
+    quality 90, 4:2:0.
+    """
+    rng = np.random.default_rng(20261)
+    sizes = [SIZES[i] for i in rng.integers(len(SIZES), size=IMAGES)]
+    return write_folder("images", sizes, lambda size: cut(rng, *size))
+
+
+def large_folder() -> Path:
+    """1,024 photos of 1000x750: mosaics of four cuts each, since a cut blown up to this size would have no detail."""
+    rng = np.random.default_rng(20262)
+
+    def mosaic(size: tuple[int, int]) -> np.ndarray:
+        quarters = [cut(rng, size[0] // 2, size[1] // 2) for _ in range(4)]
+        return np.vstack([np.hstack(quarters[:2]), np.hstack(quarters[2:])])
+
+    return write_folder("large", [(1000, 750)] * LARGE_IMAGES, mosaic)
+
+
+def write_folder(name, sizes, draw) -> Path:
+    """Write one JPEG for each of `sizes` into bench/data/<name>/<class>/, all or nothing."""
+    from PIL import Image
+
+    folder = DATA / name
+    if folder.exists():
+        return folder
+    print(f"making {len(sizes)} photos in {folder}", flush=True)
+    unfinished = DATA / f"{name}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    for i, size in enumerate(sizes):
+        path = unfinished / f"class{i % CLASSES:03d}" / f"{i:05d}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(draw(size)).save(path, quality=90, subsampling="4:2:0")
+    unfinished.rename(folder)
+    return folder
+
+
+def cut(rng: np.random.Generator, width: int, height: int) -> np.ndarray:
+    """Return one random cut of a sample photo as uint8 (height, width, 3)."""
+    from PIL import Image
+
+    photo = sample_photos()[rng.integers(2)]
+    full_height, full_width = photo.shape[:2]
+    scale = min(full_height / height, full_width / width) * rng.uniform(0.6, 1.0)
+    w, h = int(width * scale), int(height * scale)
+    x, y = int(rng.integers(full_width - w + 1)), int(rng.integers(full_height - h + 1))
+    image = Image.fromarray(photo).resize((width, height), Image.Resampling.LANCZOS, box=(x, y, x + w, y + h))
+    pixels = np.asarray(image, dtype=np.float32) * rng.uniform(0.8, 1.2) + rng.uniform(-15, 15)
+    pixels = pixels[:, ::-1] if rng.random() < 0.5 else pixels
+    return np.ascontiguousarray(pixels.clip(0, 255).astype(np.uint8))
+
+
+_photos: list[np.ndarray] = []
+
+
+def sample_photos() -> list[np.ndarray]:
+    if not _photos:
+        from sklearn.datasets import load_sample_images
+
+        _photos.extend(load_sample_images().images)
+    return _photos
+
+
+def image_files(folder: Path) -> tuple[list[str], list[int]]:
+    """List the files of an image folder with their labels: classes and files in sorted order."""
+    classes = sorted(path for path in folder.iterdir() if path.is_dir())
+    pairs = [(str(file), label) for label, group in enumerate(classes) for file in sorted(group.iterdir())]
+    return [path for path, _ in pairs], [label for _, label in pairs]
+
+
+def array_file(name: str, rows: int, shape: tuple[int, ...]) -> Path:
+    """`rows` random uint8 arrays of `shape` as one .npy, each with its row number in its first four bytes."""
+    path = DATA / f"{name}.npy"
+    if not path.exists():
+        DATA.mkdir(exist_ok=True)
+        values = np.random.default_rng(20263).integers(0, 256, size=(rows, *shape), dtype=np.uint8)
+        values.reshape(rows, -1)[:, :4] = np.arange(rows, dtype="<u4")[:, None].view(np.uint8)
+        np.save(path.with_suffix(".unfinished.npy"), values)
+        path.with_suffix(".unfinished.npy").rename(path)
+    return path
+
+
+def label_file(name: str, rows: int) -> Path:
+    """`rows` random class labels, int64, as one .npy."""
+    path = DATA / f"{name}.npy"
+    if not path.exists():
+        DATA.mkdir(exist_ok=True)
+        np.save(path, np.random.default_rng(20264).integers(0, 10, size=rows, dtype=np.int64))
+    return path

@@ -1,0 +1,131 @@
+"""Runs a job: every contender in turn, A B C A B C ..., after a warm-up that also checks that they do the same work."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.environments import ROOT
+from bench.job import Job
+from bench.process import ContenderError, Process, Script
+
+RESULTS = ROOT / "bench" / "results"
+
+
+@dataclass
+class Result:
+    """What one contender did in each round, or why there is nothing."""
+
+    label: str
+    side: str
+    note: str = ""
+    version: str = ""
+    problem: str = ""  # why it has no figures: missing, failed, or did other work
+    values: list[float] = field(default_factory=list[float])  # seconds a row; for `growth`, the share by which memory grew
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    @property
+    def spread(self) -> float:
+        """Half of the distance between the fastest and the slowest round, as a share of the median."""
+        return (max(self.values) - min(self.values)) / 2 / self.median
+
+
+def run_job(job: Job, against: set[str] | None, rounds: int | None) -> list[Result]:
+    """Measure `job` with the sides in `against` (all when None) and write bench/results/<job>.json."""
+    RESULTS.mkdir(exist_ok=True)
+    log = RESULTS / f"{job.name.replace(' ', '')}.log"
+    log.write_text("")
+    job.prepare()
+    results: list[Result] = []
+    running: list[tuple[Result, Process | Script]] = []
+    for contender in job.contenders:
+        if against is not None and contender.side not in against | {"limit", "penstock"}:
+            continue
+        result = Result(contender.label, contender.side, contender.note)
+        results.append(result)
+        try:
+            process = (Script if contender.script else Process)(contender, job, log)
+            result.version = process.version
+            running.append((result, process))
+            warm_up(job, result, process)
+        except ContenderError as error:
+            drop(result, str(error), running)
+    try:
+        for number in range(1, (rounds or job.rounds) + 1):
+            for result, process in list(running):
+                try:
+                    answer = process.run(number, thorough=False)
+                    result.values.append(value(job, answer))
+                    result.extra.update(answer["extra"])
+                except ContenderError as error:
+                    drop(result, str(error), running)
+    finally:
+        for _, process in running:
+            process.close()
+    save(job, results)
+    return results
+
+
+def value(job: Job, answer: dict[str, Any]) -> float:
+    if job.measure == "growth":
+        return answer["extra"]["late_bytes"] / answer["extra"]["early_bytes"] - 1
+    return answer["seconds"] / max(answer["rows"], 1)
+
+
+def warm_up(job: Job, result: Result, process: Process | Script) -> None:
+    """Run once with every value looked at; a contender that does other work takes no further part."""
+    if job.measure == "growth":
+        return  # a first run would already have grown what is to be watched growing
+    print(f"  {job.name}: {result.label}: warming up", flush=True)
+    answer = process.run(0, thorough=True)
+    problems = job.check(result.label, answer["checks"])
+    if problems:
+        raise ContenderError("other work: " + "; ".join(problems))
+
+
+def drop(result: Result, problem: str, running: list[tuple[Result, Process | Script]]) -> None:
+    print(f"  {result.label}: {problem}", flush=True)
+    result.problem = problem
+    result.values.clear()
+    for pair in [pair for pair in running if pair[0] is result]:
+        pair[1].close()
+        running.remove(pair)
+
+
+def save(job: Job, results: list[Result]) -> None:
+    record = {
+        "job": job.name,
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(),
+        "results": [vars(result) for result in results],
+    }
+    path = RESULTS / f"{job.name.replace(' ', '')}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def load(job: Job) -> tuple[list[Result], str] | None:
+    """Return the last results of `job` with the machine and date they come from, or None if it was never run."""
+    path = RESULTS / f"{job.name.replace(' ', '')}.json"
+    if not path.exists():
+        return None
+    record = json.loads(path.read_text())
+    return [Result(**result) for result in record["results"]], f"{record['machine']}, {record['date']}"
+
+
+def machine() -> str:
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as lines:
+            model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return f"{len(os.sched_getaffinity(0))} cores of {model}, Python {platform.python_version()}"

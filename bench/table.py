@@ -1,0 +1,129 @@
+"""Turns results into rows of text: absolute figure, spread, share of the limit, and Penstock against the best peer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.harness import Result
+from bench.job import Job
+
+Row = tuple[str, str, str, str]
+
+
+def limit_seconds(job: Job, results: Sequence[Result]) -> float | None:
+    """Return the limit's seconds a row: the formula's, or the median of the contender on the limit's side."""
+    if job.limit_seconds is not None:
+        return job.limit_seconds
+    return next((result.median for result in results if result.side == "limit" and result.values), None)
+
+
+def share(job: Job, result: Result, limit: float | None) -> float | None:
+    """Return what the table compares: the share of the limit (rate) or the multiple of it (time)."""
+    if limit is None or not result.values:
+        return None
+    return limit / result.median if job.measure == "rate" else result.median / limit
+
+
+def best_peer(results: Sequence[Result]) -> Result | None:
+    peers = [result for result in results if result.values and result.side not in ("limit", "penstock")]
+    return min(peers, key=lambda result: result.median, default=None)
+
+
+def header(job: Job) -> Row:
+    relative = {"rate": "share of the limit", "time": "× the limit", "growth": "growth"}[job.measure]
+    return ("contender", job.unit, "±", relative)
+
+
+def rows(job: Job, results: Sequence[Result]) -> list[Row]:
+    """One row a contender, in the job's order."""
+    limit = limit_seconds(job, results)
+    table: list[Row] = []
+    if job.limit_seconds is not None:
+        table.append(("limit (formula)", figure(job, job.limit_seconds), "", "1.000"))
+    for result in results:
+        label = result.label if result.side == "penstock" else f"{result.label} {result.version}".strip()
+        if not result.values:
+            table.append((label, result.problem, "", ""))
+        elif job.measure == "growth":
+            table.append((label, memory(result), "", f"{100 * result.median:+.2f} %"))
+        else:
+            ratio = share(job, result, limit)
+            digits = 3 if job.limit_seconds is not None else 2
+            relative = "" if ratio is None else f"{ratio:.{digits}f}"
+            table.append((label, figure(job, result.median), f"{100 * result.spread:.0f} %", relative))
+    return table
+
+
+def memory(result: Result) -> str:
+    return " → ".join(f"{result.extra.get(key, 0) / 2**20:.1f} MB" for key in ("early_bytes", "late_bytes"))
+
+
+def figure(job: Job, seconds: float) -> str:
+    """Say a speed or a time with three digits."""
+    if job.measure == "rate":
+        return f"{significant(1 / seconds):,}" if 1 / seconds >= 1000 else f"{1 / seconds:.3g}"
+    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
+def significant(value: float) -> int:
+    digits = len(str(int(value)))
+    return round(value, 3 - digits) if digits <= 3 else int(round(value, 3 - digits))
+
+
+def verdicts(job: Job, results: Sequence[Result]) -> list[str]:
+    """Compare Penstock's rows with the job's target, one sentence each; a miss is said as plainly as a hit."""
+    limit, peer = limit_seconds(job, results), best_peer(results)
+    ours = [result for result in results if result.side == "penstock" and result.values]
+    return [f"{result.label}: {line}" for result in ours for line in compare(job, result, limit, peer)]
+
+
+def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) -> list[str]:
+    lines: list[str] = []
+    target, ratio = job.target, share(job, ours, limit)
+    rate = job.measure == "rate"
+    if target.of_limit is not None and ratio is not None:
+        good = ratio >= target.of_limit if rate else ratio <= target.of_limit
+        sign, unit = ("≥", "of the limit") if rate else ("≤", "× the limit")
+        lines.append(f"{ratio:.3g} {unit} (target {sign} {target.of_limit:g}: {said(good)})")
+    if target.of_best_peer is not None and peer is not None:
+        times = peer.median / ours.median
+        lines.append(
+            f"{times:.3g} × the best peer, {peer.label} (target ≥ {target.of_best_peer:g}: "
+            f"{said(times >= target.of_best_peer)})"
+        )
+    if target.at_most_bytes is not None and "peak_bytes" in ours.extra:
+        peak = ours.extra["peak_bytes"]
+        good = said(peak < target.at_most_bytes)
+        lines.append(f"{peak / 2**20:.2f} MB more at its peak (target < {target.at_most_bytes / 2**20:g} MB: {good})")
+    if target.at_most is not None and job.measure == "growth":
+        lines.append(f"{100 * ours.median:+.2f} % (target < {100 * target.at_most:g} %: {said(ours.median < target.at_most)})")
+    elif target.at_most is not None:
+        good = ours.median <= target.at_most
+        lines.append(f"{1000 * ours.median:.3g} ms (target < {1000 * target.at_most:g} ms: {said(good)})")
+    return lines
+
+
+def said(good: bool) -> str:
+    return "met" if good else "missed"
+
+
+def terminal(job: Job, results: Sequence[Result]) -> str:
+    table = [header(job), *rows(job, results)]
+    widths = [max(len(row[column]) for row in table) for column in range(4)]
+    lines = [f"\n{job.name}: {job.title}"]
+    for row in table:
+        lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return "\n".join([*lines, *("→ " + line for line in verdicts(job, results))])
+
+
+def markdown(job: Job, results: Sequence[Result]) -> str:
+    lines = [f"### `{job.name}`", "", job.title, ""]
+    lines.append("| " + " | ".join(header(job)) + " |")
+    lines.append("| --- | ---: | ---: | ---: |")
+    for row in rows(job, results):
+        lines.append("| " + " | ".join(row) + " |")
+    lines.append("")
+    lines.extend(f"* {line}" for line in verdicts(job, results))
+    lines.extend(f"* {note}" for note in job.footnotes)
+    notes = [f"* {result.label}: {result.note}" for result in results if result.note]
+    return "\n".join([*lines, *notes])

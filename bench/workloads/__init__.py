@@ -1,0 +1,26 @@
+"""One workload a file: its data, its limit, its contenders, its targets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from bench.job import Job
+from bench.workloads import arrays, images, overhead, overlap, seek, start, steady
+
+WORKLOADS = {
+    "images": images,
+    "arrays": arrays,
+    "overhead": overhead,
+    "overlap": overlap,
+    "start": start,
+    "seek": seek,
+    "steady": steady,
+}
+
+
+def find_jobs(name: str, variants: Collection[str]) -> list[Job]:
+    """Return the jobs of workload `name`; with `variants` (as `--large --float`) the one job that has just these."""
+    if name == "all":
+        return [job for workload in WORKLOADS.values() for job in workload.jobs()]
+    workload = WORKLOADS[name]
+    return [workload.job(frozenset(variants))] if workload.VARIANTS else workload.jobs()

@@ -1,0 +1,73 @@
+"""What the machinery costs: two million integers through a Python lambda, shuffled, in batches of 256."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.job import Contender, Job, Target
+
+VARIANTS = ()
+ROWS, FEW, BATCH = 2_000_000, 100_000, 256
+
+
+def jobs() -> list[Job]:
+    return [per_element(maps=1), per_element(maps=3), columns()]
+
+
+def per_element(maps: int) -> Job:
+    """Make the job of calling a Python function for each element."""
+    few = {"rows": FEW}
+    return Job(
+        name="overhead" if maps == 1 else f"overhead {maps} maps",
+        title=f"`range({ROWS:,})` → {'a map' if maps == 1 else f'{maps} maps'} of `lambda x: x + 1` on each element → "
+        f"shuffle → batch {BATCH}.",
+        unit="elements/s",
+        contenders=(
+            Contender("limit", "plain Python generators, buffer of 10,000", "overhead"),
+            Contender("penstock", "Penstock (shuffles everything)", "overhead"),
+            Contender("torch", "torch DataLoader, no workers", "overhead"),
+            Contender("grain", "Grain", "overhead", few),
+            Contender("tfdata", "tf.data, shuffle(10,000)", "overhead", few),
+        ),
+        check=lambda label, checks: check(checks, maps),
+        target=Target(of_limit=1.0),
+        options={"rows": ROWS, "batch": BATCH, "maps": maps},
+        footnotes=(f"Grain and tf.data run over {FEW:,} elements, for time's sake; the figures are per second.",),
+    )
+
+
+def columns() -> Job:
+    """Make the job of calling the function once a batch, on an array."""
+    vectorized = {"columns": True}
+    return Job(
+        name="overhead columns",
+        title=f"`range({ROWS:,})` → `lambda x: x + 1` on whole columns → shuffle → batch {BATCH}.",
+        unit="elements/s",
+        contenders=(
+            Contender("limit", "NumPy in blocks of 65,536", "overhead", vectorized),
+            Contender("penstock", "Penstock, map(vectorized=True)", "overhead", vectorized),
+            Contender("torch", "torch DataLoader + BatchSampler", "overhead", vectorized),
+            Contender("tfdata", "tf.data, map after batch", "overhead", vectorized),
+            Contender("grain", "Grain, map after batch", "overhead", vectorized),
+        ),
+        check=lambda label, checks: check(checks, 1),
+        target=Target(of_limit=0.5),
+        options={"rows": ROWS, "batch": BATCH, "maps": 1},
+        footnotes=("Penstock shuffles all two million, NumPy each block, tf.data in a buffer of 10,000.",),
+    )
+
+
+def check(checks: dict[str, Any], maps: int) -> list[str]:
+    """Every number once, with `maps` added to it, in batches of int64."""
+    rows = checks["rows"]
+    wrong = {
+        f"{rows} elements": rows not in (ROWS // BATCH * BATCH, FEW // BATCH * BATCH),
+        f"batches {checks['shapes']}": checks["shapes"] != [f"int64 ({BATCH},)"],
+        f"{checks['records']} different numbers, one of them {checks['most']} times": (
+            (checks["records"], checks["most"]) != (rows, 1)
+        ),
+        f"numbers from {checks['first_record']} to {checks['last_record']}": (
+            checks["first_record"] < maps or checks["last_record"] >= ROWS + maps
+        ),
+    }
+    return [problem for problem, found in wrong.items() if found]

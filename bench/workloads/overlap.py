@@ -1,0 +1,46 @@
+"""Preparing while the model steps: both only wait, as for a disk and an accelerator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.job import Contender, Job, Target
+
+VARIANTS = ()
+STEPS, FIRST = 160, 10  # the clock starts when batch FIRST arrives
+PARALLEL = 2
+
+
+def jobs() -> list[Job]:
+    return [make("overlap", 0.020, 0.010), make("overlap reverse", 0.010, 0.020), make("overlap jitter", 0.020, 0.010, 0.5)]
+
+
+def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
+    """Make the job of preparing for `prepare` seconds (± `jitter` of it, evenly) a batch, and stepping for `step`."""
+    spread = f" ± {100 * jitter:.0f} %" if jitter else ""
+    return Job(
+        name=name,
+        title=f"Prepare {1000 * prepare:.0f} ms{spread}, {PARALLEL} at a time; step {1000 * step:.0f} ms. "
+        "Time for each step, once running.",
+        unit="time for each step",
+        measure="time",
+        contenders=(
+            Contender("penstock", "Penstock", "overlap"),
+            Contender("tfdata", "tf.data", "overlap"),
+            Contender("torch", "torch DataLoader", "overlap"),
+            Contender("grain", "Grain", "overlap"),
+        ),
+        limit_seconds=max(prepare / PARALLEL, step),
+        check=lambda label, checks: check(checks),
+        target=Target(of_limit=1.01),
+        options={
+            "prepare": prepare, "step": step, "jitter": jitter, "steps": STEPS, "first": FIRST, "parallel": PARALLEL,
+        },
+    )
+
+
+def check(checks: dict[str, Any]) -> list[str]:
+    steps = STEPS - FIRST
+    if (checks["rows"], checks["records"], checks["most"]) != (steps, STEPS, 1):
+        return [f"{checks['rows']} timed steps and {checks['records']} records instead of {steps} and {STEPS}"]
+    return []
