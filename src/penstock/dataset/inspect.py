@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -15,15 +16,17 @@ from penstock.elements.spec import Spec, describe, spec_of
 from penstock.engine.compile import compiled
 from penstock.engine.observer import Unobserved
 from penstock.ops.buffer.options import options_of
+from penstock.ops.elementwise.map import Map
 from penstock.ops.order.every import Every
 from penstock.plan.described import Described
 from penstock.plan.explain import explained
 from penstock.plan.fingerprint import fingerprint
-from penstock.plan.graph import post_order, rebuild
+from penstock.plan.functions import ColumnFunction, ElementFunction
+from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.locate import Record, records
 from penstock.plan.node import INFINITE, Node
 from penstock.rewrite.passes import rewritten
-from penstock.rewrite.seeds import bind_seeds
+from penstock.rewrite.seeds import bind_seeds, without_drawn_seeds
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -63,14 +66,7 @@ class Inspect(Handle[T_co]):
 
     @cached_property
     def _spec(self) -> Spec:
-        def described(node: Node) -> Node:
-            if node.spec() is not None or any(each.spec() is None for each in node.inputs):
-                return node
-            if node.length == 0:
-                raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from")
-            return Described(node, spec_of(_made(node, 0)))
-
-        return rebuild(self._bound(), described).spec()
+        return fold(self._bound(), _describing)().spec()
 
     @overload
     def __getitem__(self, row: int | tuple[int, int]) -> T_co: ...
@@ -88,7 +84,7 @@ class Inspect(Handle[T_co]):
         """
         if isinstance(row, slice):
             return self._over(self._sliced(row))
-        epoch, position = row if isinstance(row, tuple) else (0, row)
+        epoch, position = _epoch_and_row(row)
         return self._element(self._global_row(epoch, position))
 
     def locate(self, row: int | tuple[int, int]) -> list[Record]:
@@ -97,7 +93,7 @@ class Inspect(Handle[T_co]):
         >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
         ['item 2 of list', 'item 0 of list']
         """
-        epoch, position = row if isinstance(row, tuple) else (0, row)
+        epoch, position = _epoch_and_row(row)
         rows = np.array([self._global_row(epoch, position)], np.int64)
         return list(records(self._bound(), rows))
 
@@ -137,7 +133,7 @@ class Inspect(Handle[T_co]):
         plan = self._plan
         allowed = options_of(plan).rewrite is not False
         run = rewritten(bind_seeds(plan, 0)) if allowed else None
-        return explained(plan, run.plan if run else None, run.applied if run else ())
+        return explained(plan, without_drawn_seeds(run.plan, plan) if run else None, run.applied if run else ())
 
     def __repr__(self) -> str:
         plan = self._plan
@@ -152,10 +148,10 @@ class Inspect(Handle[T_co]):
 
     def _global_row(self, epoch: int, position: int) -> int:
         plan = self._plan
-        at, count = operator.index(position), plan.stride
+        at, count = _whole(position), plan.stride
         if not (-count if plan.length != INFINITE else 0) <= at < count:
             raise IndexError(f"row {at} of a dataset of {'endless' if plan.length == INFINITE else count} elements")
-        if operator.index(epoch) < 0:
+        if _whole(epoch) < 0:
             raise IndexError(f"epoch {epoch}: epochs count from 0")
         return epoch * count + at % count
 
@@ -170,6 +166,38 @@ class Inspect(Handle[T_co]):
             raise ValueError("a slice of a dataset without end needs a stop, and counts from the front")
         start, stop, step = wanted.indices(plan.stride)
         return Every(plan, start, step, len(range(start, stop, step)))
+
+
+def _epoch_and_row(row: Any) -> tuple[Any, Any]:
+    if not isinstance(row, tuple):
+        return 0, row
+    if len(row) != 2:
+        raise TypeError(f"ds[{', '.join(map(repr, row))}]: expected a row, or an epoch and a row")
+    return row
+
+
+def _whole(place: Any) -> int:
+    try:
+        return operator.index(place)
+    except TypeError:
+        raise TypeError(f"ds[{place!r}]: expected a whole number, not {type(place).__name__}") from None
+
+
+def _describing(node: Node, inputs: tuple[Callable[[], Node], ...]) -> Callable[[], Node]:
+    """What gives the node back with a spec; the inputs of a Python function need none, for its own element tells."""
+
+    def described() -> Node:
+        if node.spec() is not None:
+            return node
+        tells_nothing = isinstance(node, Map) and not isinstance(node.function, ElementFunction | ColumnFunction)
+        known = node if tells_nothing else with_inputs(node, tuple(each() for each in inputs))
+        if known.spec() is not None:
+            return known
+        if known.length == 0:
+            raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from")
+        return Described(known, spec_of(_made(known, 0)))
+
+    return described
 
 
 def _made(plan: Node, row: int) -> Any:

@@ -35,3 +35,12 @@ def bind_seeds(plan: Node, seed: int) -> Node:
         plan,
         lambda node: replace(node, seed=mix(seed, next(ordinal))) if is_unseeded(node) else node,  # pyright: ignore[reportCallIssue]
     )
+
+
+def without_drawn_seeds(plan: Node, written: Node) -> Node:
+    """The plan without the seeds that are not in the plan as written: for showing it."""
+    given = {getattr(node, "seed", None) for node in post_order(written)}
+    return rebuild(
+        plan,
+        lambda node: replace(node, seed=None) if getattr(node, "seed", None) not in given else node,  # pyright: ignore[reportCallIssue] - nodes with a seed take it
+    )
