@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
+from time import monotonic
 from typing import Protocol
 
 LAST_WAIT = 1.0  # seconds; native code ends a task within milliseconds, a user's function may sleep for ever
@@ -32,8 +33,9 @@ def _at_exit() -> None:
     running = list(_alive)
     for run in running:
         run.close()
+    deadline = monotonic() + LAST_WAIT
     for run in running:
-        run.join(LAST_WAIT)
+        run.join(max(deadline - monotonic(), 0))
 
 
 def _after_fork() -> None:

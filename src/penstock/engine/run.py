@@ -6,7 +6,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.core.errors import BudgetError, ClosedError
+from penstock.core.errors import BudgetError, ClosedError, WorkerError
 from penstock.core.frames import is_ours
 from penstock.engine.compile import compiled
 from penstock.engine.cursor import Cursor
@@ -20,7 +20,6 @@ from penstock.engine.settings import Settings
 from penstock.engine.task import Cost, Listed, Stacked
 from penstock.engine.tuning import Tuner
 from penstock.engine.window import Window
-
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew
@@ -90,7 +89,7 @@ class Run:
             self._crew.close()
 
     def join(self, timeout: float) -> None:
-        """After `close`: wait for tasks under way, up to `timeout` seconds a thread."""
+        """After `close`: wait for tasks under way, up to `timeout` seconds."""
         if self._crew is not None:
             self._crew.join(timeout)
 
@@ -102,7 +101,10 @@ class Run:
             self._received = _received_between(lost, self._next, self._received)
             self._next = lost[0].low
         if self._crew is not None and self.ended is None:
-            self._leave_inline()
+            self._crew = None
+            if isinstance(self.settings.executor, str):
+                self._leave_inline()
+            # else inline: an executor that was handed in has no workers here, and its files are the parent's
 
     def _next_parcel(self) -> tuple[int, list[Any]] | None:
         if self._failure is not None:
@@ -201,6 +203,9 @@ class Run:
 
         So what the consumer receives before an error does not depend on how items were grouped.
         """
+        if isinstance(failure, WorkerError):  # what killed a worker would kill this process
+            self._failure = failure
+            raise failure
         items: list[Any] = []
         low = parcel.low
         if parcel.items > 1:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -60,16 +61,17 @@ class Threads(Executor):
                 self._closed = True
                 if cancel_futures:
                     self._cancel_waiting()
-                for _ in range(self._workers):
+                for _ in self._threads:  # those that `resize` told to end too: that may just have been cancelled
                     self._tasks.put(None)
         if wait:
             self.join()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for the threads to end, each for `timeout` seconds at most."""
+        """Wait for the threads to end, for `timeout` seconds at most."""
+        deadline = None if timeout is None else monotonic() + timeout
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join(timeout)
+                thread.join(None if deadline is None else max(deadline - monotonic(), 0))
 
     def _cancel_waiting(self) -> None:
         while True:
