@@ -1,0 +1,1 @@
+"""The `penstock demo` command: the main job on real data."""

@@ -1,0 +1,93 @@
+"""The `penstock` command: what can be asked of it, and what it answers to the shell."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from penstock.cli.loading import TargetError
+from penstock.cli.terminal import Terminal
+from penstock.core.errors import MissingDependencyError
+
+FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+STATUSES = "exit status: 0 all is well; 1 it failed; 2 it was asked wrongly; 130 stopped by Ctrl-C"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (default: the shell's) and return its exit status.
+
+    >>> main(["run", "nowhere.py:ds"])
+    2
+    """
+    asked = _parser().parse_args(arguments)
+    try:
+        return asked.do(asked)
+    except (TargetError, MissingDependencyError) as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return REFUSED
+    except KeyboardInterrupt:
+        print("penstock: stopped by Ctrl-C", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="penstock", description="The input pipeline for training runs.", epilog=STATUSES
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_demo(commands.add_parser("demo", help="train from real images, interrupt, resume, measure", epilog=STATUSES))
+    _add_run(commands.add_parser("run", help="iterate a dataset of yours and say what limits it", epilog=STATUSES))
+    return parser
+
+
+def _add_demo(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train a classifier on real images through Penstock, interrupt it in mid-epoch, resume it in a new process, "
+        "then run an ImageNet-style pipeline at full speed beside its ceiling. All in a temporary folder."
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer photos and seconds: the figures mean less")
+    parser.add_argument("--seconds", type=_positive(float), help="how long to measure speed, in all (default: 12)")
+    parser.set_defaults(do=_demo)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Iterate a dataset with live figures, and end with what each operation took and the verdict on what limits it."
+    )
+    parser.add_argument(
+        "target",
+        metavar="FILE:NAME",
+        help="a Dataset in a Python file or module, or a function without arguments that returns one: train.py:ds",
+    )
+    parser.add_argument("--items", type=_positive(int), metavar="N", help="stop after N batches (or elements)")
+    parser.add_argument("--seconds", type=_positive(float), metavar="S", help="stop after S seconds")
+    parser.add_argument("--epochs", type=_positive(int), metavar="E", default=1, help="how many passes (default: 1)")
+    parser.add_argument("--workers", type=_positive(int), metavar="N", help="tasks at a time (default: measured)")
+    parser.add_argument("--explain", action="store_true", help="show the plan, as written and as run, first")
+    parser.set_defaults(do=_run)
+
+
+def _positive(kind: type[int | float]) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        number = kind(text)
+        if not number > 0:
+            raise argparse.ArgumentTypeError(f"expected more than 0, not {text}")
+        return number
+
+    parse.__name__ = kind.__name__
+    return parse
+
+
+def _demo(asked: argparse.Namespace) -> int:
+    from penstock.cli.demo.demo import demo
+
+    return 0 if demo(Terminal(), quick=asked.quick, seconds=asked.seconds) else FAILED
+
+
+def _run(asked: argparse.Namespace) -> int:
+    from penstock.cli.run import Limits, run
+
+    limits = Limits(asked.items, asked.seconds, asked.epochs)
+    ended = run(asked.target, limits, Terminal(), workers=asked.workers, explain=asked.explain)
+    return {"failed": FAILED, "interrupted": INTERRUPTED}.get(ended, 0)

@@ -1,0 +1,67 @@
+"""What a run came to: how it ended, what each operation took, and the verdict."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from penstock.cli.terminal import Terminal
+from penstock.watch.stats import OperationStats, Stats
+from penstock.watch.verdict import verdict
+
+SUMS = ("items", "rows", "waited", "stepped", "work", "blocked", "starved")
+PLURALS = {"batch": "batches", "element": "elements"}
+LONGEST = 64  # characters of an operation's name
+
+
+def report(stats: Stats, terminal: Terminal, ended: str, *, briefly: bool = False) -> None:
+    """Print counts and, unless `briefly`, rates, a table of the operations and the verdict."""
+    rows = f", {stats.rows:,} rows" if stats.unit == "batch" else ""
+    terminal.show(f"{ended}: {count(stats.items, stats.unit)}{rows} in {stats.seconds:.2f} s.", 0)
+    if briefly or not stats.items or not stats.seconds:
+        return
+    rates = [f"{rate(stats.items / stats.seconds)} {PLURALS[stats.unit]}/s"]
+    if stats.unit == "batch":
+        rates.append(f"{rate(stats.rows / stats.seconds)} rows/s")
+    terminal.show(f"{', '.join(rates)}; {stats.mode}; at most {stats.peak_bytes / 1e6:,.1f} MB of batches.\n", 0)
+    terminal.table(operations_table(stats), 0)
+    terminal.show("", 0)
+    terminal.say(verdict(stats), 0)
+
+
+def operations_table(stats: Stats) -> list[list[str]]:
+    """What each operation took: rows, time of one row, how much of that was waiting, and its share of all the work."""
+    total = sum(operation.wall for operation in stats.operations)
+    return [["operation", "rows", "µs a row", "waiting", "share"]] + [
+        [
+            operation.name if len(operation.name) <= LONGEST else f"{operation.name[: LONGEST - 1]}…",
+            f"{operation.rows:,}",
+            f"{operation.wall / operation.rows * 1e6:,.2f}" if operation.rows else "",
+            f"{100 * operation.wait / operation.wall:.0f} %" if operation.wall > 0 else "",
+            f"{100 * operation.wall / total:.0f} %" if total > 0 else "",
+        ]
+        for operation in stats.operations
+    ]
+
+
+def added(done: Stats | None, now: Stats) -> Stats:
+    """The counts of two passes over one dataset, one after the other; what is no count is the later one's."""
+    if done is None or now.mode == "not begun":
+        return done or now
+    sums = {name: getattr(done, name) + getattr(now, name) for name in SUMS}
+    operations = tuple(map(_added_operation, done.operations, now.operations))
+    return replace(now, **sums, operations=operations, peak_bytes=max(done.peak_bytes, now.peak_bytes))
+
+
+def _added_operation(done: OperationStats, now: OperationStats) -> OperationStats:
+    counts = [field.name for field in fields(OperationStats) if field.name != "name"]
+    return replace(now, **{name: getattr(done, name) + getattr(now, name) for name in counts})
+
+
+def count(number: int, unit: str) -> str:
+    """`1 batch`, `1,234 batches`."""
+    return f"{number:,} {unit if number == 1 else PLURALS[unit]}"
+
+
+def rate(a_second: float) -> str:
+    """Three digits at least, and no more after the point than that."""
+    return f"{a_second:,.0f}" if a_second >= 100 else f"{a_second:.3g}"

@@ -1,0 +1,130 @@
+"""Iterate a dataset with live figures, then say what each operation took and what limits the run."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from penstock.cli.loading import TargetError, load
+from penstock.cli.report import added, count, rate, report
+from penstock.cli.terminal import Terminal
+from penstock.core.options import Options
+from penstock.dataset.dataset import Dataset
+from penstock.plan.node import INFINITE
+from penstock.watch.stats import Stats
+
+PACKAGE = str(Path(__file__).parent.parent)
+TICK = 0.5  # seconds between two live figures
+ENDINGS = {
+    "finished": "Finished",
+    "stopped": "Stopped as asked",
+    "interrupted": "Stopped by Ctrl-C",
+    "failed": "Failed",
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: after so many items, seconds or epochs, whichever comes first."""
+
+    items: int | None = None
+    seconds: float | None = None
+    epochs: int = 1
+
+
+def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None = None, explain: bool = False) -> str:
+    """Iterate the dataset that `FILE:NAME` names; return how it ended: finished, stopped, interrupted or failed."""
+    try:
+        dataset = load(target)
+        if workers is not None:
+            dataset = dataset.with_options(Options(workers=workers))
+        if explain:
+            terminal.show(dataset.explain() + "\n", 0)
+        terminal.show(f"{target}: {dataset!r}", 0)
+    except TargetError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the user's file raises is shown
+        return _failed(error)
+    if dataset.cardinality() == INFINITE and limits.items is None and limits.seconds is None:
+        terminal.show("It never ends: Ctrl-C stops it, --items or --seconds do as well.", 0)
+    consumer = Consumer(dataset, limits)
+    failure: Exception | None = None
+    with terminal.live() as live:
+        try:
+            ended = consumer.consume(live)
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        except Exception as error:  # noqa: BLE001 - whatever the pipeline raises is shown
+            ended, failure = "failed", error
+    if consumer.stats is not None:
+        report(consumer.stats, terminal, ENDINGS[ended], briefly=failure is not None)
+    return ended if failure is None else _failed(failure)
+
+
+class Consumer:
+    """Takes items as fast as they come, up to the limits, and adds up the counts of its epochs."""
+
+    def __init__(self, dataset: Dataset[Any], limits: Limits) -> None:
+        self.stats: Stats | None = None
+        self._dataset = dataset
+        self._limits = limits
+        self._shown = (perf_counter(), 0, 0)  # when the live figures last changed, and the items and rows then
+
+    def consume(self, live: Callable[[str], None]) -> str:
+        """Take items; return whether they `finished`, or were `stopped` by a limit."""
+        began = perf_counter()
+        due, deadline = began + TICK, began + (self._limits.seconds or inf)
+        taken = 0
+        for epoch in range(self._limits.epochs):
+            before = self.stats
+            items = self._dataset.iterator(epoch=epoch)
+            try:
+                for _ in items:
+                    taken += 1
+                    now = perf_counter()
+                    if taken == self._limits.items or now >= deadline:
+                        return "stopped"
+                    if now >= due:
+                        live(self._figures(added(before, items.stats()), now, now - began, epoch))
+                        due = now + TICK
+            finally:
+                items.close()
+                self.stats = added(before, items.stats())
+        return "finished"
+
+    def _figures(self, stats: Stats, now: float, seconds: float, epoch: int) -> str:
+        then, items, rows = self._shown
+        self._shown = (now, stats.items, stats.rows)
+        epochs, length = self._limits.epochs, self._dataset.cardinality()
+        figures = [
+            f"{seconds:.0f} s",
+            f"epoch {epoch + 1} of {epochs}" if epochs > 1 else "",
+            count(stats.items, stats.unit) + (f" ({stats.items / (length * epochs):.0%})" if length > 0 else ""),
+            f"{rate((stats.items - items) / (now - then))} batches/s" if stats.unit == "batch" else "",
+            f"{rate((stats.rows - rows) / (now - then))} rows/s",
+            f"waited {stats.wait_share:.0%}",
+            stats.mode,
+        ]
+        return " · ".join(filter(None, figures))
+
+
+def _failed(error: Exception) -> str:
+    """Print the error as Python does, with its notes, and without the frames that are not the user's."""
+    shown = traceback.TracebackException.from_exception(error)
+    each: traceback.TracebackException | None = shown
+    while each is not None:
+        each.stack = traceback.StackSummary.from_list([frame for frame in each.stack if _is_users(frame.filename)])
+        each = each.__cause__ or each.__context__
+    sys.stdout.flush()
+    print("\n", *shown.format(), sep="", end="", file=sys.stderr)
+    return "failed"
+
+
+def _is_users(file: str) -> bool:
+    return not file.startswith((PACKAGE, "<frozen importlib"))

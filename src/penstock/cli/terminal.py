@@ -1,0 +1,115 @@
+"""Words on a terminal: paragraphs, tables, and one line that moves, which a file or a pipe does not get."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, TextIO, TypeAlias
+
+Update: TypeAlias = Callable[[int, str], None]
+WIDEST = 110  # columns that prose fills
+MOST_OFTEN = 0.1  # seconds between two changes of a moving line
+
+
+class Terminal:
+    """Where a command speaks. `moving` says whether lines can be overwritten there."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = sys.stdout if stream is None else stream
+        self.moving = self.stream.isatty()
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal."""
+        return shutil.get_terminal_size((WIDEST, 24)).columns
+
+    def heading(self, text: str) -> None:
+        """A line that stands out, after an empty one."""
+        self._write(f"\n\x1b[1m{text}\x1b[0m\n" if self.moving else f"\n{text}\n")
+
+    def say(self, text: str, indent: int = 3) -> None:
+        """A paragraph, wrapped."""
+        margin = " " * indent
+        width = min(self.width, WIDEST)
+        wrapped = textwrap.fill(
+            text, width, initial_indent=margin, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+        )
+        self._write(wrapped + "\n")
+
+    def show(self, lines: str, indent: int = 3) -> None:
+        """Lines as they are, such as a table."""
+        self._write(textwrap.indent(lines, " " * indent) + "\n")
+
+    def table(self, rows: Sequence[Sequence[str]], indent: int = 3) -> None:
+        """Columns: the first to the left, the others to the right."""
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        for first, *others in rows:
+            cells = [first.ljust(widths[0]), *(cell.rjust(wide) for cell, wide in zip(others, widths[1:], strict=True))]
+            self.show("  ".join(cells).rstrip(), indent)
+
+    @contextmanager
+    def live(self) -> Generator[Callable[[str], None]]:
+        """A function that replaces the text of one line, which is gone in the end; it does nothing in a file."""
+
+        def replace(text: str) -> None:
+            if self.moving:
+                self._write(f"\r\x1b[2K{text[: self.width - 1]}")
+
+        try:
+            yield replace
+        finally:
+            replace("")
+
+    @contextmanager
+    def progress(self, what: str, total: int) -> Generator[Update]:
+        """A function of (steps done, a note) that moves a bar: rich's where it is installed, else one of letters."""
+        rich = _rich() if self.moving else None
+        if rich is None:
+            with self.live() as replace:
+                yield _throttled(lambda done, note: replace(f"   {what} {_bar(done, total)} {done}/{total} {note}"))
+            return
+        columns = [
+            rich.TextColumn("   {task.description}"),
+            rich.BarColumn(30),
+            rich.MofNCompleteColumn(),
+            rich.TextColumn("{task.fields[note]}"),
+        ]
+        with rich.Progress(*columns, transient=True, console=_console(self.stream)) as bar:
+            task = bar.add_task(what, total=total, note="")
+            yield _throttled(lambda done, note: bar.update(task, completed=done, note=note))
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def _bar(done: int, total: int, width: int = 30) -> str:
+    return f"[{'#' * (width * done // total):<{width}}]"
+
+
+def _throttled(update: Update) -> Update:
+    last = 0.0
+
+    def sometimes(done: int, note: str = "") -> None:
+        nonlocal last
+        if perf_counter() - last >= MOST_OFTEN:
+            last = perf_counter()
+            update(done, note)
+
+    return sometimes
+
+
+def _rich() -> Any:
+    try:
+        return importlib.import_module("rich.progress")
+    except ImportError:
+        return None
+
+
+def _console(stream: TextIO) -> Any:
+    return importlib.import_module("rich.console").Console(file=stream)
