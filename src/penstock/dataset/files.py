@@ -14,7 +14,7 @@ from penstock.storage.paths import Pattern, list_files
 
 
 def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
-    """The content of each file as `bytes`; the files are those that match one or several glob patterns, in sorted order.
+    """The content of each file as `bytes`; the files that match one or several glob patterns, in sorted order.
 
     A pattern without a match is a `FileNotFoundError` now; a file that cannot be read is an `OSError` when its element
     is made.

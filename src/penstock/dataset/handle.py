@@ -1,4 +1,4 @@
-"""What every part of `Dataset` stands on: a handle on a plan, which notices when it is thrown away unused."""
+"""What every part of `Dataset` stands on: a handle on a plan, which notices when it is thrown away at once."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import warnings
 import weakref
 from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from penstock.core.frames import is_ours
@@ -20,10 +21,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass
 class Use:
-    """Whether a dataset was used, and where it was made."""
+    """Whether a dataset was used, and where it was made: by which call, in which line of whose code."""
 
-    operation: str
-    file: str
+    call: str
+    code: CodeType
     line: int
     used: bool = False
 
@@ -36,8 +37,9 @@ class Handle(Generic[T_co]):
         self._passes = itertools.count()  # the next epoch to iterate
         self._use: Use | None = None
         if transformed:
-            self._use = Use(plan.name, *_line_of_caller())
-            weakref.finalize(self, _warn_if_unused, self._use).atexit = False
+            call = "ds[...]" if plan.name == "slice" else f"ds.{plan.name}(...)"
+            self._use = Use(call, *_line_of_caller())
+            weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
 
     @property
     def _plan(self) -> Node:
@@ -52,19 +54,26 @@ class Handle(Generic[T_co]):
         return Dataset(plan, transformed=True)
 
 
-def _line_of_caller() -> tuple[str, int]:
+def _line_of_caller() -> tuple[CodeType, int]:
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the cheap way to the line
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
+    return frame.f_code, frame.f_lineno
 
 
-def _warn_if_unused(use: Use) -> None:
-    if not use.used:
+def _warn_if_discarded(use: Use) -> None:
+    if use.used:
+        return
+    from opcode import opmap
+
+    # Below this frame is weakref's own, and then the code in which the last reference went. Only a statement that is
+    # nothing but the call pops its value; a variable may go unused for good reasons, such as an error.
+    frame = sys._getframe(1).f_back  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same
+    if frame is not None and frame.f_code is use.code and use.code.co_code[frame.f_lasti] == opmap["POP_TOP"]:
         warnings.warn_explicit(
-            f"the dataset that {use.operation}() returned was never used. A transformation returns a new dataset and "
-            f"leaves the one it is called on as it is: write `ds = ds.{use.operation}(...)`",
+            f"the result of {use.call} was thrown away. A transformation returns a new dataset and leaves the one it "
+            f"is called on as it is: write `ds = {use.call}`",
             UserWarning,
-            use.file,
+            use.code.co_filename,
             use.line,
         )
