@@ -91,4 +91,6 @@ class Feed:
 
 def _is_array(leaf: Any) -> bool:
     """Numbers become a framework's arrays; text, bytes and other objects stay as they are."""
-    return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype.kind in "biufc"
+    if not isinstance(leaf, np.ndarray | np.generic):
+        return False
+    return leaf.dtype.kind in "biufc" or leaf.dtype.type.__module__ == "ml_dtypes"  # bfloat16 and smaller floats

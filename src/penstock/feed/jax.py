@@ -15,7 +15,7 @@ NARROWED = {"int64", "uint64", "float64", "complex128"}
 class JaxFeed(Feed):
     """A dataset whose iterators give JAX arrays on the CPU device.
 
-    Memory is shared by DLPack where the array is aligned and writable, as batches are, and its type is one JAX has
+    Memory is shared by DLPack where the array is contiguous and writable, as batches are, and its type is one JAX has
     switched on; others are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A
     batch that JAX shares must not be written to.
     """
@@ -31,7 +31,7 @@ class JaxFeed(Feed):
         def convert(array: np.ndarray | np.generic) -> Any:
             wide = array.dtype.name in NARROWED and not jax.config.jax_enable_x64
             shared = isinstance(array, np.ndarray) and array.flags.writeable and array.dtype.isnative and not wide
-            if not shared or array.dtype.kind == "b":
+            if not shared or not array.flags.c_contiguous or array.dtype.kind in "bV":
                 with jax.default_device(cpu):
                     return numpy.asarray(array)
             return dlpack.from_dlpack(array)

@@ -13,8 +13,9 @@ from penstock.feed.feed import Feed, Iterable
 class TorchFeed(Feed):
     """A dataset whose iterators give CPU tensors, over the memory of the batch: nothing is copied.
 
-    A read-only array (an element that is a view of the source's own memory) is copied, for a tensor can be written to.
-    Unsigned integers wider than a byte keep their type, which PyTorch supports in part.
+    A read-only array (an element that is a view of the source's own memory) is copied, for a tensor can be written to;
+    so is one with a negative stride. Unsigned integers wider than a byte keep their type, which PyTorch supports in
+    part.
     """
 
     def __init__(self, dataset: Iterable) -> None:
@@ -24,6 +25,10 @@ class TorchFeed(Feed):
             whole = np.asarray(array)
             if not whole.dtype.isnative:
                 whole = whole.astype(whole.dtype.newbyteorder("="))
-            return torch.from_numpy(whole if whole.flags.writeable else whole.copy())
+            shared = whole.flags.writeable and min(whole.strides, default=0) >= 0
+            bits = whole if shared else whole.copy()
+            if bits.dtype.kind == "V":  # NumPy has no bfloat16 of its own; PyTorch has
+                return torch.from_numpy(bits.view(f"u{bits.itemsize}")).view(getattr(torch, bits.dtype.name))
+            return torch.from_numpy(bits)
 
         super().__init__(dataset, convert)
