@@ -59,7 +59,7 @@ def _module(file: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{file}.".startswith(f"{error.name}."):
             raise  # the module is there, and what it imports is not
-        raise TargetError(f"there is no module {file!r}, and the path of a file ends in .py") from None
+        raise TargetError(f"there is no module {file!r}; the path of a file ends in .py") from None
 
 
 def _module_at(path: str) -> ModuleType:

@@ -46,7 +46,7 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
             dataset = dataset.with_options(Options(workers=workers))
         if explain:
             terminal.show(dataset.explain() + "\n", 0)
-        terminal.show(f"{target}: {dataset!r}", 0)
+        terminal.say(f"{target}: {dataset!r}", 0)
     except TargetError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the user's file raises is shown

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import penstock.cli.demo.demo as story
+
+
+def test_the_quick_demo_holds():
+    command = [sys.executable, "-m", "penstock", "demo", "--quick", "--seconds", "0.5"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "Everything held." in done.stdout
+    assert "15 of 15 remaining batches are bit-equal" in done.stdout
+    assert "fuse_image_chain" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "\r" not in done.stdout
+
+
+def test_a_demo_that_does_not_hold_says_so(monkeypatch, capsys):
+    from penstock.cli.terminal import Terminal
+
+    monkeypatch.setattr(story, "EPOCHS", 1)
+    monkeypatch.setattr(story, "ENOUGH", 0.9999)
+    monkeypatch.setattr(story, "resumed_elsewhere", lambda folder, cursor, workers: ["another"])
+    assert not story.demo(Terminal(), quick=True, seconds=0.1)
+    told = capsys.readouterr().out
+    assert "Something did not hold." in told
+    assert told.count("FAILED") == 2

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from penstock.cli.main import main
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    path = tmp_path / "main_of_test.py"
+    path.write_text("import penstock as ps\nds = ps.Dataset.range(9).batch(2)\nendless = ps.Dataset.counter().batch(9)")
+    return path
+
+
+def test_run_exits_with_0_when_all_is_well(file, capsys):
+    assert main(["run", f"{file}:ds", "--items", "2", "--workers", "2", "--explain"]) == 0
+    assert "Stopped as asked: 2 batches" in capsys.readouterr().out
+
+
+def test_run_exits_with_1_when_the_pipeline_fails(file, capsys):
+    file.write_text("import penstock as ps\nds = ps.Dataset.range(9).map(lambda x: 1 // int(x - 4))")
+    assert main(["run", f"{file}:ds"]) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_run_exits_with_2_and_one_sentence_when_it_is_asked_wrongly(capsys):
+    assert main(["run", "nowhere.py:ds"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("penstock: there is no file nowhere.py")
+    assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["dance"], ["run"], ["run", "a:b", "--items", "0"], ["run", "a:b", "--seconds", "x"]]
+)
+def test_arguments_that_make_no_sense_exit_with_2_and_the_usage(arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    assert "usage: penstock" in capsys.readouterr().err
+
+
+def test_help_tells_the_commands(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = capsys.readouterr().out
+    assert "demo" in told
+    assert "run" in told
+
+
+def test_a_missing_extra_is_one_plain_sentence(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    assert main(["demo"]) == 2
+    error = capsys.readouterr().err
+    assert "penstock demo needs sklearn" in error
+    assert "pip install 'penstock[demo]'" in error
+    assert len(error.splitlines()) == 1
+
+
+def test_ctrl_c_stops_a_run_with_its_verdict_and_130(file):
+    command = [sys.executable, "-m", "penstock", "run", f"{file}:endless"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        for line in running.stdout:  # said right before it begins
+            if "never ends" in line:
+                break
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in err
+    assert "Stopped by Ctrl-C" in out + err
