@@ -160,23 +160,35 @@ void JpegReader::start_output(int denominator, int channels) {
   jpeg_start_decompress(&jpeg_);
 }
 
+// Whether libjpeg-turbo's partial decoding gives the pixels of a whole one: luma sampled as usual, others once. With a
+// quarter of the columns or rows in chroma it does not at reduced scale.
+bool JpegReader::partial_is_exact(int denominator) const {
+  for (int c = 1; c < jpeg_.num_components; ++c) {
+    const jpeg_component_info &first = jpeg_.comp_info[0], &other = jpeg_.comp_info[c];
+    const bool once = other.h_samp_factor == 1 && other.v_samp_factor == 1;
+    const bool same = other.h_samp_factor == first.h_samp_factor && other.v_samp_factor == first.v_samp_factor;
+    if (!once && !(same && c == 3)) return false;
+  }
+  return denominator == 1 || (jpeg_.max_h_samp_factor <= 2 && jpeg_.max_v_samp_factor <= 2);
+}
+
 // Starts the decoder at the region's first row, at columns that include the region and what its edges need: smooth
 // chroma upsampling, which is done where chroma has half the columns, looks one chroma sample to each side. A crop of
 // less than three chroma samples would be upsampled in another way than the whole image.
 void JpegReader::start(int denominator, int channels, const Region& region) {
   start_output(denominator, channels);
+  row_offset_ = region.left * jpeg_.output_components;
+  if (!partial_is_exact(denominator)) return;
   const int64_t total = jpeg_.output_width;
   const int64_t least = std::min<int64_t>(4 * jpeg_.max_h_samp_factor, total);
   const int64_t left = std::clamp<int64_t>(region.left - 1, 0, total - least);
   const int64_t right = std::clamp<int64_t>(region.left + region.width + 1, left + least, total);
-  JDIMENSION offset = static_cast<JDIMENSION>(left);
-  JDIMENSION width = static_cast<JDIMENSION>(right - left);
   if (right - left < total) {
+    JDIMENSION offset = static_cast<JDIMENSION>(left);
+    JDIMENSION width = static_cast<JDIMENSION>(right - left);
     jpeg_crop_scanline(&jpeg_, &offset, &width);
-  } else {
-    offset = 0;
+    row_offset_ -= static_cast<int64_t>(offset) * jpeg_.output_components;
   }
-  row_offset_ = (region.left - static_cast<int64_t>(offset)) * jpeg_.output_components;
   if (region.top > 0) jpeg_skip_scanlines(&jpeg_, static_cast<JDIMENSION>(region.top));
 }
 
@@ -191,6 +203,7 @@ void JpegReader::read_rows(int channels, const Region& region, RowSink sink, voi
     const JDIMENSION count = jpeg_read_scanlines(&jpeg_, rows, wanted);
     if (count == 0) ERREXIT(&jpeg_, JERR_INPUT_EOF);
     for (JDIMENSION i = 0; i < count; ++i) {
+      if (first + i < region.top) continue;  // read only because it could not be skipped
       const uint8_t* row = rows[i] + row_offset_;
       if (cmyk) {
         convert_cmyk(row, converted_.data(), region.width, channels, jpeg_.saw_Adobe_marker);

@@ -65,6 +65,7 @@ class JpegReader {
   bool guarded(Body& body);
   void start(int denominator, int channels, const Region& region);
   void start_output(int denominator, int channels);
+  bool partial_is_exact(int denominator) const;
   void read_rows(int channels, const Region& region, RowSink sink, void* context);
   bool fail();
 

@@ -51,7 +51,7 @@ PENSTOCK_AVX2 void horizontal_rgb(const uint8_t* row, int64_t origin, const Taps
     const __m128i b = rgb_sum<kTaps>(row + 3 * (first[i + 1] - origin), weights + count, count);
     const __m128i both = _mm_min_epi16(_mm_max_epi16(_mm_packs_epi32(a, b), zero), most);
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 3 * i), both);  // the junk is overwritten by the next pixel
-    _mm_storeh_pd(reinterpret_cast<double*>(out + 3 * i + 3), _mm_castsi128_pd(both));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 3 * i + 3), _mm_unpackhi_epi64(both, both));
     weights += 2 * count;
   }
   if (i < outputs) {

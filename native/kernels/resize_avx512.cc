@@ -74,7 +74,7 @@ PENSTOCK_AVX512 void horizontal_windows(const uint8_t* row, const Taps& taps, in
 }
 
 void horizontal(const uint8_t* row, int64_t origin, const Taps& taps, int64_t channels, int16_t* out) {
-  if (taps.window != kWindow) return avx2_resize()->horizontal(row, origin, taps, channels, out);
+  if (channels != 3 || taps.window != kWindow) return avx2_resize()->horizontal(row, origin, taps, channels, out);
   row += 3 * (taps.low - origin);
   if (taps.count == 2) return horizontal_windows<1>(row, taps, out);
   if (taps.count == 4) return horizontal_windows<2>(row, taps, out);
