@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from penstock.elements.chunk import Columns, Items
 from penstock.elements.nesting import leaf_column, nested, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.elements.structure import flatten
 
-Point = namedtuple("Point", "x y")
+
+class Point(NamedTuple):
+    x: object
+    y: object
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def _table(lines: list[Line]) -> list[str]:
     width = min(max(len(_operation(line)) for line in lines), WIDEST)
     table: list[str] = []
     for line in lines:
-        name, what = _operation(line), f"{line.rows:>9} × {line.element}"
+        name, what = _operation(line), f"  {line.rows:>7} × {line.element}"
         table += [f"{name:<{width}}{what}"] if len(name) <= width else [name, f"{'':<{width}}{what}"]
     return table
 

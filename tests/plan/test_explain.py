@@ -1,0 +1,54 @@
+"""Plans in words."""
+
+from __future__ import annotations
+
+from penstock import Dataset, Options
+
+
+def lines(ds):
+    return ds.explain().splitlines()
+
+
+def test_each_node_is_a_line_with_its_rows_and_elements():
+    text = Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).map(abs, on="x").batch(2).explain()
+    for part in ("from_tensor_slices", '3 × {"x": float64}', "map(abs, on='x')", "3 × ?", "batch(2)", "2 × ?"):
+        assert part in text
+    assert "rewrites: none" in text
+
+
+def test_the_rewritten_plan_is_shown_with_its_rewrites():
+    found = lines(Dataset.range(1_000_000).skip(0).take(5).take(3))
+    assert found[0] == "as written:"
+    assert "as run:" in found
+    as_run = found[found.index("as run:") + 1 :]
+    assert [line.split()[0] for line in as_run[:2]] == ["range(1000000)", "take(3)"]
+    assert "rewrites: drop_empty_skip, merge_takes" in found
+    assert any("1,000,000 × int64" in line for line in found)
+
+
+def test_without_rewrites_only_the_plan_as_written_is_shown():
+    found = lines(Dataset.range(9).skip(0).with_options(Options(rewrite=False)))
+    assert "as run:" not in found
+    assert "rewrites: none" in found
+
+
+def test_the_inputs_of_one_node_stand_one_step_in():
+    found = lines(Dataset.zip(Dataset.range(3), Dataset.counter()).batch(2))
+    assert [line[: len(line) - len(line.lstrip())] for line in found[1:5]] == ["    ", "    ", "  ", "  "]
+    assert "endless × int64" in found[2]
+
+
+def test_a_seed_that_nobody_gave_is_not_shown():
+    text = Dataset.range(9).shuffle().skip(0).map(lambda x, *, rng: x).explain()
+    assert "as run:" in text
+    assert "seed=" not in text
+    assert "seed=7" in Dataset.range(9).shuffle(seed=7).skip(0).explain()
+
+
+def test_no_function_is_called():
+    def never(x):
+        raise AssertionError
+
+    assert "map(never)" in Dataset.range(3).map(never).batch(2).explain().replace(
+        "test_no_function_is_called.<locals>.", ""
+    )

@@ -1,0 +1,103 @@
+"""Fingerprints of plans: of what is yielded, not of how it is run; the same in every process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+
+PROGRAM = textwrap.dedent("""
+    import numpy as np
+    import penstock as ps
+
+    MEAN = {"r": 0.5, "g": 0.4}
+
+    def scale(x, table=frozenset({"a", "b", "c"})):
+        return x * MEAN["r"] if x in {1, 2, 3} else np.float64(x)
+
+    ds = ps.Dataset.from_tensor_slices({"x": np.arange(6.0), "y": list("abcdef")}).shuffle(seed=3)
+    ds = ds.map(scale, on="x").batch(2)
+    print(ds.fingerprint())
+""")
+
+
+def squared(x):
+    return x * x
+
+
+def pipeline(**changed):
+    settings = {"data": np.arange(10), "seed": 0, "function": squared, "size": 4, "drop": False, "on": None} | changed
+    ds = Dataset.from_tensor_slices(settings["data"]).shuffle(seed=settings["seed"])
+    return ds.map(settings["function"], on=settings["on"]).batch(settings["size"], settings["drop"])
+
+
+def test_equal_in_every_process():
+    prints = [
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert prints[0] == prints[1]
+    assert len(prints[0].strip()) == 32
+
+
+def test_equal_pipelines_have_equal_fingerprints():
+    assert pipeline().fingerprint() == pipeline(data=np.arange(10)).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"data": np.arange(11)},
+        {"data": np.arange(10)[::-1].copy()},
+        {"data": np.arange(10, dtype=np.int32)},
+        {"seed": 1},
+        {"seed": None},
+        {"function": lambda x: x + x},
+        {"size": 5},
+        {"drop": True},
+    ],
+    ids=str,
+)
+def test_different_where_the_stream_differs(changed):
+    assert pipeline(**changed).fingerprint() != pipeline().fingerprint()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ds: ds.prefetch(3),
+        lambda ds: ds.with_options(Options(workers=3, seed=1)),
+        lambda ds: ds.prefetch(3).with_options(Options(executor="threads")).prefetch(0),
+    ],
+)
+def test_how_it_is_run_does_not_count(change):
+    assert change(pipeline()).fingerprint() == pipeline().fingerprint()
+
+
+def test_calls_in_parallel_do_not_count():
+    plain = Dataset.range(5).map(squared).batch(2)
+    parallel = Dataset.range(5).map(squared, num_parallel_calls=4, deterministic=False)
+    assert parallel.batch(2, num_parallel_calls=2).fingerprint() == plain.fingerprint()
+
+
+def test_the_order_of_operations_and_of_inputs_counts():
+    ds, other = Dataset.range(10), Dataset.range(20)
+    assert ds.skip(2).take(5).fingerprint() != ds.take(5).skip(2).fingerprint()
+    assert Dataset.zip(ds, other).fingerprint() != Dataset.zip(other, ds).fingerprint()
+    assert ds.concatenate(other).fingerprint() != other.concatenate(ds).fingerprint()
+    assert Dataset.zip({"a": ds, "b": ds}).fingerprint() != Dataset.zip({"a": ds, "c": ds}).fingerprint()
+
+
+def test_asking_changes_nothing():
+    ds = Dataset.range(5).map(squared)
+    before = ds.fingerprint()
+    assert list(ds) == [0, 1, 4, 9, 16]
+    assert ds.element_spec is not None
+    assert ds.fingerprint() == before

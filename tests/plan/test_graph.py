@@ -1,0 +1,38 @@
+"""The traversals of plans."""
+
+from __future__ import annotations
+
+from penstock import Dataset
+from penstock.ops.order.skip import Skip
+from penstock.ops.order.take import Take
+from penstock.plan.graph import fold, post_order, rebuild, with_inputs
+
+
+def plan():
+    one, other = Dataset.range(3).skip(1), Dataset.range(5)
+    return Dataset.zip({"b": one, "a": other}).take(2)._plan
+
+
+def test_inputs_come_before_what_reads_them():
+    # the inputs of a zip are its leaves, in the order of the sorted keys
+    assert [node.name for node in post_order(plan())] == ["range(5)", "range(3)", "skip", "zip", "take"]
+
+
+def test_a_fold_makes_each_value_of_those_of_the_inputs():
+    assert fold(plan(), lambda node, inputs: 1 + sum(inputs)) == 5
+
+
+def test_rebuilding_without_a_change_gives_the_same_plan():
+    whole = plan()
+    assert rebuild(whole, lambda node: node) is whole
+
+
+def test_rebuilding_changes_nodes_wherever_they_are():
+    changed = rebuild(plan(), lambda node: Skip(node.input, 2) if isinstance(node, Skip) else node)
+    assert [node.label() for node in post_order(changed)][2] == "skip(2)"
+    assert changed.length == 1
+
+
+def test_a_node_over_other_inputs_keeps_its_arguments():
+    node = with_inputs(Take(Dataset.range(9)._plan, 4), (Dataset.range(2)._plan,))
+    assert (node.count, node.length) == (4, 2)

@@ -1,0 +1,171 @@
+"""What tells functions, objects and arrays apart."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from penstock.plan.identity import identity
+
+
+def told(value):
+    return repr(list(identity(value)))
+
+
+def made(source, name="f", **names):
+    """What `name` is in a module of this source, which sees `names` as well."""
+    module = {"__name__": "module", **names}
+    exec(source, module)
+    return module[name]
+
+
+def with_closure(value):
+    return lambda x: x + value
+
+
+class Slotted:
+    __slots__ = ("scale",)
+
+    def __init__(self, scale):
+        self.scale = scale
+
+    def __call__(self, x):
+        return x * self.scale
+
+
+@dataclass(frozen=True)
+class Scale:
+    by: float
+
+    def __call__(self, x):
+        return x * self.by
+
+    def half(self, x):
+        return x * self.by / 2
+
+    def other(self, x):
+        return x
+
+
+class Loose:
+    def __init__(self, scale, cache):
+        self.scale = scale
+        self._cache = cache
+
+    def __call__(self, x):
+        return x * self.scale
+
+
+@functools.cache
+def increased(x):
+    return x + 1
+
+
+@functools.cache
+def decreased(x):
+    return x - 1
+
+
+DIFFERENT = {
+    "code": (made("def f(x): return x + 1"), made("def f(x): return x - 1")),
+    "a constant": (made("def f(x): return x + 1"), made("def f(x): return x + 2")),
+    "a constant of a set": (made("def f(x): return x in {1, 2}"), made("def f(x): return x in {1, 3}")),
+    "a name": (made("def f(x): return x.real"), made("def f(x): return x.imag")),
+    "a default": (made("def f(x, a=1): return x"), made("def f(x, a=2): return x")),
+    "a keyword default": (made("def f(x, *, a=1): return x"), made("def f(x, *, a=2): return x")),
+    "a closure": (with_closure(1), with_closure(2)),
+    "an array in a closure": (with_closure(np.arange(3)), with_closure(np.array([0, 1, 3]))),
+    "the dtype of an array": (with_closure(np.zeros(2, "f4")), with_closure(np.zeros(2, "f8"))),
+    "a helper": (
+        made("def g(x): return x + 1\ndef f(x): return g(x)"),
+        made("def g(x): return x + 2\ndef f(x): return g(x)"),
+    ),
+    "a helper inside a lambda": (
+        made("def g(x): return x + 1\nf = lambda xs: [g(x) for x in xs]"),
+        made("def g(x): return x + 2\nf = lambda xs: [g(x) for x in xs]"),
+    ),
+    "a global number": (made("def f(x): return x + M", M=1), made("def f(x): return x + M", M=2)),
+    "a global list": (made("def f(x): return x + MEAN[0]", MEAN=[1]), made("def f(x): return x + MEAN[0]", MEAN=[2])),
+    "a global dict": (made("def f(x): return ID[x]", ID={0: 1}), made("def f(x): return ID[x]", ID={0: 2})),
+    "a global array": (
+        made("def f(x): return x - mean", mean=np.zeros(2)),
+        made("def f(x): return x - mean", mean=np.ones(2)),
+    ),
+    "a global pattern": (
+        made("def f(x): return word.match(x)", word=re.compile("a")),
+        made("def f(x): return word.match(x)", word=re.compile("b")),
+    ),
+    "a partial's argument": (functools.partial(pow, 2), functools.partial(pow, 3)),
+    "a cached function": (increased, decreased),
+    "an itemgetter": (operator.itemgetter("a"), operator.itemgetter("b")),
+    "a method of a type": (str.upper, str.lower),
+    "a bound method of a builtin": ({1: 2}.get, {1: 3}.get),
+    "a ufunc": (np.sin, np.cos),
+    "a field": (Scale(1.0), Scale(2.0)),
+    "a slot": (Slotted(1), Slotted(2)),
+    "an attribute": (Loose(1, 0), Loose(2, 0)),
+    "a method": (Scale(1.0).half, Scale(1.0).other),
+    "what a method is bound to": (Scale(1.0).half, Scale(2.0).half),
+    "the code of a callable object": (
+        made("class A:\n def __call__(self, x): return x + 1", "A")(),
+        made("class A:\n def __call__(self, x): return x + 2", "A")(),
+    ),
+    "a method that a callable object calls": (
+        made("class A:\n def __call__(self, x): return self.g(x)\n def g(self, x): return x + 1", "A")(),
+        made("class A:\n def __call__(self, x): return self.g(x)\n def g(self, x): return x + 2", "A")(),
+    ),
+    "kinds of number": (1, 1.0),
+    "a number and a flag": (1, True),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_another(what):
+    one, other = DIFFERENT[what]
+    assert told(one) != told(other)
+    assert told(one) == told(one)
+
+
+EQUAL = {
+    "the same source again": (made("def f(x, a=1): return x + a"), made("def f(x, a=1): return x + a")),
+    "another place in the file": (made("def f(x): return x"), made("\n\n\ndef f(x): return x")),
+    "another cache": (Loose(1, {}), Loose(1, {"seen": 1})),
+    "a global log": (made("def f(x): log.append(x)", log=[]), made("def f(x): log.append(x)", log=[1])),
+    "the order of keys": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    "the order of a set": ({"a", "b", "c"}, {"c", "b", "a"}),
+    "the layout of an array": (np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3))),
+    "a lock": (threading.Lock(), threading.Lock()),
+}
+
+
+@pytest.mark.parametrize("what", EQUAL)
+def test_not_by(what):
+    one, other = EQUAL[what]
+    assert told(one) == told(other)
+
+
+def test_functions_that_call_each_other_come_to_an_end():
+    even = made("def odd(n): return even(n - 1)\ndef even(n): return n == 0 or odd(n - 1)", "even")
+    assert told(even)
+
+
+def test_an_object_that_says_what_it_is_is_believed():
+    class Own:
+        def __init__(self, name):
+            self.name = name
+            self.other = object()
+
+        def fingerprint(self):
+            return self.name
+
+    assert told(Own("a")) == told(Own("a")) != told(Own("b"))
+
+
+def test_no_address_is_told():
+    assert "0x" not in told([object(), lambda x: x, Loose(object(), 1), threading.Lock()])
