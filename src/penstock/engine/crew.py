@@ -33,13 +33,14 @@ class ThreadCrew:
 
     shares_gil = True
 
-    def __init__(self, maker: Maker, executor: Executor) -> None:
+    def __init__(self, maker: Maker, executor: Executor, own: Threads | None = None) -> None:
         self._maker = maker
         self._executor = executor
+        self._own = own  # an executor that was handed in is the caller's to resize and to shut down
 
     @property
     def name(self) -> str:
-        workers = self._executor.workers if isinstance(self._executor, Threads) else None
+        workers = None if self._own is None else self._own.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
 
     def submit(self, parcel: Parcel, piece: int, window: Window) -> None:
@@ -48,16 +49,16 @@ class ThreadCrew:
         future.add_done_callback(lambda done: window.filled(parcel, piece, _result(done, parcel)))
 
     def resize(self, workers: int) -> None:
-        if isinstance(self._executor, Threads):
-            self._executor.resize(workers)
+        if self._own is not None:
+            self._own.resize(workers)
 
     def close(self) -> None:
-        if isinstance(self._executor, Threads):  # one that was handed in is the caller's to shut down
-            self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._own is not None:
+            self._own.shutdown(wait=False, cancel_futures=True)
 
     def join(self, timeout: float) -> None:
-        if isinstance(self._executor, Threads):
-            self._executor.join(timeout)
+        if self._own is not None:
+            self._own.join(timeout)
 
 
 class RemoteCrew:
@@ -101,7 +102,8 @@ class RemoteCrew:
 def crew_for(executor: str | Executor, workers: int, maker: Maker, observer: Observer) -> Crew:
     """Whoever runs tasks for this setting of `Options.executor`."""
     if isinstance(executor, str):
-        return ThreadCrew(maker, Threads(workers))
+        threads = Threads(workers)
+        return ThreadCrew(maker, threads, own=threads)
     if isinstance(executor, ThreadPoolExecutor | Threads):
         return ThreadCrew(maker, executor)
     return RemoteCrew(maker, executor, observer)

@@ -9,6 +9,7 @@ from typing import Any, cast
 from penstock.core.errors import CursorError
 
 VERSION = 1
+MOST_ROWS = 1 << 63  # that global row numbers can count
 Spans = tuple[tuple[int, int], ...]
 
 
@@ -54,7 +55,8 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
             "load it with the release that saved it"
         )
     if fields["fingerprint"] != fingerprint:
-        raise CursorError(_differences([str(line) for line in fields.get("plan", [])], plan))
+        saved = fields.get("plan")
+        raise CursorError(_differences(list(map(str, saved)) if isinstance(saved, list) else [], plan))
     return _checked(fields, items)
 
 
@@ -63,15 +65,20 @@ def _checked(fields: dict[str, Any], items: int) -> Cursor:
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CursorError(f"the saved state's {name} is {value!r}; expected a whole number of at least 0")
+    if numbers["seed"] >= 1 << 64 or (numbers["epoch"] + 1) * items > MOST_ROWS:
+        raise CursorError(f"the saved state's seed {numbers['seed']} or epoch {numbers['epoch']} is too large to count")
     if numbers["row"] > items:
         raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
     try:
-        ahead = tuple((int(low), int(high)) for low, high in fields.get("ahead", ()))
-    except (TypeError, ValueError):
+        ahead = tuple(sorted((int(low), int(high)) for low, high in fields.get("ahead", ())))
+    except (TypeError, ValueError, OverflowError):
         raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}; expected pairs of rows") from None
-    if any(not numbers["row"] <= low < high <= items for low, high in ahead):
-        raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}, which does not fit its row")
-    return Cursor(**numbers, ahead=tuple(sorted(ahead)))
+    reached = numbers["row"]
+    for low, high in ahead:
+        if not reached <= low < high <= items:
+            raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}, which does not fit its row")
+        reached = high
+    return Cursor(**numbers, ahead=ahead)
 
 
 def _differences(saved: list[str], plan: tuple[str, ...]) -> str:

@@ -44,6 +44,7 @@ class Window:
         with self._changed:
             parcel.fill(piece, result)
             if parcel.missing == 0:
+                parcel.futures = []  # they hold the parcel: a cycle would keep its memory until a garbage collection
                 self._changed.notify_all()
 
     def pop(self) -> Parcel:

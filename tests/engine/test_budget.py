@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from penstock.engine import budget
+
+
+@pytest.fixture
+def cgroup(tmp_path, monkeypatch):
+    monkeypatch.setattr(budget, "CGROUP", tmp_path)
+    monkeypatch.setattr(budget, "_meminfo", lambda: {"MemAvailable": 8 << 20})  # in KiB: 8 GiB
+    return tmp_path
+
+
+def test_without_a_control_group_the_machine_is_the_limit(cgroup):
+    assert budget.available_memory() == 8 << 30
+    assert budget.default_memory_budget() == 2 << 30
+    assert budget.available_cores() >= 1
+
+
+def test_a_control_groups_memory_is_the_limit(cgroup):
+    (cgroup / "memory.max").write_text(f"{3 << 30}\n")
+    (cgroup / "memory.current").write_text(f"{1 << 30}\n")
+    assert budget.available_memory() == 2 << 30
+
+
+def test_no_limit_and_a_group_that_is_full(cgroup):
+    (cgroup / "memory.current").write_text("5")
+    (cgroup / "memory.max").write_text("max\n")
+    assert budget.available_memory() == 8 << 30
+    (cgroup / "memory.max").write_text("4")
+    assert budget.available_memory() == 0
+    assert budget.default_memory_budget() == budget.LEAST
+
+
+def test_a_quota_of_cores(cgroup):
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    (cgroup / "cpu.max").write_text("50000 100000\n")
+    assert budget.available_cores() == 0.5
+    (cgroup / "cpu.max").write_text("max 100000\n")
+    assert budget.available_cores() == bound
+    (cgroup / "cpu.max").write_text("nonsense")
+    assert budget.available_cores() == bound
+
+
+def test_a_machine_that_says_nothing_of_its_memory(cgroup, monkeypatch):
+    monkeypatch.setattr(budget, "_meminfo", dict)
+    assert budget.default_memory_budget() >= budget.LEAST

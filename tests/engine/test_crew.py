@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.core.errors import WorkerError
+from penstock.engine.executors.threads import Threads
+
+D = ps.Dataset
+
+
+def spawned(workers):
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+def by(ds, executor, **options):
+    return ds.with_options(ps.Options(executor=executor, **options))
+
+
+def test_an_executor_that_its_owner_shut_down_is_named():
+    executor = ThreadPoolExecutor(1)
+    it = by(D.range(1000).batch(2), executor).iterator()
+    first = next(it)
+    executor.shutdown()
+    with pytest.raises(WorkerError, match=r"ThreadPoolExecutor took no task.*Keep it open"):
+        list(it)
+    assert first.tolist() == [0, 1]
+    with pytest.raises(ps.errors.ClosedError, match="failed"):
+        next(it)
+
+
+def test_the_state_of_a_run_whose_executor_is_gone_goes_on_elsewhere():
+    executor = ThreadPoolExecutor(1)
+    ds = D.range(1000).batch(2)
+    it = by(ds, executor).iterator()
+    received = [next(it).tolist()]
+    executor.shutdown()
+    with pytest.raises(WorkerError):
+        received += [batch.tolist() for batch in iter(lambda: next(it), None)]
+    again = ds.iterator()
+    again.load_state_dict(it.state_dict())
+    assert next(again).tolist()[0] == it.state_dict()["row"] * 2
+
+
+@pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
+def test_threads_that_were_handed_in_stay_open(kind):
+    with kind(2) as executor:
+        for _ in range(2):
+            with by(D.range(100).batch(2), executor).iterator(epoch=0) as it:
+                assert [batch.tolist() for batch in islice(it, 2)] == [[0, 1], [2, 3]]
+        assert executor.submit(int, "3").result(10) == 3
+
+
+def deadly(x):
+    if x == 50:
+        os._exit(3)
+    return x
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_worker_that_dies_is_an_error_and_not_the_end_of_this_process(batched):
+    with spawned(1) as executor:
+        ds = D.range(200).map(deadly)
+        ds = ds.batch(4) if batched else ds
+        received = []
+        it = by(ds, executor).iterator()
+        with pytest.raises(WorkerError, match=r"a worker died while items \d+ to \d+ .* load state_dict\(\)"):
+            received.extend(it)
+        received = [int(x) for batch in received for x in np.atleast_1d(batch)]
+        assert received == list(range(len(received)))
+        assert len(received) <= 50
+        assert it.state_dict()["row"] * (4 if batched else 1) == len(received)
+
+
+def test_the_file_of_a_large_plan_is_gone_after_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    table = np.arange(50_000)
+    with spawned(1) as executor:
+        ds = by(D.range(30).map(lambda row: table[row * 1000]), executor)
+        it = ds.iterator()
+        assert next(it) == 0
+        assert len(list(tmp_path.glob("penstock-plan-*"))) == 1
+        assert list(it) == list(range(1000, 30_000, 1000))
+        assert list(tmp_path.iterdir()) == []
+        with ds.iterator() as it:
+            next(it)
+        assert list(tmp_path.iterdir()) == []
+        it = ds.iterator()
+        next(it)
+        del it
+        assert list(tmp_path.iterdir()) == []
+        failing = by(D.range(30).map(lambda row: 1 // (int(table[row]) - 3)), executor)
+        with pytest.raises(ZeroDivisionError):
+            list(failing)
+        assert list(tmp_path.iterdir()) == []
+
+
+class Cancelling(Executor):
+    """Takes tasks and cancels them."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.cancel()
+        future.set_running_or_notify_cancel()
+        return future
+
+
+def test_a_task_that_its_executor_cancels_is_an_error():
+    with pytest.raises(WorkerError, match="cancelled by its executor"):
+        list(by(D.range(5), Cancelling()))
+
+
+def test_counters_of_other_processes_come_home():
+    with spawned(1) as executor:
+        it = by(D.range(40).map(deadly).take(40).batch(4), executor).iterator()
+        assert len(list(it)) == 10
+        rows = {operation.name.partition("(")[0]: operation.rows for operation in it.stats().operations}
+        assert rows["map"] == 40
+        assert it.stats().mode == "ProcessPoolExecutor"
+
+
+def test_threads_name_themselves():
+    it = D.range(40).map(lambda x: x, num_parallel_calls=3).iterator()
+    next(it)
+    assert it.stats().mode == "3 threads"
+    assert sum(thread.name == "penstock-worker" for thread in threading.enumerate()) >= 3
+    it.close()
+    assert not Path("penstock-plan-").exists()

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.core.errors import CursorError
+from penstock.engine.cursor import Cursor, cursor_of
+
+PLAN = ("range(9) #a", "batch(2) #b")
+
+
+def saved(**changes):
+    state = Cursor(seed=5, epoch=1, row=3, ahead=((4, 6),)).state_dict("f", PLAN)
+    return {**state, **changes}
+
+
+def read(state, items=9):
+    return cursor_of(state, "f", PLAN, items)
+
+
+def test_a_cursor_survives_json():
+    assert read(json.loads(json.dumps(saved()))) == Cursor(5, 1, 3, ((4, 6),))
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (None, "not NoneType"),
+        ([1], "not list"),
+        ({}, "lacks version, fingerprint, seed, epoch, row"),
+        (saved(version=2), "version 2"),
+        (saved(version="1"), "version '1'"),
+        (saved(row=-1), "row is -1"),
+        (saved(row=10), "row 10 of an epoch that has 9"),
+        (saved(row=2.5), "row is 2.5"),
+        (saved(row=True), "row is True"),
+        (saved(epoch=None), "epoch is None"),
+        (saved(epoch=-1), "epoch is -1"),
+        (saved(seed="x"), "seed is 'x'"),
+        (saved(ahead=5), "'ahead' is 5"),
+        (saved(ahead=[[1]]), "'ahead'"),
+        (saved(ahead=[["a", "b"]]), "'ahead'"),
+        (saved(ahead=[[6, 4]]), "does not fit"),
+        (saved(ahead=[[1, 2]]), "does not fit"),
+        (saved(ahead=[[4, 100]]), "does not fit"),
+    ],
+)
+def test_a_hostile_state_is_refused_by_name(state, says):
+    with pytest.raises(CursorError) as error:
+        read(state)
+    assert says in str(error.value)
+
+
+@pytest.mark.parametrize("change", [{"ahead": None}, {"plan": None}, {"plan": 7, "fingerprint": "other"}])
+def test_even_what_is_no_list_is_refused_by_name(change):
+    with pytest.raises(CursorError):
+        read({**saved(), **change} if "plan" not in change else {**saved(fingerprint="other"), **change})
+
+
+def test_spans_that_overlap_are_refused():
+    with pytest.raises(CursorError, match="does not fit"):
+        read(saved(ahead=[[4, 6], [5, 8]]))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["version", "fingerprint", "plan", "seed", "epoch", "row", "ahead"]), JSON))
+def test_any_json_is_read_or_refused_and_then_iterates(changes):
+    ds = ps.Dataset.range(5).shuffle()
+    it = ds.iterator()
+    state = {**it.state_dict(), **changes}
+    try:
+        it.load_state_dict(state)
+    except CursorError:
+        return
+    assert len(list(it)) <= 5
+
+
+def test_another_plans_state_is_refused_with_what_differs():
+    state = ps.Dataset.range(9).batch(2).iterator().state_dict()
+    with pytest.raises(CursorError) as error:
+        ps.Dataset.range(9).skip(1).batch(2).iterator().load_state_dict(state)
+    lines = str(error.value).splitlines()
+    assert lines[0].startswith("the saved state belongs to another plan")
+    assert sum(line.startswith("  + skip(1)") for line in lines) == 1
+    assert not any(line.startswith("  - ") for line in lines)
+
+
+def test_a_refused_state_leaves_the_iterator_as_it_was():
+    it = ps.Dataset.range(4).iterator()
+    assert next(it) == 0
+    with pytest.raises(CursorError):
+        it.load_state_dict({})
+    assert list(it) == [1, 2, 3]
+
+
+def test_a_state_at_the_end_gives_nothing_more():
+    it = ps.Dataset.range(3).iterator()
+    assert len(list(it)) == 3
+    state = it.state_dict()
+    assert state["row"] == 3
+    it.load_state_dict(state)
+    assert list(it) == []

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.elements.structure import flatten
+from penstock.engine.job import Job
+
+
+def job(ds):
+    return Job(ds._plan)
+
+
+@pytest.mark.parametrize(
+    ("ds", "size", "items", "full"),
+    [
+        (ps.Dataset.range(10), 1, 10, 10),
+        (ps.Dataset.range(10).batch(4), 4, 3, 2),
+        (ps.Dataset.range(8).batch(4), 4, 2, 2),
+        (ps.Dataset.range(10).batch(4, drop_remainder=True), 4, 2, 2),
+        (ps.Dataset.range(0).batch(4), 4, 0, 0),
+        (ps.Dataset.range(3).batch(4), 4, 1, 0),
+        (ps.Dataset.range(3).batch(4, drop_remainder=True), 4, 0, 0),
+        (ps.Dataset.range(10).batch(4).map(len), 1, 3, 3),
+    ],
+)
+def test_items_of_an_epoch(ds, size, items, full):
+    made = job(ds)
+    assert (made.size, made.items, made.full_items) == (size, items, full)
+
+
+def test_rows_of_items_in_an_epoch():
+    made = job(ps.Dataset.range(10).batch(4))
+    assert made.rows(0, 0, 2).tolist() == list(range(8))
+    assert made.rows(0, 2, 3).tolist() == [8, 9]
+    assert made.rows(3, 2, 3).tolist() == [38, 39]
+    dropping = job(ps.Dataset.range(10).batch(4, drop_remainder=True))
+    assert dropping.rows(1, 1, 2).tolist() == [14, 15, 16, 17]
+
+
+def test_batches_made_together_are_taken_apart():
+    made = job(ps.Dataset.range(8).batch(4))
+    structure = flatten({"x": 0})[1]
+    first, second = made.delivered(structure, [np.arange(8)], 2)
+    assert first["x"].tolist() == [0, 1, 2, 3]
+    assert second["x"].tolist() == [4, 5, 6, 7]
+    (alone,) = made.delivered(structure, [np.arange(3)], 1)
+    assert alone["x"].tolist() == [0, 1, 2]

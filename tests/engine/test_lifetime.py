@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.engine import lifetime
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Run:
+    def __init__(self):
+        self.calls = []
+
+    def close(self):
+        self.calls.append("close")
+
+    def join(self, timeout):
+        self.calls.append("join")
+        assert 0 <= timeout <= lifetime.LAST_WAIT
+
+    def after_fork(self):
+        self.calls.append("after_fork")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    import weakref
+
+    monkeypatch.setattr(lifetime, "_alive", weakref.WeakSet())
+
+
+def test_all_runs_are_closed_before_any_is_waited_for():
+    calls = []
+    runs = [Run(), Run()]
+    for run in runs:
+        run.calls = calls
+        lifetime.watch_over(run)
+    lifetime._at_exit()
+    assert calls == ["close", "close", "join", "join"]
+
+
+def test_a_run_that_nobody_holds_is_forgotten():
+    run = Run()
+    lifetime.watch_over(run)
+    calls = run.calls
+    del run
+    gc.collect()
+    lifetime._at_exit()
+    lifetime._after_fork()
+    assert calls == []
+
+
+def ran(program):
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    return done.stdout, done.stderr, done.returncode
+
+
+ASLEEP = """
+import threading
+import penstock as ps
+
+begun = threading.Event()
+
+def sleep(x):
+    if x == 3:
+        begun.set()
+        threading.Event().wait()  # for ever
+    return x
+
+it = ps.Dataset.range(64).map(sleep, num_parallel_calls={workers}).iterator()
+print(next(it), begun.wait(30))
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_the_interpreter_ends_while_tasks_sleep(workers):
+    assert ran(ASLEEP.format(workers=workers)) == ("0 True\n", "", 0)
+
+
+FORKED = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+import penstock as ps
+
+with ThreadPoolExecutor(2) as executor:
+    it = ps.Dataset.range(300).batch(3).with_options(ps.Options(executor=executor)).iterator()
+    first = [next(it).tolist() for _ in range(4)]
+    child = os.fork()
+    rest = [batch.tolist() for batch in it]
+    assert sum(first + rest, []) == list(range(300)), rest
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+print("both")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_does_without_the_executor_of_its_parent():
+    assert ran(FORKED) == ("both\n", "", 0)

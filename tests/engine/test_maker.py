@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.core.errors import ElementError
+from penstock.engine.compile import compiled
+from penstock.engine.job import Job
+from penstock.engine.maker import Maker
+from penstock.engine.memory import Memory
+
+D = ps.Dataset
+
+
+def maker_of(ds):
+    job, memory = Job(ds._plan), Memory()
+    return Maker(job, compiled(job.source, memory.allocate, lambda node, program: program), memory)
+
+
+def made(maker, low, high, pieces):
+    parcel = maker.begin(0, low, high, pieces)
+    for piece in range(len(parcel.rows)):
+        parcel.fill(piece, maker.make(parcel, piece))
+    return parcel, maker.items(parcel)
+
+
+def test_the_plan_says_what_a_batch_takes():
+    maker = maker_of(D.from_tensor_slices({"x": np.zeros((9, 4), np.float32), "y": np.arange(9)}).batch(3))
+    assert maker.item_bytes == 3 * (16 + 8)
+    parcel, (first, second) = made(maker, 0, 2, 1)
+    assert first["x"].base is not None
+    assert np.shares_memory(first["x"], parcel.memory[0])
+    assert second["y"].tolist() == [3, 4, 5]
+
+
+def test_else_the_batch_before_says_it():
+    maker = maker_of(D.range(9).map(lambda x: np.full(5, x)).batch(3))
+    assert maker.item_bytes == 0
+    made(maker, 0, 1, 1)
+    assert maker.item_bytes == 3 * 40
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 5])
+def test_several_tasks_fill_one_batch(pieces):
+    maker = maker_of(D.range(20).map(lambda x: (x, str(x))).batch(10))
+    for low in (0, 1):  # before, and after it knows the shapes
+        parcel, ((numbers, texts),) = made(maker, low, low + 1, pieces)
+        assert len(parcel.rows) == pieces
+        assert numbers.tolist() == list(range(10 * low, 10 * low + 10))
+        assert texts.tolist() == [str(x) for x in range(10 * low, 10 * low + 10)]
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda x: np.zeros(1 + int(x >= 5)), r"rows 0 and 5 differ: shape \(1,\) against \(2,\)"),
+        (lambda x: {"x": x if x < 5 else float(x)}, r'rows 0 and 5 differ at \["x"\]: dtype int64 against float64'),
+        (lambda x: (x, x) if x < 5 else [x, x], "rows 0 and 5 differ in structure"),
+    ],
+)
+def test_pieces_that_do_not_fit_are_refused_by_rows(function, says):
+    with pytest.raises(ElementError, match=says):
+        made(maker_of(D.range(10).map(function).batch(10)), 0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: np.zeros(1 + int(x >= 5)), lambda x: np.int8(1) if x < 5 else np.float32(1)]
+)
+def test_batches_of_different_shapes_may_follow_each_other(function):
+    batches = list(D.range(10).map(function).batch(5))
+    assert batches[0].dtype == np.asarray(function(0)).dtype
+    assert batches[1].dtype == np.asarray(function(9)).dtype
+    assert batches[1].shape == (5, *np.shape(function(9)))

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.engine.memory import SMALL, Memory
+
+D = ps.Dataset
+FLOAT = np.dtype(np.float32)
+
+
+def test_large_arrays_are_recycled_and_small_ones_are_numpys():
+    memory = Memory()
+    array = memory.allocate((SMALL,), FLOAT)
+    address = array.ctypes.data
+    view = array[3:7]
+    del array
+    assert memory.live_bytes == 4 * SMALL  # a view keeps it
+    del view
+    assert memory.live_bytes == 0
+    assert memory.allocate((SMALL,), FLOAT).ctypes.data == address
+    memory.allocate((3,), FLOAT)
+    memory.allocate((SMALL,), np.dtype(object))
+    assert memory.live_bytes == 0
+    assert memory.peak_bytes == 4 * SMALL
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_a_steady_run_lives_on_a_few_slots(executor):
+    ds = D.range(400).map(lambda x: np.full(4096, x % 256, np.uint8)).batch(4).prefetch(4)
+    gc.disable()  # nothing here is a cycle
+    try:
+        it = ds.with_options(ps.Options(executor=executor, workers=2)).iterator()
+        for batch in it:
+            assert batch.shape == (4, 4096)
+        del batch
+    finally:
+        gc.enable()
+    assert it.stats().live_bytes == 0
+    assert 4 * 4096 <= it.stats().peak_bytes <= 20 * 4 * 4096  # of 100 batches
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_a_batch_that_is_kept_is_never_overwritten(executor):
+    ds = D.range(120).map(lambda x: {"x": np.full(2048, x, np.int32)}).batch(3)
+    kept, leaves = [], []
+    with ds.with_options(ps.Options(executor=executor, workers=2)).iterator() as it:
+        for index, batch in enumerate(it):
+            if index % 3 == 0:
+                kept.append((index, batch))
+            elif index % 3 == 1:
+                leaves.append((index, batch["x"][1, :5]))  # a view of a part
+    for index, batch in kept:
+        assert np.array_equal(batch["x"], np.repeat([[3 * index], [3 * index + 1], [3 * index + 2]], 2048, axis=1))
+    for index, part in leaves:
+        assert part.tolist() == [3 * index + 1] * 5
+
+
+def test_batches_outlive_their_iterator():
+    it = D.range(9).map(lambda x: np.full(9000, x)).batch(3).iterator()
+    batch = next(it)
+    it.close()
+    del it
+    assert batch[:, 0].tolist() == [0, 1, 2]
+    batch[:] = 7
+    assert batch.sum() == 7 * 27_000

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock.engine import tuning
+from penstock.engine.task import Cost
+from penstock.engine.tuning import GIL_SAMPLE, INLINE_BYTES, INLINE_TASK, LOOKS, MOST_GROUPED, MOST_WORKERS, MS, Tuner
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    monkeypatch.setattr(tuning, "available_cores", lambda: 2.0)
+
+
+def looked(item, cpu=None, workers=None, looks=LOOKS):
+    tuner = Tuner(workers)
+    for _ in range(looks):
+        tuner.observe(Cost(item, item if cpu is None else cpu), 1)
+    return tuner
+
+
+def test_threads_pay_only_for_items_dearer_than_a_hand_over():
+    assert not Tuner(None).threads_pay()
+    assert not looked(20_000, looks=100).threads_pay()
+    assert looked(tuning.THREAD_PAYS).threads_pay()
+    assert not looked(tuning.THREAD_PAYS, looks=LOOKS - 1).threads_pay()
+    assert looked(tuning.SURELY_PAYS, looks=1).threads_pay()
+
+
+def test_as_many_threads_as_keep_the_cores_busy():
+    assert looked(MS).start_threads(0) == 2
+    assert looked(4 * MS, cpu=MS).start_threads(0) == 8  # three quarters of its time it waits
+    assert looked(1000 * MS, cpu=1000).start_threads(0) == MOST_WORKERS
+    assert looked(4 * MS, cpu=MS, workers=3).start_threads(0) == 3
+    assert Tuner(None).start_threads(0) == 2
+
+
+def test_it_says_why():
+    tuner = looked(4 * MS, cpu=MS)
+    tuner.start_threads(0)
+    assert tuner.decisions[0].startswith("8 threads: 2 cores × 4.0")
+    assert "4.00 ms" in tuner.decisions[0]
+
+
+def test_groups_double_up_to_a_share_of_work_and_of_bytes():
+    tuner = looked(1_000)
+    groups = [tuner.group_items() for _ in range(20)]
+    assert groups[:4] == [2, 4, 8, 16]
+    assert groups[-1] == INLINE_TASK // 1_000
+    tuner.item_bytes = INLINE_BYTES // 4
+    assert tuner.group_items() == 4
+    tuner.item_bytes = 10 * INLINE_BYTES
+    assert tuner.group_items() == 1
+    tiny = looked(1)
+    assert max(tiny.group_items() for _ in range(20)) == MOST_GROUPED
+    assert looked(10 * MS).group_items() == 1
+    assert Tuner(None).group_items() == 1
+
+
+def test_a_dear_batch_is_split_over_the_workers():
+    tuner = looked(100 * MS, workers=4)
+    tuner.start_threads(0)
+    assert tuner.split_item() == 4
+    short = looked(tuning.LONGEST_PIECE - 1, workers=4)
+    short.start_threads(0)
+    assert short.split_item() == 1
+
+
+def test_one_outlier_does_not_change_the_measure():
+    tuner = looked(1_000, looks=20)
+    tuner.observe(Cost(100 * MS, 100 * MS), 1)
+    assert tuner.item_wall < 2_000
+
+
+def side_by_side(tasks, wall, cpu, took):
+    tuner = looked(MS, workers=None)
+    tuner.start_threads(0)
+    for _ in range(tasks):
+        tuner.observe(Cost(wall, cpu), 1)
+    return tuner, tuner.suspect_gil(took)
+
+
+def test_functions_that_hold_the_gil_are_noticed():
+    tuner, held = side_by_side(GIL_SAMPLE, wall=2 * MS, cpu=MS, took=GIL_SAMPLE * MS)
+    assert held
+    assert tuner.holds_gil
+    assert "hold the GIL" in tuner.decisions[-1]
+    assert not tuner.suspect_gil(GIL_SAMPLE * MS)  # once is enough
+
+
+def test_functions_that_run_side_by_side_are_not_suspected():
+    assert not side_by_side(GIL_SAMPLE, wall=MS, cpu=MS, took=GIL_SAMPLE * MS // 2)[1]
+    assert not side_by_side(GIL_SAMPLE - 1, wall=2 * MS, cpu=MS, took=GIL_SAMPLE * MS)[1]  # too few to say
+    assert not side_by_side(GIL_SAMPLE, wall=2 * MS, cpu=MS, took=100 * GIL_SAMPLE * MS)[1]  # the workers were idle
+
+
+def test_the_window_is_deep_enough_for_every_worker():
+    tuner = Tuner(4)
+    tuner.start_threads(0)
+    assert tuner.depth() >= 2 * 4
