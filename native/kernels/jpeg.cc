@@ -88,15 +88,6 @@ int exif_orientation(const uint8_t* data, size_t size) {
 }
 
 JpegReader::JpegReader() {
-  jpeg_.err = jpeg_std_error(&trap_.manager);
-  trap_.manager.error_exit = on_error;
-  trap_.manager.emit_message = on_message;
-  jpeg_.client_data = this;
-  auto create = [this] {
-    jpeg_create_decompress(&jpeg_);
-    created_ = true;
-  };
-  guarded(create);
   source_.init_source = [](j_decompress_ptr) {};
   source_.term_source = [](j_decompress_ptr) {};
   source_.fill_input_buffer = on_empty;
@@ -105,7 +96,27 @@ JpegReader::JpegReader() {
   progress_.progress_monitor = on_progress;
 }
 
-JpegReader::~JpegReader() { jpeg_destroy_decompress(&jpeg_); }
+JpegReader::~JpegReader() { forget(); }
+
+// A decompressor keeps the tables of earlier files for files without their own, so each file gets a new one: what a
+// file decodes to must not depend on what came before it. That costs a microsecond.
+bool JpegReader::renew() {
+  forget();
+  jpeg_.err = jpeg_std_error(&trap_.manager);
+  trap_.manager.error_exit = on_error;
+  trap_.manager.emit_message = on_message;
+  jpeg_.client_data = this;
+  auto create = [this] { jpeg_create_decompress(&jpeg_); };
+  created_ = guarded(create);
+  jpeg_.src = &source_;
+  jpeg_.progress = &progress_;
+  return created_;
+}
+
+void JpegReader::forget() {
+  if (created_) jpeg_destroy_decompress(&jpeg_);
+  created_ = false;
+}
 
 // Runs the body; a libjpeg error inside it jumps back here. The body must hold nothing with a destructor.
 template <typename Body>
@@ -117,21 +128,15 @@ bool JpegReader::guarded(Body& body) {
 
 bool JpegReader::fail() {
   error_text_ = reason_;
-  jpeg_abort_decompress(&jpeg_);
+  forget();
   return false;
 }
 
 bool JpegReader::open(const uint8_t* data, size_t size, int64_t max_pixels) {
-  if (!created_) {
-    error_text_ = "out of memory";
-    return false;
-  }
-  jpeg_abort_decompress(&jpeg_);
   size_ = size;
   source_.next_input_byte = data;
   source_.bytes_in_buffer = size;
-  jpeg_.src = &source_;
-  jpeg_.progress = &progress_;
+  if (!renew()) return fail();
   auto header = [this] { jpeg_read_header(&jpeg_, TRUE); };
   if (!guarded(header)) return fail();
   const int parts = jpeg_.num_components;

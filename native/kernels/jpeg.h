@@ -63,6 +63,8 @@ class JpegReader {
 
   template <typename Body>
   bool guarded(Body& body);
+  bool renew();
+  void forget();
   void start(int denominator, int channels, const Region& region);
   void start_output(int denominator, int channels);
   bool partial_is_exact(int denominator) const;
