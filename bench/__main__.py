@@ -1,4 +1,4 @@
-"""`python -m bench`: list the workloads, run one (or `all`), `setup` the peers, write the `report`."""
+"""`python -m bench`: list the workloads, run one (or `all`), `setup` and `tune` the peers, write the `report`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import argparse
 
 from bench import environments, report, table
 from bench.harness import run_job
-from bench.workloads import WORKLOADS, find_jobs
+from bench.tune import tune
+from bench.workloads import WORKLOADS, find_jobs, images
 
 
 def main() -> None:
@@ -17,14 +18,22 @@ def main() -> None:
         environments.setup(arguments.peers)
     elif arguments.command == "report":
         report.write()
+    elif arguments.command == "tune":
+        for job in find_jobs(arguments.workload, arguments.variants):
+            tune(job, sides(arguments.against))
     else:
-        against = None if arguments.against is None else set(arguments.against.split(","))
-        unknown = sorted((against or set()) - set(environments.PEERS))
-        if unknown:
-            raise SystemExit(f"unknown peers {', '.join(unknown)}; there are: {', '.join(environments.PEERS)}")
-        jobs = find_jobs(arguments.command, vars(arguments).get("variants", []))
-        for job in jobs:
-            print(table.terminal(job, run_job(job, against, arguments.rounds)), flush=True)
+        for job in find_jobs(arguments.command, vars(arguments).get("variants", [])):
+            print(table.terminal(job, run_job(job, sides(arguments.against), arguments.rounds)), flush=True)
+
+
+def sides(names: str | None) -> set[str] | None:
+    """Read `--against`; None means every peer that is installed."""
+    if names is None:
+        return None
+    unknown = sorted(set(names.split(",")) - set(environments.PEERS))
+    if unknown:
+        raise SystemExit(f"unknown peers {', '.join(unknown)}; there are: {', '.join(environments.PEERS)}")
+    return set(names.split(","))
 
 
 def parse() -> argparse.Namespace:
@@ -33,17 +42,26 @@ def parse() -> argparse.Namespace:
     setup = commands.add_parser("setup", help="make the peers' environments under .venvs/")
     setup.add_argument("peers", nargs="*", help=f"which (all by default): {', '.join(environments.PEERS)}")
     commands.add_parser("report", help="write the last results into docs/benchmarks.md and its plot")
+    tuning = commands.add_parser("tune", help="find each peer's best configuration by trying")
+    tuning.add_argument("workload", choices=[*WORKLOADS, "all"])
+    for variant in images.VARIANTS:
+        add_variant(tuning, variant)
     every = commands.add_parser("all", help="run every workload with every peer")
     measured = [every]
     for name, workload in WORKLOADS.items():
-        command = commands.add_parser(name, help=workload.__doc__)
+        command = commands.add_parser(name, help=(workload.__doc__ or "").strip())
         for variant in workload.VARIANTS:
-            command.add_argument(f"--{variant}", dest="variants", action="append_const", const=variant, default=[])
+            add_variant(command, variant)
         measured.append(command)
-    for command in measured:
+    for command in [*measured, tuning]:
         command.add_argument("--against", metavar="PEERS", help="comma-separated peers (all that are installed)")
+    for command in measured:
         command.add_argument("--rounds", type=int, help="rounds after the warm-up (the job's own number, at least 5)")
     return parser.parse_args()
+
+
+def add_variant(parser: argparse.ArgumentParser, variant: str) -> None:
+    parser.add_argument(f"--{variant}", dest="variants", action="append_const", const=variant, default=[])
 
 
 def list_workloads() -> None:

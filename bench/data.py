@@ -13,14 +13,25 @@ DATA = ROOT / "bench" / "data"
 IMAGES, CLASSES = 2048, 128
 LARGE_IMAGES = 1024
 # ImageNet's commonest sizes, roughly in their proportions: most are 500 wide, a fifth are upright.
-SIZES = ((500, 375), (500, 375), (500, 375), (500, 375), (500, 333), (500, 333), (375, 500), (333, 500), (500, 400), (480, 360))
+SIZES = (
+    (500, 375),
+    (500, 375),
+    (500, 375),
+    (500, 375),
+    (500, 333),
+    (500, 333),
+    (375, 500),
+    (333, 500),
+    (500, 400),
+    (480, 360),
+)
 
 
 def image_folder() -> Path:
     """2,048 photos of about 500x375 in 128 class folders: random cuts of scikit-learn's two sample photos.
 
-    Each is cut at 0.6 to 1.0 of a photo's height, resampled, mirrored or not, made lighter or darker, and saved as JPEG of
-    quality 90, 4:2:0.
+    Each is cut at 0.6 to 1.0 of a photo's height, resampled, mirrored or not, made lighter or darker, and saved as JPEG
+    of quality 90, 4:2:0.
     """
     rng = np.random.default_rng(20261)
     sizes = [SIZES[i] for i in rng.integers(len(SIZES), size=IMAGES)]

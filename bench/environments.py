@@ -9,7 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = frozenset({"limit", "penstock"})  # sides that run in the interpreter that runs the benchmarks
-PEERS = tuple(sorted(path.stem.removeprefix("requirements-") for path in Path(__file__).parent.glob("requirements-*.txt")))
+PEERS = tuple(
+    sorted(path.stem.removeprefix("requirements-") for path in Path(__file__).parent.glob("requirements-*.txt"))
+)
 
 
 def python_of(side: str) -> Path | None:

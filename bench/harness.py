@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import os
 import platform
 import statistics
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bench.environments import ROOT
 from bench.job import Job
 from bench.process import ContenderError, Process, Script
+from bench.tuned import with_tuned
 
 RESULTS = ROOT / "bench" / "results"
 
@@ -26,7 +28,9 @@ class Result:
     note: str = ""
     version: str = ""
     problem: str = ""  # why it has no figures: missing, failed, or did other work
-    values: list[float] = field(default_factory=list[float])  # seconds a row; for `growth`, the share by which memory grew
+    values: list[float] = field(
+        default_factory=list[float]
+    )  # seconds a row; for `growth`, the share by which memory grew
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -42,7 +46,7 @@ class Result:
 def run_job(job: Job, against: set[str] | None, rounds: int | None) -> list[Result]:
     """Measure `job` with the sides in `against` (all when None) and write bench/results/<job>.json."""
     RESULTS.mkdir(exist_ok=True)
-    log = RESULTS / f"{job.name.replace(' ', '')}.log"
+    log = log_file(job)
     log.write_text("")
     job.prepare()
     results: list[Result] = []
@@ -53,15 +57,16 @@ def run_job(job: Job, against: set[str] | None, rounds: int | None) -> list[Resu
         result = Result(contender.label, contender.side, contender.note)
         results.append(result)
         try:
-            process = (Script if contender.script else Process)(contender, job, log)
+            process = (Script if contender.script else Process)(with_tuned(job, contender), job, log)
             result.version = process.version
             running.append((result, process))
-            warm_up(job, result, process)
+            print(f"  {job.name}: {result.label}: warming up", flush=True)
+            warm_up(job, result.label, process)
         except ContenderError as error:
             drop(result, str(error), running)
     try:
         for number in range(1, (rounds or job.rounds) + 1):
-            for result, process in list(running):
+            for result, process in running:
                 try:
                     answer = process.run(number, thorough=False)
                     result.values.append(value(job, answer))
@@ -81,13 +86,11 @@ def value(job: Job, answer: dict[str, Any]) -> float:
     return answer["seconds"] / max(answer["rows"], 1)
 
 
-def warm_up(job: Job, result: Result, process: Process | Script) -> None:
+def warm_up(job: Job, label: str, process: Process | Script) -> None:
     """Run once with every value looked at; a contender that does other work takes no further part."""
     if job.measure == "growth":
         return  # a first run would already have grown what is to be watched growing
-    print(f"  {job.name}: {result.label}: warming up", flush=True)
-    answer = process.run(0, thorough=True)
-    problems = job.check(result.label, answer["checks"])
+    problems = job.check(label, process.run(0, thorough=True)["checks"])
     if problems:
         raise ContenderError("other work: " + "; ".join(problems))
 
@@ -101,20 +104,29 @@ def drop(result: Result, problem: str, running: list[tuple[Result, Process | Scr
         running.remove(pair)
 
 
+def log_file(job: Job) -> Path:
+    """Return where the contenders of `job` write what they print."""
+    return RESULTS / f"{stem(job)}.log"
+
+
+def stem(job: Job) -> str:
+    return job.name.replace(" --", "-").replace(" ", "-")
+
+
 def save(job: Job, results: list[Result]) -> None:
     record = {
         "job": job.name,
-        "date": datetime.date.today().isoformat(),
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "machine": machine(),
         "results": [vars(result) for result in results],
     }
-    path = RESULTS / f"{job.name.replace(' ', '')}.json"
+    path = RESULTS / f"{stem(job)}.json"
     path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def load(job: Job) -> tuple[list[Result], str] | None:
     """Return the last results of `job` with the machine and date they come from, or None if it was never run."""
-    path = RESULTS / f"{job.name.replace(' ', '')}.json"
+    path = RESULTS / f"{stem(job)}.json"
     if not path.exists():
         return None
     record = json.loads(path.read_text())

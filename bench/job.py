@@ -19,6 +19,7 @@ class Contender:
     module: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     script: bool = False  # measured as a whole process (see `start`), instead of one that stays and is asked
+    candidates: tuple[Mapping[str, Any], ...] = ()  # further options for `tune` to choose among
     note: str = ""
 
 

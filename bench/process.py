@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +53,15 @@ class Process:
 
     def close(self) -> None:
         """End the child and every process it started."""
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._child.wait()
         self._log.close()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         stdin, stdout = self._child.stdin, self._child.stdout
-        assert stdin is not None and stdout is not None
+        assert stdin is not None
+        assert stdout is not None
         try:
             stdin.write(json.dumps(request).encode() + b"\n")
             stdin.flush()
@@ -101,10 +101,8 @@ class Script:
             assert child.stdout is not None
             line = child.stdout.readline()
             seconds = time.perf_counter() - started
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             child.wait()
         if not line:
             raise ContenderError(f"no first batch; see {self._log}")
@@ -116,5 +114,10 @@ class Script:
 
 def environment() -> dict[str, str]:
     """What every contender runs under: quiet, and no GPU even where there is one."""
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "", "PYTHONUNBUFFERED": "1", "TF_ENABLE_ONEDNN_OPTS": "1"}
+    quiet = {
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONUNBUFFERED": "1",
+        "TF_ENABLE_ONEDNN_OPTS": "1",
+    }
     return {**os.environ, **quiet, "PYTHONPATH": str(ROOT)}

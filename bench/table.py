@@ -96,7 +96,9 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
         good = said(peak < target.at_most_bytes)
         lines.append(f"{peak / 2**20:.2f} MB more at its peak (target < {target.at_most_bytes / 2**20:g} MB: {good})")
     if target.at_most is not None and job.measure == "growth":
-        lines.append(f"{100 * ours.median:+.2f} % (target < {100 * target.at_most:g} %: {said(ours.median < target.at_most)})")
+        lines.append(
+            f"{100 * ours.median:+.2f} % (target < {100 * target.at_most:g} %: {said(ours.median < target.at_most)})"
+        )
     elif target.at_most is not None:
         good = ours.median <= target.at_most
         lines.append(f"{1000 * ours.median:.3g} ms (target < {1000 * target.at_most:g} ms: {said(good)})")
@@ -111,8 +113,7 @@ def terminal(job: Job, results: Sequence[Result]) -> str:
     table = [header(job), *rows(job, results)]
     widths = [max(len(row[column]) for row in table) for column in range(4)]
     lines = [f"\n{job.name}: {job.title}"]
-    for row in table:
-        lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
     return "\n".join([*lines, *("→ " + line for line in verdicts(job, results))])
 
 
@@ -120,8 +121,7 @@ def markdown(job: Job, results: Sequence[Result]) -> str:
     lines = [f"### `{job.name}`", "", job.title, ""]
     lines.append("| " + " | ".join(header(job)) + " |")
     lines.append("| --- | ---: | ---: | ---: |")
-    for row in rows(job, results):
-        lines.append("| " + " | ".join(row) + " |")
+    lines += ["| " + " | ".join(row) + " |" for row in rows(job, results)]
     lines.append("")
     lines.extend(f"* {line}" for line in verdicts(job, results))
     lines.extend(f"* {note}" for note in job.footnotes)

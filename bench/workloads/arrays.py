@@ -9,6 +9,8 @@ from bench.job import Contender, Job, Target
 
 VARIANTS = ()
 BATCH = 128
+GATHERS = ({"calls": 1}, {"calls": 2}, {"calls": 4}, {"calls": -1}, {"calls": None, "synchronous": True})
+GRAIN = ({}, {"batched": False}, {"read": 1}, {"read": 2}, {"read": 16})
 
 
 def jobs() -> list[Job]:
@@ -33,11 +35,11 @@ def make(name: str, rows: int, shape: tuple[int, ...], labels: bool) -> Job:
         contenders=(
             Contender("limit", "limit (numpy.take, ready permutation, reused buffer)", "arrays"),
             Contender("penstock", "Penstock", "arrays"),
-            Contender("tfdata", "tf.data, indices + gather", "arrays", {"gather": True}),
+            Contender("tfdata", "tf.data, indices + gather", "arrays", {"gather": True}, GATHERS),
             Contender("tfdata", "tf.data, slices, shuffle(10,000)", "arrays"),
             Contender("torch", "torch DataLoader + BatchSampler", "arrays", {"batched": True}),
             Contender("torch", "torch DataLoader as documented", "arrays"),
-            Contender("grain", "Grain", "arrays"),
+            Contender("grain", "Grain", "arrays", candidates=GRAIN),
         ),
         check=lambda label, checks: check(checks, rows, shape),
         target=Target(of_limit=0.7, of_best_peer=5),

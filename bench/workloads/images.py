@@ -17,6 +17,29 @@ TARGETS = {
     frozenset({"float"}): Target(of_limit=0.93, of_best_peer=1.8),
 }
 
+# What was tried for each peer (`python -m bench tune images`); the best is in bench/tuned.json.
+TFDATA = (
+    {},
+    {"calls": 2},
+    {"calls": 3},
+    {"calls": 4},
+    {"calls": 4, "batch_calls": 1},
+    {"calls": 4, "intra": 0},
+)
+OPENCV = ({}, {"workers": 3}, {"workers": 4}, {"chunk": 1}, {"chunk": 8}, {"chunk": 32})
+TORCH = ({}, {"workers": 3}, {"workers": 4}, {"prefetch": 4}, {"shared": False}, {"batched": False})
+GRAIN = (
+    {},
+    {"read": 3},
+    {"read": 4},
+    {"read": 16, "buffer": 16},
+    {"batched": False, "read": 2, "buffer": 64},
+    {"batched": False, "read": 16, "buffer": 128},
+    {"read": 1, "buffer": 1, "processes": 2},
+    {"read": 1, "buffer": 1, "processes": 3},
+)
+DALI = ({}, {"workers": 3}, {"workers": 4}, {"prefetch": 4})
+
 
 def jobs() -> list[Job]:
     return [job(frozenset(variant)) for variant in ([], ["large"], ["float"], ["antialias"])]
@@ -51,19 +74,19 @@ def job(variants: frozenset[str]) -> Job:
 def contenders(floats: bool, antialias: bool) -> tuple[Contender, ...]:
     limit = Contender("limit", "limit (C++, libjpeg-turbo, two taps)", "images")
     ours = Contender("penstock", "Penstock", "images")
-    dali = Contender("dali", "DALI (CPU)", "images")
-    tfdata = Contender("tfdata", "tf.data", "images")
+    dali = Contender("dali", "DALI (CPU)", "images", candidates=DALI)
+    tfdata = Contender("tfdata", "tf.data", "images", candidates=TFDATA)
     if antialias:  # the limit stays the one without antialiasing, and OpenCV's bilinear resize has none
         return (limit, ours, tfdata, dali, Contender("torchvision", "torchvision", "images", note="no CPU build here"))
-    compiled = (Contender("tfdata", "tf.data + XLA", "images", {"xla": True}),) if floats else ()
+    compiled = (Contender("tfdata", "tf.data + XLA", "images", {"xla": True}, TFDATA),) if floats else ()
     return (
         limit,
         ours,
         tfdata,
         *compiled,
-        Contender("opencv", "thread pool + OpenCV", "images"),
-        Contender("torch", "torch DataLoader + OpenCV", "images"),
-        Contender("grain", "Grain + OpenCV", "images"),
+        Contender("opencv", "thread pool + OpenCV", "images", candidates=OPENCV),
+        Contender("torch", "torch DataLoader + OpenCV", "images", candidates=TORCH),
+        Contender("grain", "Grain + OpenCV", "images", candidates=GRAIN),
         dali,
     )
 

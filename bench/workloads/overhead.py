@@ -8,6 +8,9 @@ from bench.job import Contender, Job, Target
 
 VARIANTS = ()
 ROWS, FEW, BATCH = 2_000_000, 100_000, 256
+TFDATA = ({}, {"calls": 2}, {"calls": -1}, {"synchronous": True})
+TORCH = ({}, {"default_collate": True})
+GRAIN = ({}, {"read": 1}, {"read": 2}, {"read": 16})
 
 
 def jobs() -> list[Job]:
@@ -25,9 +28,9 @@ def per_element(maps: int) -> Job:
         contenders=(
             Contender("limit", "plain Python generators, buffer of 10,000", "overhead"),
             Contender("penstock", "Penstock (shuffles everything)", "overhead"),
-            Contender("torch", "torch DataLoader, no workers", "overhead"),
-            Contender("grain", "Grain", "overhead", few),
-            Contender("tfdata", "tf.data, shuffle(10,000)", "overhead", few),
+            Contender("torch", "torch DataLoader, no workers", "overhead", candidates=TORCH),
+            Contender("grain", "Grain", "overhead", few, GRAIN),
+            Contender("tfdata", "tf.data, shuffle(10,000)", "overhead", few, TFDATA),
         ),
         check=lambda label, checks: check(checks, maps),
         target=Target(of_limit=1.0),
@@ -47,8 +50,8 @@ def columns() -> Job:
             Contender("limit", "NumPy in blocks of 65,536", "overhead", vectorized),
             Contender("penstock", "Penstock, map(vectorized=True)", "overhead", vectorized),
             Contender("torch", "torch DataLoader + BatchSampler", "overhead", vectorized),
-            Contender("tfdata", "tf.data, map after batch", "overhead", vectorized),
-            Contender("grain", "Grain, map after batch", "overhead", vectorized),
+            Contender("tfdata", "tf.data, map after batch", "overhead", vectorized, TFDATA),
+            Contender("grain", "Grain, map after batch", "overhead", vectorized, GRAIN),
         ),
         check=lambda label, checks: check(checks, 1),
         target=Target(of_limit=0.5),

@@ -9,10 +9,16 @@ from bench.job import Contender, Job, Target
 VARIANTS = ()
 STEPS, FIRST = 160, 10  # the clock starts when batch FIRST arrives
 PARALLEL = 2
+PREFETCH = ({"prefetch": 2}, {"prefetch": 4}, {"prefetch": 8})
+BUFFERS = ({"buffer": 2}, {"buffer": 4}, {"buffer": 8}, {"buffer": 16})
 
 
 def jobs() -> list[Job]:
-    return [make("overlap", 0.020, 0.010), make("overlap reverse", 0.010, 0.020), make("overlap jitter", 0.020, 0.010, 0.5)]
+    return [
+        make("overlap", 0.020, 0.010),
+        make("overlap reverse", 0.010, 0.020),
+        make("overlap jitter", 0.020, 0.010, 0.5),
+    ]
 
 
 def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
@@ -26,15 +32,20 @@ def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
         measure="time",
         contenders=(
             Contender("penstock", "Penstock", "overlap"),
-            Contender("tfdata", "tf.data", "overlap"),
-            Contender("torch", "torch DataLoader", "overlap"),
-            Contender("grain", "Grain", "overlap"),
+            Contender("tfdata", "tf.data", "overlap", candidates=PREFETCH),
+            Contender("torch", "torch DataLoader", "overlap", candidates=PREFETCH),
+            Contender("grain", "Grain", "overlap", candidates=BUFFERS),
         ),
         limit_seconds=max(prepare / PARALLEL, step),
         check=lambda label, checks: check(checks),
         target=Target(of_limit=1.01),
         options={
-            "prepare": prepare, "step": step, "jitter": jitter, "steps": STEPS, "first": FIRST, "parallel": PARALLEL,
+            "prepare": prepare,
+            "step": step,
+            "jitter": jitter,
+            "steps": STEPS,
+            "first": FIRST,
+            "parallel": PARALLEL,
         },
     )
 

@@ -32,4 +32,6 @@ def jobs() -> list[Job]:
 
 def check(checks: dict[str, Any]) -> list[str]:
     expected = {"shape": [BATCH, *SHAPE], "dtype": "uint8"}
-    return [f"{key} {checks.get(key)} instead of {value}" for key, value in expected.items() if checks.get(key) != value]
+    return [
+        f"{key} {checks.get(key)} instead of {value}" for key, value in expected.items() if checks.get(key) != value
+    ]

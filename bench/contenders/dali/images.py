@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import nvidia.dali as dali
+from nvidia import dali
 from nvidia.dali import fn, types
 
 from bench.data import image_files

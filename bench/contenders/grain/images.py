@@ -1,7 +1,7 @@
 """Grain's MapDataset with OpenCV.
 
-Tried: reader threads (1, 2, 3, 4 and 16) against worker processes (`mp_prefetch`), and a map over images against a map over
-batches of file names that fills a preallocated batch.
+Tried: reader threads against worker processes (`mp_prefetch`), and a map over images against a map over batches of
+file names that fills a preallocated batch.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from importlib.metadata import version as installed
 from typing import Any
 
 import penstock as ps
-
 from bench.tally import Tally
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -7,7 +7,6 @@ from importlib.metadata import version as installed
 from typing import Any
 
 import penstock as ps
-
 from bench.tally import Tally
 
 

@@ -7,8 +7,8 @@ from importlib.metadata import version as installed
 from typing import Any
 
 import numpy as np
-import penstock as ps
 
+import penstock as ps
 from bench.memory import peak_bytes, reset_peak
 from bench.tally import Tally
 

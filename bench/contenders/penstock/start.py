@@ -4,6 +4,7 @@ import json
 import sys
 
 import numpy as np
+
 import penstock as ps
 
 options = json.loads(sys.argv[1])

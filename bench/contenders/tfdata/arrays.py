@@ -1,7 +1,7 @@
-"""tf.data over arrays: as documented (slices, a shuffle buffer), and over shuffled row numbers gathered a batch at a time.
+"""tf.data over arrays: as documented (slices, a shuffle buffer), and row numbers shuffled, then gathered by the batch.
 
-Tried for the gather: AUTOTUNE, 1, 2 and 4 parallel calls, deterministic or not. For the slices there is nothing to choose but the
-buffer, which is smaller than the data as in every tutorial; a full one is slower.
+For the slices there is nothing to choose but the buffer, which is smaller than the data as in every tutorial; a full one is
+slower.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     data, batch = np.load(options["data"]), options["batch"]
     elements = (data, np.load(options["labels"])) if "labels" in options else (data,)
     if options.get("gather"):
+        calls = {"num_parallel_calls": options.get("calls", 2), "synchronous": options.get("synchronous")}
         tensors = tuple(tf.constant(leaf) for leaf in elements)
         ds = tf.data.Dataset.range(len(data)).shuffle(len(data)).batch(batch, drop_remainder=True)
-        ds = ds.map(lambda rows: tuple(tf.gather(tensor, rows) for tensor in tensors), options.get("calls", 2))
+        ds = ds.map(lambda rows: tuple(tf.gather(tensor, rows) for tensor in tensors), **calls)
     else:
         ds = tf.data.Dataset.from_tensor_slices(elements).shuffle(10_000).batch(batch, drop_remainder=True)
     ds = ds.prefetch(tf.data.AUTOTUNE)

@@ -1,6 +1,7 @@
 """tf.data: partial decode (`decode_and_crop_jpeg`), all in the graph, not deterministic (which is faster).
 
-See docs/benchmarks.md for what was tried.
+Besides what `tune` tries: INTEGER_FAST decoding and a flip before the resize were no faster; XLA for the last operations is
+slower for uint8 and much faster for normalised floats, where it has a row of its own.
 """
 
 from __future__ import annotations
@@ -45,66 +46,61 @@ def draw_crop(width: tf.Tensor, height: tf.Tensor) -> tf.Tensor:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    floats, antialias = options["float"], options["antialias"]
-    method, sampler = options.get("dct", ""), options.get("sampler", "torchvision")
-
-    @tf.function(jit_compile=True)
-    def finish_one(image: tf.Tensor, flip: tf.Tensor) -> tf.Tensor:
-        image = tf.where(flip, tf.reverse(image, [1]), image)
-        if floats:
-            return tf.transpose((image - MEAN) * (1 / STD), [2, 0, 1])
-        return tf.cast(image + 0.5, tf.uint8)
-
-    def load(path: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        data = tf.io.read_file(path)
-        shape = tf.image.extract_jpeg_shape(data)
-        if sampler == "box":
-            begin, size, _ = tf.image.sample_distorted_bounding_box(
-                shape, tf.zeros([1, 0, 4]), area_range=(0.08, 1.0), aspect_ratio_range=(3 / 4, 4 / 3),
-                max_attempts=10, use_image_if_no_bounding_boxes=True, min_object_covered=0.0,
-            )
-            window = tf.stack([begin[0], begin[1], size[0], size[1]])
-        else:
-            window = draw_crop(shape[1], shape[0])
-        image = tf.image.decode_and_crop_jpeg(data, window, channels=3, dct_method=method)
-        flip = tf.random.uniform([]) < 0.5
-        if options.get("flip", "where") == "uint8":
-            image = tf.cond(flip, lambda: tf.reverse(image, [1]), lambda: image)
-        image = tf.image.resize(image, [SIZE, SIZE], antialias=antialias)
-        if options.get("xla"):
-            return finish_one(image, flip), label
-        if floats:
-            if options.get("chw", "before") == "before":
-                image = tf.transpose((image - MEAN) * (1 / STD), [2, 0, 1])
-                image = tf.cond(flip, lambda: tf.reverse(image, [2]), lambda: image)
-            else:
-                image = tf.cond(flip, lambda: tf.reverse(image, [1]), lambda: image)
-            return image, label
-        image = tf.cast(image + 0.5, tf.uint8)
-        if options.get("flip", "where") == "where":
-            image = tf.cond(flip, lambda: tf.reverse(image, [1]), lambda: image)
-        return image, label
-
-    def finish(images: tf.Tensor, labels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return tf.transpose((images - MEAN) * (1 / STD), [0, 3, 1, 2]), labels
-
     files, labels = image_files(Path(options["folder"]))
+    large, antialias = options["large"], options["antialias"]
+    load = loader(large, antialias, plain(options["float"]))
+    if options.get("xla"):
+        load = loader(large, antialias, tf.function(plain(options["float"], branch=False), jit_compile=True))
     calls = options.get("calls", tf.data.AUTOTUNE)
     ds = tf.data.Dataset.from_tensor_slices((files, np.asarray(labels, dtype=np.int64))).shuffle(len(files))
     ds = ds.map(load, num_parallel_calls=calls, deterministic=False)
     ds = ds.batch(options["batch"], drop_remainder=True, num_parallel_calls=options.get("batch_calls"))
-    if floats and options.get("chw", "before") == "after":
-        ds = ds.map(finish, num_parallel_calls=calls)
-    ds = ds.prefetch(options.get("prefetch", tf.data.AUTOTUNE))
+    ds = ds.prefetch(tf.data.AUTOTUNE)
     settings = tf.data.Options()
     settings.deterministic = False
-    if options.get("pool"):
-        settings.threading.private_threadpool_size = options["pool"]
     settings.threading.max_intra_op_parallelism = options.get("intra", 1)
     ds = ds.with_options(settings)
 
     def run(tally: Tally, number: int) -> None:
-        for images, labels in ds.as_numpy_iterator():
-            tally.add(images, labels)
+        for images, classes in ds.as_numpy_iterator():
+            tally.add(images, classes)
 
     return run
+
+
+def loader(large: bool, antialias: bool, finish: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]) -> Callable[..., Any]:
+    """Make the function of one file: partial decode of the crop, resize, and `finish(float image, flip)`.
+
+    With `large`, a crop of at least twice the target is decoded at half scale, as OpenCV's contenders and the limit do.
+    """
+
+    def decode(data: tf.Tensor, crop: tf.Tensor) -> tf.Tensor:
+        if not large:
+            return tf.image.decode_and_crop_jpeg(data, crop, channels=3)
+        return tf.cond(
+            tf.reduce_min(crop[2:]) >= 2 * SIZE,
+            lambda: tf.image.decode_and_crop_jpeg(data, crop // 2, channels=3, ratio=2),
+            lambda: tf.image.decode_and_crop_jpeg(data, crop, channels=3),
+        )
+
+    def load(path: tf.Tensor, label: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        data = tf.io.read_file(path)
+        shape = tf.image.extract_jpeg_shape(data)
+        image = decode(data, draw_crop(shape[1], shape[0]))
+        image = tf.image.resize(image, [SIZE, SIZE], antialias=antialias)
+        return finish(image, tf.random.uniform([]) < 0.5), label
+
+    return load
+
+
+def plain(floats: bool, branch: bool = True) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
+    """Make the end of the work: to the wanted dtype and layout, flipped or not (XLA fuses a `where` better)."""
+    flipped = tf.where if not branch else lambda flip, yes, no: tf.cond(flip, lambda: tf.reverse(no, [1]), lambda: no)
+
+    def finish(image: tf.Tensor, flip: tf.Tensor) -> tf.Tensor:
+        if not floats:
+            image = tf.cast(image + 0.5, tf.uint8)
+        image = flipped(flip, None if branch else tf.reverse(image, [1]), image)
+        return tf.transpose((image - MEAN) * (1 / STD), [2, 0, 1]) if floats else image
+
+    return finish

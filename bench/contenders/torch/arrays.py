@@ -1,4 +1,4 @@
-"""torch DataLoader over arrays, without workers (faster here than any number of them): as documented, and a batch an item."""
+"""torch DataLoader over arrays, without workers (faster here than with): as documented, and a batch an item."""
 
 from __future__ import annotations
 

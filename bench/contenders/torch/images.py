@@ -1,7 +1,7 @@
 """torch DataLoader with OpenCV: worker processes that stay, each filling a whole batch in shared memory at a time.
 
-Tried: 2, 3 and 4 workers; one image an item with the default collation; a batch an item (BatchSampler as sampler) copied into
-or written straight into shared memory; prefetch factors 2 and 4.
+Tried: several workers; one image an item with the default collation; a batch an item (BatchSampler as sampler) copied
+into or written straight into shared memory; prefetch factors.
 """
 
 from __future__ import annotations

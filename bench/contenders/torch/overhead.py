@@ -38,7 +38,9 @@ class Numbers(Dataset[Any]):
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     numbers, batch = Numbers(options["rows"], options["maps"]), options["batch"]
     if options.get("columns"):
-        loader = DataLoader(numbers, sampler=BatchSampler(RandomSampler(numbers), batch, drop_last=True), batch_size=None)
+        loader = DataLoader(
+            numbers, sampler=BatchSampler(RandomSampler(numbers), batch, drop_last=True), batch_size=None
+        )
     else:
         collate = None if options.get("default_collate") else torch.tensor
         loader = DataLoader(numbers, shuffle=True, batch_size=batch, drop_last=True, collate_fn=collate)
