@@ -1,0 +1,72 @@
+"""Functions applied to chunks: whichever way, the row at fault is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.elements.chunk import Items
+from penstock.elements.nesting import leaf_column
+from penstock.elements.spec import ArraySpec
+from penstock.ops.elementwise.apply import column_wise, drawing, element_wise, in_one_call
+
+NODE = Dataset.range(100).map(abs)._plan
+ROWS = np.array([40, 7, 33])
+
+
+def fails_at_7(x, **_):
+    if np.any(np.asarray(x) == 7):
+        raise KeyError("seven")
+    return x
+
+
+@pytest.mark.parametrize(
+    "apply", [element_wise(NODE, fails_at_7), drawing(NODE, fails_at_7, 3)], ids=["plain", "draws"]
+)
+def test_the_row_at_fault_is_named_wherever_it_stands_in_the_chunk(apply):
+    with pytest.raises(KeyError) as caught:
+        apply(leaf_column(ROWS), ROWS, None)
+    assert caught.value.__notes__ == ["in map(abs), at row 7", "made from the number 7"]
+
+
+def test_a_function_of_columns_is_called_once_for_the_whole_chunk():
+    sizes = []
+
+    def function(x):
+        sizes.append(len(x))
+        return x + 1
+
+    made = column_wise(NODE, function, np.empty)(Items([1, 2, 3]), ROWS, None)
+    assert (made.elements(), sizes) == ([2, 3, 4], [3])
+
+
+class Doubled:
+    def spec(self, spec):
+        return spec
+
+    def run(self, values, rows, out):
+        if 33 in rows:
+            error = OSError("gone")
+            error.element = rows.tolist().index(33)
+            raise error
+        return np.multiply(values, 2, out=out)
+
+
+def test_a_declarative_function_writes_into_the_memory_given():
+    memory = [np.empty(2, np.int64)]
+    made = in_one_call(NODE, Doubled())(leaf_column(ROWS[:2]), ROWS[:2], memory)
+    assert made.columns[0] is memory[0]
+    assert memory[0].tolist() == [80, 14]
+
+
+def test_a_declarative_function_says_which_element_was_at_fault():
+    with pytest.raises(OSError, match="gone") as caught:
+        in_one_call(NODE, Doubled())(leaf_column(ROWS), ROWS, None)
+    assert "at row 33" in caught.value.__notes__[0]
+
+
+def test_a_declarative_function_tells_the_spec_without_being_called():
+    assert Dataset.range(3).map(Doubled().run, on=None)._plan.spec() is None
+    plan = type(NODE)(Dataset.range(3)._plan, Doubled())
+    assert plan.spec() == ArraySpec((), np.dtype(np.int64))

@@ -1,0 +1,39 @@
+"""`enumerate`: positions in the epoch beside the elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.elements.spec import ArraySpec, ObjectSpec
+
+
+def test_positions_count_anew_each_epoch_from_start():
+    ds = Dataset.from_source(["a", "b"]).enumerate(start=-1)
+    for epoch in range(3):
+        assert list(ds.iterator(epoch=epoch)) == [(-1, "a"), (0, "b")]
+
+
+def test_positions_are_those_after_a_shuffle_and_keep_counting_over_a_repeat():
+    assert [n for n, _ in Dataset.range(9).shuffle(seed=0).enumerate()] == list(range(9))
+    assert [n for n, _ in Dataset.range(2).repeat(2).enumerate()] == [0, 1, 2, 3]
+    assert [n for n, _ in Dataset.range(2).enumerate().repeat(2)] == [0, 1, 0, 1]
+
+
+def test_positions_are_int64_and_elements_keep_their_structure():
+    assert Dataset.from_tensors({"a": "b"}).enumerate().element_spec == (
+        ArraySpec((), np.dtype(np.int64)),
+        {"a": ObjectSpec(str)},
+    )
+    number, _ = Dataset.range(1).enumerate()[0]
+    assert isinstance(number, np.int64)
+
+
+@pytest.mark.parametrize(("ds", "count"), [(Dataset.range(7), 7), (Dataset.range(0), 0), (Dataset.counter(), -1)])
+def test_the_number_of_elements_is_kept(ds, count):
+    assert ds.enumerate().cardinality() == count
+
+
+def test_the_pair_reaches_a_map_as_two_arguments():
+    assert list(Dataset.range(3).enumerate(10).map(lambda n, x: n + x)) == [10, 12, 14]

@@ -1,0 +1,236 @@
+"""`map`: what the function gets, what becomes of what it returns, and its errors."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.core.errors import ElementError, PlanError
+from penstock.core.seeds import row_generator
+
+
+class Pair(NamedTuple):
+    x: object
+    y: object
+
+
+@dataclass
+class Example:
+    x: object
+    y: object
+
+
+def arguments_of(element):
+    """What a function is called with for this element."""
+    (seen,) = list(Dataset.from_source([element]).map(lambda *arguments: {"seen": arguments}))
+    return seen["seen"]
+
+
+@pytest.mark.parametrize("element", [{"b": 1, "a": 2}, [1, 2], Pair(1, 2), Example(1, 2), "ab", b"ab", 7])
+def test_anything_but_a_tuple_is_one_argument(element):
+    (argument,) = arguments_of(element)
+    assert argument == element
+    assert type(argument) is type(element)
+
+
+@pytest.mark.parametrize("element", [(1, 2), (1,), ((1, 2), 3), ({"a": 1}, [2])])
+def test_a_tuple_is_as_many_arguments(element):
+    assert arguments_of(element) == element
+
+
+def test_a_tuple_among_other_elements_is_still_unpacked_and_they_are_not():
+    for batch in (1, 3):
+        ds = Dataset.from_source([(1, 2), "ab", [3, 4]]).map(lambda *arguments: len(arguments))
+        assert [n for each in ds.batch(batch) for n in each] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "element", [{"b": 1, "a": 2}, OrderedDict(b=1, a=2), [1, 2], (1, 2), Pair(1, 2), Example(1, 2), {"a": [{"b": 1}]}]
+)
+def test_the_structure_that_a_function_returns_is_kept(element):
+    (made,) = list(Dataset.range(1).map(lambda _: element))
+    assert made == element
+    assert type(made) is type(element)
+    (batch,) = list(Dataset.range(2).map(lambda _: element).batch(2))
+    assert type(batch) is type(element)
+    if isinstance(element, dict):
+        assert list(made) == list(batch) == list(element)
+
+
+ON = [
+    ({"b": 1, "a": 2}, "a", {"b": 1, "a": 20}),
+    ((1, 2), 1, (1, 20)),
+    ((1, 2), -1, (1, 20)),
+    ([1, 2], 1, [1, 20]),
+    (Pair(1, 2), "y", Pair(1, 20)),
+    (Example(1, 2), "y", Example(1, 20)),
+]
+
+
+@pytest.mark.parametrize(("element", "on", "made"), ON)
+def test_on_changes_one_part(element, on, made):
+    (found,) = list(Dataset.from_source([element]).map(lambda x: x * 10, on=on))
+    assert found == made
+    assert type(found) is type(element)
+
+
+def test_on_changes_one_part_of_columns_too():
+    columns = {"b": np.arange(3), "a": np.arange(3.0)}
+    made = list(Dataset.from_tensor_slices(columns).map(lambda x: x * 10, on="a"))
+    assert made == [{"b": i, "a": 10.0 * i} for i in range(3)]
+    assert list(made[0]) == ["b", "a"]
+
+
+def test_a_tuple_under_on_is_unpacked():
+    assert list(Dataset.from_source([{"p": (1, 2)}]).map(lambda a, b: a + b, on="p")) == [{"p": 3}]
+
+
+def test_a_part_that_is_known_to_be_missing_is_refused_when_the_pipeline_is_built():
+    with pytest.raises(PlanError, match=r"map\(on='b'\): there is no 'b' in elements \{\"a\": int64\}"):
+        Dataset.from_tensor_slices({"a": [1]}).map(float, on="b")
+    with pytest.raises(ElementError, match="there is no 'b'"):
+        list(Dataset.from_source([{"a": 1}]).map(float, on="b"))
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_none_for_any_element_is_an_error_that_names_its_row(batch):
+    ds = Dataset.range(5).map(lambda x: None if x == 3 else x).batch(batch)
+    with pytest.raises(ElementError, match=r"returned None.*forgotten `return`") as caught:
+        list(ds)
+    assert any("row 3" in note for note in caught.value.__notes__)
+
+
+def test_a_none_inside_an_element_is_kept():
+    assert list(Dataset.range(1).map(lambda x: {"x": x, "y": None})) == [{"x": 0, "y": None}]
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_stop_iteration_from_a_function_is_an_error_and_not_the_end(batch):
+    def function(x):
+        if x == 3:
+            raise StopIteration
+        return x
+
+    with pytest.raises(RuntimeError, match="StopIteration") as caught:
+        list(Dataset.range(5).map(function).batch(batch))
+    assert any("row 3" in note for note in caught.value.__notes__)
+
+
+def test_what_a_function_raises_keeps_its_type_and_says_how_to_make_it_again():
+    ds = Dataset.from_source([4, 2, 0, 1]).map(lambda x: 8 // x)
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(ds)
+    notes = "\n".join(caught.value.__notes__)
+    for part in ("in map(", "row 2", "item 2 of list", "ds[2]"):
+        assert part in notes
+    with pytest.raises(ZeroDivisionError):
+        ds[2]
+    assert ds[3] == 8
+
+
+def draw(x, *, rng):
+    return int(x) * 1000 + int(rng.integers(1000))
+
+
+def test_a_generator_belongs_to_seed_operation_and_row():
+    ds = Dataset.range(8).map(draw).with_options(Options(seed=5))
+    first = list(ds.iterator(epoch=0))
+    assert first == list(ds.iterator(epoch=0))
+    assert first == [ds[row] for row in range(8)]
+    assert first != list(ds.iterator(epoch=1))
+    assert list(ds.iterator(epoch=1)) == [ds[1, row] for row in range(8)]
+    assert first != list(ds.with_options(Options(seed=6)).iterator(epoch=0))
+
+
+def test_the_generator_follows_the_row_and_not_the_worker_or_the_batch():
+    ds = Dataset.range(20).map(draw).with_options(Options(seed=5))
+    plain = list(ds.iterator(epoch=0))
+    for changed in (ds.with_options(Options(workers=3)), ds.with_options(Options(rewrite=False))):
+        assert list(changed.iterator(epoch=0)) == plain
+    assert [x for batch in ds.batch(7).iterator(epoch=0) for x in batch] == plain
+
+
+def test_two_random_maps_draw_apart():
+    ds = Dataset.from_tensors(0).map(lambda x, *, rng: rng.random()).map(lambda x, *, rng: (x, rng.random()))
+    one, other = ds[0]
+    assert one != other
+
+
+def test_the_generator_is_philox_keyed_by_operation_and_row():
+    plan = Dataset.range(3).map(lambda x, *, rng: rng.integers(2**40))._plan
+    from dataclasses import replace
+
+    program = replace(plan, seed=9).program(
+        (lambda rows, out=None: Dataset.range(3)._plan.source.read_many(rows % 3),), np.empty
+    )
+    rows = np.array([4, 2])
+    assert program(rows).elements() == [row_generator(9, int(row)).integers(2**40) for row in rows]
+
+
+def test_a_map_that_draws_does_not_run_without_a_seed():
+    plan = Dataset.range(3).map(draw)._plan
+    with pytest.raises(RuntimeError, match="bind_seeds"):
+        plan.program((lambda rows, out=None: None,), np.empty)
+
+
+# Columns
+
+
+def test_a_vectorized_function_sees_columns_and_gives_columns():
+    shapes = set()
+
+    def function(x):
+        shapes.add(x.shape[1:])
+        return {"sum": x.sum(axis=1), "x": x * 2}
+
+    data = np.arange(12.0).reshape(6, 2)
+    made = list(Dataset.from_tensor_slices(data).map(function, vectorized=True).batch(4))
+    assert shapes == {(2,)}
+    np.testing.assert_array_equal(np.concatenate([batch["x"] for batch in made]), data * 2)
+    np.testing.assert_array_equal(np.concatenate([batch["sum"] for batch in made]), data.sum(axis=1))
+
+
+def test_a_vectorized_function_gets_a_tuple_as_arguments_and_a_dict_as_one():
+    pairs = Dataset.from_tensor_slices(([1, 2], [3, 4]))
+    assert list(pairs.map(lambda a, b: a + b, vectorized=True)) == [4, 6]
+    named = Dataset.from_tensor_slices({"a": [1, 2], "b": [3, 4]})
+    assert list(named.map(lambda d: d["a"] * d["b"], vectorized=True)) == [3, 8]
+    assert list(named.map(np.negative, on="b", vectorized=True)) == [{"a": 1, "b": -3}, {"a": 2, "b": -4}]
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda x: x.sum(), r"returned shape \(\)"),
+        (lambda x: np.zeros(len(x) + 1), r"given \d+ elements and returned shape"),
+        (lambda x: {"y": x[:0]}, r'at \["y"\]'),
+        (lambda x: None, "returned None"),
+    ],
+)
+def test_a_vectorized_function_that_returns_another_number_of_rows_is_refused(function, says):
+    with pytest.raises(ElementError, match=says) as caught:
+        list(Dataset.range(4).batch(2).map(function, vectorized=True))
+    assert any("in map(" in note for note in caught.value.__notes__)
+
+
+def test_a_vectorized_function_cannot_draw():
+    with pytest.raises(PlanError, match="rng"):
+        Dataset.range(3).map(lambda x, rng: x, vectorized=True)
+
+
+# Spec and cardinality
+
+
+@pytest.mark.parametrize(("ds", "count"), [(Dataset.range(7), 7), (Dataset.range(0), 0), (Dataset.counter(), -1)])
+def test_a_map_keeps_the_number_of_elements(ds, count):
+    assert ds.map(lambda x: x).cardinality() == count
+
+
+def test_the_arguments_are_shown_as_the_user_wrote_them():
+    ds = Dataset.from_tensor_slices({"x": [1]}).map(abs, on="x", vectorized=True)
+    assert ds._plan.label() == "map(abs, on='x', vectorized=True)"

@@ -1,0 +1,169 @@
+"""`batch`: shapes, dtypes, the last one, and elements that do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import INFINITE, Dataset, Options
+from penstock.core.errors import ElementError
+from penstock.elements.spec import ArraySpec
+
+SIZES = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("batch", [1, 2, 3, 8, 100])
+@pytest.mark.parametrize("drop", [False, True])
+def test_batches_are_runs_of_elements(size, batch, drop):
+    ds = Dataset.range(size).batch(batch, drop)
+    whole = [list(range(size))[low : low + batch] for low in range(0, size, batch)]
+    expected = [part for part in whole if len(part) == batch or not drop]
+    assert [made.tolist() for made in ds] == expected
+    assert len(ds) == len(expected)
+    assert [ds[row].tolist() for row in range(len(ds))] == expected
+
+
+def test_the_remainder_that_is_dropped_is_another_each_epoch():
+    ds = Dataset.range(10).shuffle(seed=0).batch(4, drop_remainder=True)
+    seen = [{x for batch in ds.iterator(epoch=epoch) for x in batch.tolist()} for epoch in range(20)]
+    assert all(len(epoch) == 8 for epoch in seen)
+    assert len(set(map(frozenset, seen))) > 1
+
+
+def test_of_an_endless_dataset():
+    ds = Dataset.counter().batch(3)
+    assert ds.cardinality() == INFINITE
+    assert [batch.tolist() for batch in ds.take(2)] == [[0, 1, 2], [3, 4, 5]]
+    assert ds.element_spec == ArraySpec((3,), np.dtype(np.int64))
+
+
+def test_epochs_that_a_repeat_joins_share_batches_and_batches_repeated_do_not():
+    ds = Dataset.range(3)
+    assert [b.tolist() for b in ds.repeat(2).batch(2)] == [[0, 1], [2, 0], [1, 2]]
+    assert [b.tolist() for b in ds.batch(2).repeat(2)] == [[0, 1], [2], [0, 1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("element", "dtype"),
+    [
+        (3, "int64"),
+        (3.0, "float64"),
+        (True, "bool"),
+        (1j, "complex128"),
+        (np.float32(1), "float32"),
+        (np.zeros((2, 3), np.uint8), "uint8"),
+        ("text", "object"),
+        (b"bytes", "object"),
+        (object(), "object"),
+    ],
+)
+def test_dtypes(element, dtype):
+    (batch,) = Dataset.from_source([element] * 2).batch(2)
+    assert batch.dtype == dtype
+    assert batch.shape == (2, *np.shape(element))
+    assert batch[1] is element or np.array_equal(batch[1], element)
+
+
+def test_bytes_keep_their_zeros():
+    (batch,) = Dataset.from_source([b"a\0", b"\0\0"]).batch(2)
+    assert batch.tolist() == [b"a\0", b"\0\0"]
+
+
+def test_leaves_are_stacked_in_their_structure():
+    ds = Dataset.from_tensor_slices({"b": np.zeros((5, 2), np.float32), "a": (np.arange(5), list("vwxyz"))})
+    last = list(ds.batch(3))[1]
+    assert list(last) == ["b", "a"]
+    assert last["b"].shape == (2, 2)
+    assert last["a"][0].tolist() == [3, 4]
+    assert last["a"][1].tolist() == ["y", "z"]
+
+
+def test_a_batch_is_the_consumer_s_own():
+    data = np.arange(6.0)
+    batches = list(Dataset.from_tensor_slices(data).batch(3))
+    for batch in batches:
+        assert not np.shares_memory(batch, data)
+        np.add(batch, 100, out=batch)
+    assert data.tolist() == [0, 1, 2, 3, 4, 5]
+    assert [batch.tolist() for batch in batches] == [[100, 101, 102], [103, 104, 105]]
+
+
+def test_a_batch_that_is_kept_is_never_overwritten():
+    data = np.arange(64 * 2048, dtype=np.float32).reshape(64, 2048)
+    kept = list(Dataset.from_tensor_slices(data).batch(4).with_options(Options(workers=2)))
+    np.testing.assert_array_equal(np.concatenate(kept), data)
+
+
+def test_batches_of_batches():
+    ds = Dataset.range(12).batch(3).batch(2)
+    assert [batch.tolist() for batch in ds] == [[[0, 1, 2], [3, 4, 5]], [[6, 7, 8], [9, 10, 11]]]
+    assert ds.element_spec == ArraySpec((2, 3), np.dtype(np.int64))
+    with pytest.raises(ElementError, match=r"shape \(3,\) against \(1,\)"):
+        list(Dataset.range(10).batch(3).batch(4))
+
+
+def test_batches_that_are_not_the_end_of_the_plan_are_the_same():
+    ds = Dataset.range(7).batch(3)
+    assert [batch.tolist() for batch in ds.map(lambda x: x * 2)] == [[0, 2, 4], [6, 8, 10], [12]]
+    assert [(n, batch.tolist()) for n, batch in ds.enumerate()] == [(0, [0, 1, 2]), (1, [3, 4, 5]), (2, [6])]
+    assert [batch.tolist() for batch in ds.shuffle(seed=1)[::-1]] == [
+        b.tolist() for b in list(ds.shuffle(seed=1))[::-1]
+    ]
+
+
+def test_a_size_is_static_where_every_batch_has_it():
+    for ds, size in [
+        (Dataset.range(9).batch(3), 3),
+        (Dataset.range(9).batch(4), None),
+        (Dataset.range(9).batch(4, drop_remainder=True), 4),
+        (Dataset.range(9).repeat().batch(4), 4),
+    ]:
+        assert ds.element_spec.shape == (size,)
+
+
+# Elements that do not fit
+
+
+def batch_error(function, count=8):
+    with pytest.raises(ElementError) as caught:
+        list(Dataset.range(count).map(function).batch(4))
+    return str(caught.value), "\n".join(caught.value.__notes__)
+
+
+def test_another_shape_names_leaf_shapes_and_rows():
+    message, notes = batch_error(lambda i: {"x": {"y": np.zeros(3 if i < 6 else 4)}})
+    assert 'rows 4 and 6 differ at ["x"]["y"]: shape (3,) against (4,)' in message
+    assert "batch 1" in notes
+    assert "ds[1]" in notes
+
+
+def test_another_dtype_names_leaf_dtypes_and_rows():
+    message, _ = batch_error(lambda i: (i, 1 if i < 2 else 1.5))
+    assert "rows 0 and 2 differ at [1]: dtype int64 against float64" in message
+
+
+def test_another_structure_names_both_and_the_rows():
+    message, _ = batch_error(lambda i: {"x": 1} if i < 3 else {"z": 1})
+    assert "rows 0 and 3" in message
+    assert '{"x": *} against {"z": *}' in message
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_shape_that_changes_in_row_10_000_is_found_there_after_all_batches_before(workers):
+    ds = Dataset.range(10_050).map(lambda i: np.zeros(3 if i < 10_000 else 4)).batch(64)
+    it = ds.with_options(Options(workers=workers)).iterator()
+    received = 0
+    with pytest.raises(ElementError, match=r"10000 differ: shape \(3,\) against \(4,\)"):  # noqa: PT012
+        for _ in it:
+            received += 1
+    assert received == 10_000 // 64
+
+
+def test_batches_may_differ_from_each_other():
+    ds = Dataset.range(4).map(lambda i: np.zeros(2 + int(i) // 2)).batch(2)
+    assert [batch.shape for batch in ds] == [(2, 2), (2, 3)]
+
+
+def test_elements_without_a_leaf_make_batches_without_one():
+    assert list(Dataset.range(2).map(lambda _: {"x": None}).batch(2)) == [{"x": None}]
