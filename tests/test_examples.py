@@ -1,0 +1,37 @@
+"""Every program in examples/ runs and says what it should."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def printed(name: str, *arguments: str) -> str:
+    command = [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_images_to_numpy():
+    told = printed("images_numpy.py")
+    assert "7 batches of {'image': uint8[?, 64, 64, 3], 'label': int64[?]}, classes: rings, stripes" in told
+    assert len(re.findall(r"mean brightness 1[23]\d\.\d", told)) == 2
+
+
+def test_training_with_torch_resumes_to_the_same_loss():
+    pytest.importorskip("torch")
+    told = printed("torch_training.py")
+    uninterrupted, resumed = re.search(r"loss: (\S+) uninterrupted, (\S+) resumed", told).groups()
+    assert uninterrupted == resumed
+    assert float(resumed) < 0.5
+
+
+def test_every_example_is_run_here():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"images_numpy.py", "torch_training.py"}
