@@ -1,0 +1,114 @@
+"""A result that is thrown away at once is warned of, with its line; nothing else is."""
+
+from __future__ import annotations
+
+import warnings
+from inspect import currentframe
+
+import pytest
+
+from penstock import Dataset
+
+DS = Dataset.range(5)
+
+
+def here():
+    return currentframe().f_back.f_lineno
+
+
+def warned(statement):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        statement()
+    return caught
+
+
+def discards_one():
+    DS.shuffle()
+    discards_one.line = here() - 1
+
+
+def discards_the_end_of_a_chain():
+    DS.map(float).batch(2)
+
+
+def discards_over_several_lines():
+    (
+        DS.map(float)
+        .skip(1)
+        .take(2)
+    )  # fmt: skip
+
+
+def discards_a_slice():
+    DS[1:3]
+
+
+@pytest.mark.parametrize(
+    ("statement", "call"),
+    [
+        (discards_one, r"ds\.shuffle\(\.\.\.\)"),
+        (discards_the_end_of_a_chain, r"ds\.batch\(\.\.\.\)"),
+        (discards_over_several_lines, r"ds\.take\(\.\.\.\)"),
+        (discards_a_slice, r"ds\[\.\.\.\]"),
+    ],
+)
+def test_a_statement_that_is_only_a_transformation_warns(statement, call):
+    with pytest.warns(UserWarning, match=f"the result of {call} was thrown away.*write `ds = {call}`"):
+        statement()
+
+
+def test_the_warning_names_the_user_s_file_and_line():
+    (warning,) = warned(discards_one)
+    assert warning.filename == __file__
+    assert warning.lineno == discards_one.line
+
+
+def uses_it():
+    for _ in DS.map(float):
+        break
+
+
+def passes_it_on():
+    len(DS.take(2))
+    list(DS.skip(2).batch(2))
+
+
+def returns_it():
+    return DS.take(2)
+
+
+def keeps_it_for_nothing():
+    kept = DS.skip(2)
+    del kept
+
+
+def fails_before_it_is_used():
+    kept = DS.take(2)
+    with pytest.raises(KeyError):
+        raise KeyError
+    del kept
+
+
+def builds_only_a_source():
+    Dataset.range(3)
+
+
+def is_in_a_list():
+    [DS.take(count) for count in range(3)].clear()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        uses_it,
+        passes_it_on,
+        returns_it,
+        keeps_it_for_nothing,
+        fails_before_it_is_used,
+        builds_only_a_source,
+        is_in_a_list,
+    ],
+)
+def test_anything_else_does_not_warn(statement):
+    assert warned(statement) == []

@@ -1,0 +1,64 @@
+"""Epochs, one iterator after another."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset, Options
+from penstock.core.errors import PlanError
+
+
+def test_every_iterator_takes_the_next_epoch_and_every_dataset_counts_its_own():
+    ds = Dataset.range(30).shuffle(seed=1)
+    explicit = [list(ds.iterator(epoch=epoch)) for epoch in range(3)]
+    assert [list(ds), list(ds.iterator()), list(iter(ds))] == explicit
+    assert list(ds.take(30)) == explicit[0]
+
+
+def test_an_explicit_epoch_does_not_count():
+    ds = Dataset.range(30).shuffle(seed=1)
+    later = list(ds.iterator(epoch=5))
+    assert list(ds) == list(ds.iterator(epoch=0)) != later
+
+
+def test_two_iterators_at_once_do_not_disturb_each_other():
+    ds = Dataset.range(4).batch(2)
+    one, other = iter(ds), iter(ds)
+    assert [next(one).tolist(), next(other).tolist(), next(one).tolist()] == [[0, 1], [0, 1], [2, 3]]
+    one.close()
+    other.close()
+
+
+def test_after_the_end_an_iterator_stays_at_its_end():
+    it = iter(Dataset.range(2))
+    assert list(it) == [0, 1]
+    for _ in range(2):
+        with pytest.raises(StopIteration):
+            next(it)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "error"), [(-1, ValueError), ("a", TypeError), (1.0, TypeError), (2**70, ValueError)]
+)
+def test_an_epoch_is_a_whole_number_from_0(epoch, error):
+    with pytest.raises(error, match=r"iterator\(epoch="):
+        Dataset.range(3).iterator(epoch=epoch)
+
+
+def test_an_epoch_beyond_what_rows_can_count_is_refused():
+    assert next(Dataset.counter().iterator(epoch=2**15 - 1)) == 0
+    with pytest.raises(PlanError, match=r"beyond row 2\*\*63"):
+        Dataset.counter().iterator(epoch=2**15)
+    with pytest.raises(PlanError, match=r"beyond row 2\*\*63"):
+        Dataset.range(10).iterator(epoch=2**61)
+
+
+def test_as_numpy_iterator_is_the_iterator():
+    assert list(Dataset.range(3).as_numpy_iterator()) == [0, 1, 2]
+
+
+def test_nothing_runs_before_the_first_next():
+    calls = []
+    ds = Dataset.range(3).map(calls.append).with_options(Options(workers=2))
+    ds.iterator().close()
+    assert calls == []
