@@ -74,3 +74,10 @@ def test_ctrl_c_stops_a_run_with_its_verdict_and_130(file):
     assert running.returncode == 130
     assert "Traceback" not in err
     assert "Stopped by Ctrl-C" in out + err
+
+
+def test_a_reader_who_leaves_ends_it_without_a_traceback(file):
+    shell = f'"{sys.executable}" -m penstock run "{file}:ds" --explain | true; echo ${{PIPESTATUS[0]}}'
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 
@@ -26,6 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (TargetError, MissingDependencyError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return REFUSED
+    except BrokenPipeError:  # whoever read our words has gone; the interpreter would complain at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except KeyboardInterrupt:
         print("penstock: stopped by Ctrl-C", file=sys.stderr)
         return INTERRUPTED

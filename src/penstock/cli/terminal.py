@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import sys
 import textwrap
@@ -21,7 +22,7 @@ class Terminal:
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stdout if stream is None else stream
-        self.moving = self.stream.isatty()
+        self.moving = self.stream.isatty() and os.environ.get("TERM") != "dumb"
 
     @property
     def width(self) -> int:

@@ -34,7 +34,7 @@ def demo(terminal: Terminal, *, quick: bool = False, seconds: float | None = Non
     began = perf_counter()
     terminal.say(
         "Penstock demo. It trains a classifier from real image files, interrupts the training, resumes it in a new "
-        "process, and measures its speed beside the machine's limit. Everything happens in a temporary folder.",
+        "process, and measures its speed beside the machine's limit: half a minute, in a temporary folder.",
         0,
     )
     for module in ("PIL.Image", "sklearn.datasets"):
@@ -147,7 +147,8 @@ def _measure(terminal: Terminal, folder: Path, count: int, seconds: float) -> Sp
         written = write_photos(folder / "photos", count, update)
     terminal.say(
         f"{count} crops of two real photos, about 500×375, {written / count / 1000:.0f} kB each: shuffle, decode, "
-        "random resized crop to 224×224, flip, batches of 64. The consumer only counts. Three contenders run in turn:"
+        "random resized crop to 224×224, flip, batches of 64. The consumer only counts. Three contenders run in turn, "
+        "four times each; these are the medians:"
     )
     with terminal.progress("measuring", 12) as update:
         speeds = measure(folder / "photos", seconds, update)
