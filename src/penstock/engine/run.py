@@ -154,8 +154,8 @@ class Run:
         return parcel
 
     def _top_up(self, crew: Crew) -> None:
-        while self._has_room():
-            span = self._claim(self._group())
+        while (count := self._room()) > 0:
+            span = self._claim(count)
             if span is None:
                 return
             parcel = self._begin(*span, self.tuner.split_item() if span[1] - span[0] == 1 else 1)
@@ -163,18 +163,17 @@ class Run:
             for piece in range(len(parcel.rows)):
                 crew.submit(parcel, piece, self._window)
 
-    def _group(self) -> int:
+    def _room(self) -> int:
+        """How many items the next parcel may have, by the window's depth and the budget; 0 where it is full."""
+        depth, parcels = self.settings.depth, len(self._window)
+        if parcels > 0 and (parcels >= self.tuner.depth() if depth is None else self._window.items >= depth):
+            return 0
         group = self.tuner.group_items()
-        return group if self.settings.depth is None else max(min(group, self.settings.depth // 2), 1)
-
-    def _has_room(self) -> bool:
-        if len(self._window) == 0:
-            return True
-        depth = self.settings.depth
-        full = len(self._window) >= self.tuner.depth() if depth is None else self._window.items >= depth
-        return (
-            not full and self._window.nbytes + self._maker.item_bytes * self.tuner.group <= self.settings.memory_budget
-        )
+        if depth is not None:
+            group = max(min(group, depth // 2), 1)
+        if self._maker.item_bytes:
+            group = min(group, (self.settings.memory_budget - self._window.nbytes) // self._maker.item_bytes)
+        return group if parcels > 0 else max(group, 1)
 
     # Items
 
