@@ -2,48 +2,56 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from bench.harness import RESULTS, log_file, machine, warm_up
 from bench.job import Contender, Job
 from bench.process import ContenderError, Process
 from bench.tuned import keep
 
-RUNS = 3
+RUNS = 4
 
 
 def tune(job: Job, against: set[str] | None) -> None:
-    """Try every candidate of every contender of `job`, three runs each after a warm-up; keep the fastest median."""
+    """Try every candidate of every contender of `job`; keep the best of each."""
     RESULTS.mkdir(exist_ok=True)
     job.prepare()
     for contender in job.contenders:
         if not contender.candidates or (against is not None and contender.side not in against):
             continue
-        figures = [(speed(job, contender, candidate), candidate) for candidate in contender.candidates]
-        best = max(figures, key=lambda figure: figure[0])
-        if best[0] > 0:
-            keep(job, contender, best[1], machine())
+        rates = try_all(job, contender)
+        for number, rate in rates.items():
+            print(f"  {job.name}: {contender.label}: {settings(contender, number)}: {rate:,.5g} a second", flush=True)
+        if rates:
+            best = max(rates, key=lambda number: rates[number])
+            keep(job, contender, contender.candidates[best], machine())
 
 
-def speed(job: Job, contender: Contender, candidate: Mapping[str, Any]) -> float:
-    """Return rows a second of one candidate, 0 when it does not run or does other work."""
-    tried = replace(contender, options={**contender.options, **candidate})
+def try_all(job: Job, contender: Contender) -> dict[int, float]:
+    """Run the candidates in turn, as contenders are; return the rows a second of each one's fastest run.
+
+    The fastest, not the median: whatever else the machine does only ever slows a run down.
+    """
+    processes: dict[int, Process] = {}
+    times: dict[int, list[float]] = {}
     try:
-        process = Process(tried, job, log_file(job))
-    except ContenderError as error:
-        print(f"  {job.name}: {contender.label}: {dict(candidate)}: {error}", flush=True)
-        return 0.0
-    try:
-        warm_up(job, contender.label, process)
-        answers = [process.run(number, thorough=False) for number in range(1, RUNS + 1)]
-        rate = 1 / statistics.median(answer["seconds"] / answer["rows"] for answer in answers)
-    except ContenderError as error:
-        print(f"  {job.name}: {contender.label}: {dict(candidate)}: {error}", flush=True)
-        return 0.0
+        for number, candidate in enumerate(contender.candidates):
+            try:
+                tried = replace(contender, options={**contender.options, **candidate})
+                processes[number] = Process(tried, job, log_file(job))
+                warm_up(job, contender.label, processes[number])
+                times[number] = []
+            except ContenderError as error:
+                print(f"  {job.name}: {contender.label}: {settings(contender, number)}: {error}", flush=True)
+        for run in range(1, RUNS + 1):
+            for number, seconds in times.items():
+                answer = processes[number].run(run, thorough=False)
+                seconds.append(answer["seconds"] / answer["rows"])
     finally:
-        process.close()
-    print(f"  {job.name}: {contender.label}: {dict(candidate)}: {rate:,.6g} a second", flush=True)
-    return rate
+        for process in processes.values():
+            process.close()
+    return {number: 1 / min(seconds) for number, seconds in times.items()}
+
+
+def settings(contender: Contender, number: int) -> str:
+    return ", ".join(f"{name}={value}" for name, value in contender.candidates[number].items()) or "as written"

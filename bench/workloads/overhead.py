@@ -7,7 +7,7 @@ from typing import Any
 from bench.job import Contender, Job, Target
 
 VARIANTS = ()
-ROWS, FEW, BATCH = 2_000_000, 100_000, 256
+ROWS, FEW, BATCH = 2_000_000, 50_000, 256
 TFDATA = ({}, {"calls": 2}, {"calls": -1}, {"synchronous": True})
 TORCH = ({}, {"default_collate": True})
 GRAIN = ({}, {"read": 1}, {"read": 2}, {"read": 16})

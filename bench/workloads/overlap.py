@@ -7,7 +7,7 @@ from typing import Any
 from bench.job import Contender, Job, Target
 
 VARIANTS = ()
-STEPS, FIRST = 160, 10  # the clock starts when batch FIRST arrives
+STEPS, FIRST = 110, 10  # the clock starts when batch FIRST arrives
 PARALLEL = 2
 PREFETCH = ({"prefetch": 2}, {"prefetch": 4}, {"prefetch": 8})
 BUFFERS = ({"buffer": 2}, {"buffer": 4}, {"buffer": 8}, {"buffer": 16})

@@ -1,6 +1,6 @@
 """tf.data over arrays: as documented (slices, a shuffle buffer), and row numbers shuffled, then gathered by the batch.
 
-For the slices there is nothing to choose but the buffer, which is smaller than the data as in every tutorial; a full one is
+For the slices there is nothing to choose but the buffer: smaller than the data, as in every tutorial; a full one is
 slower.
 """
 

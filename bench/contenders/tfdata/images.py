@@ -1,6 +1,6 @@
 """tf.data: partial decode (`decode_and_crop_jpeg`), all in the graph, not deterministic (which is faster).
 
-Besides what `tune` tries: INTEGER_FAST decoding and a flip before the resize were no faster; XLA for the last operations is
+Besides what `tune` tries: INTEGER_FAST decoding and a flip before the resize were no faster; XLA for the last steps is
 slower for uint8 and much faster for normalised floats, where it has a row of its own.
 """
 
