@@ -24,8 +24,9 @@ from penstock.kernels import image as kernel
 class FusedImage:
     """A chain of image operations that starts with `decode`, as one column function; `fuse` makes it.
 
-    The result equals that of the operations one after another: exactly where the image is decoded at full scale, and
-    closely where `decode(exact=False)` decodes at reduced scale what a later resampling shrinks at least twofold.
+    The result equals that of the operations one after another, exactly, where the image is decoded at full scale. Where
+    `decode(exact=False)` decodes at reduced scale what a resampling then shrinks at least twofold, it differs by less
+    than 4 of 255 levels in the mean and 64 at most on photographs; without antialias it has less aliasing than they.
     Images that are not JPEG, or that EXIF says to turn, are computed one after another.
     """
 
