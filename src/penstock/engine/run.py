@@ -224,9 +224,10 @@ class Run:
     def _observe(self, parcel: Parcel) -> None:
         self.tuner.item_bytes = self._maker.item_bytes
         self.items_made += parcel.items
-        self.bytes_made += parcel.nbytes
         results = cast("list[Stacked | Listed]", parcel.results)
         for result in results:
+            if isinstance(result, Stacked):
+                self.bytes_made += sum(array.nbytes for array in result.arrays)
             self.spent += result.cost
             self.tuner.observe(result.cost, parcel.items / len(results))
 

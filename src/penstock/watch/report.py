@@ -19,17 +19,17 @@ def stats_of(
     operations = _operations(counters)
     if run is not None and run.job.batch is not None and operations:
         operations = (*operations, _stacking(run, counters))
-    work = 0 if run is None else run.spent.wall
     made = 0 if run is None else run.items_made
+    received = NS * items / made if made else 0.0  # of the work done, what went into items received, in seconds
     return Stats(
         unit="element" if run is None or run.job.batch is None else "batch",
         items=items,
         rows=0 if run is None else items * run.job.size - run.job.missing_rows(position),
         waited=times[0] * NS,
         stepped=times[1] * NS,
-        work=work * NS * (items / made if made else 0),
-        blocked=0.0 if run is None else run.spent.blocked * NS,
-        starved=0.0 if run is None else run.spent.starved * NS,
+        work=0.0 if run is None else run.spent.wall * received,
+        blocked=0.0 if run is None else run.spent.blocked * received,
+        starved=0.0 if run is None else run.spent.starved * received,
         workers=workers,
         cores=available_cores(),
         mode="not begun" if run is None else run.mode,

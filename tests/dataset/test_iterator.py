@@ -1,0 +1,118 @@
+"""The iterator's position, counts and end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock import Dataset, Options
+from penstock.core.errors import ClosedError, CursorError
+
+DS = Dataset.range(20).shuffle(seed=1).map(lambda x: x + 1).batch(3)
+
+
+def lists(it):
+    return [batch.tolist() for batch in it]
+
+
+@pytest.mark.parametrize("taken", range(8))
+@pytest.mark.parametrize("options", [Options(), Options(workers=2)], ids=str)
+def test_a_restored_iterator_goes_on_where_the_saved_one_stood(taken, options):
+    ds = DS.with_options(options)
+    with ds.iterator(epoch=2) as it:
+        first = [next(it).tolist() for _ in range(taken)]
+        saved = json.loads(json.dumps(it.state_dict()))
+        rest = lists(it)
+    assert first + rest == lists(DS.iterator(epoch=2))
+    restored = DS.iterator()
+    restored.load_state_dict(saved)
+    assert lists(restored) == rest
+
+
+def test_the_position_is_that_of_the_consumer_and_stays_after_closing():
+    it = DS.with_options(Options(workers=2)).iterator()
+    next(it)
+    assert it.state_dict()["row"] == 1
+    it.close()
+    assert it.state_dict()["row"] == 1
+    with pytest.raises(ClosedError):
+        next(it)
+
+
+def test_closing_before_beginning_and_twice_is_fine():
+    it = DS.iterator()
+    it.close()
+    it.close()
+    with pytest.raises(ClosedError, match="closed"):
+        next(it)
+
+
+def test_an_unseeded_order_is_in_the_state():
+    ds = Dataset.range(50).shuffle().map(lambda x, *, rng: (int(x), rng.random()))
+    it = ds.iterator(epoch=1)
+    head = [next(it) for _ in range(5)]
+    saved = it.state_dict()
+    rest = list(it)
+    again = ds.iterator()
+    again.load_state_dict(saved)
+    assert list(again) == rest
+    assert sorted(x for x, _ in head + rest) == list(range(50))
+
+
+def test_the_state_of_another_plan_is_refused_with_what_differs():
+    saved = DS.iterator().state_dict()
+    other = Dataset.range(20).shuffle(seed=1).map(lambda x: x + 2).batch(3).iterator()
+    with pytest.raises(CursorError, match="another plan") as caught:
+        other.load_state_dict(saved)
+    lines = [line.strip() for line in str(caught.value).splitlines()]
+    assert [line[0] for line in lines if line[0] in "+-"] == ["-", "+"]
+    assert all("map(" in line for line in lines if line[0] in "+-")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"version": 99}, "version 99"),
+        ({"row": 8}, "row 8 of an epoch that has 7"),
+        ({"row": -1}, "row is -1"),
+        ({"epoch": "1"}, "epoch is '1'"),
+        ({"seed": None}, "seed is None"),
+        ({"ahead": [[1]]}, "ahead"),
+        ({"ahead": [[5, 3]]}, "ahead"),
+    ],
+)
+def test_a_state_that_makes_no_sense_is_refused(change, says):
+    with pytest.raises(CursorError, match=says):
+        DS.iterator().load_state_dict(DS.iterator().state_dict() | change)
+
+
+def test_an_epoch_that_cannot_be_counted_is_refused_in_a_state_too():
+    for epoch in (2**61, 2**70):
+        with pytest.raises(ValueError, match="epoch"):
+            DS.iterator().load_state_dict(DS.iterator().state_dict() | {"epoch": epoch})
+
+
+@pytest.mark.parametrize("state", [None, [], "state", {}])
+def test_what_is_no_state_is_refused(state):
+    with pytest.raises(CursorError, match="state_dict"):
+        DS.iterator().load_state_dict(state)
+
+
+def test_an_iterator_that_failed_says_so_and_tells_where():
+    it = Dataset.range(10).map(lambda x: 1 // int(x - 4)).iterator()
+    with pytest.raises(ZeroDivisionError):
+        list(it)
+    assert it.state_dict()["row"] == 4
+    with pytest.raises(ClosedError, match="failed"):
+        next(it)
+
+
+def test_it_counts_what_was_received():
+    it = DS.iterator()
+    assert it.stats().items == 0
+    assert it.verdict().startswith("Too early to say: 0 ")
+    next(it)
+    assert (it.stats().items, it.stats().rows, it.stats().unit) == (1, 3, "batch")
+    assert len(lists(it)) == 6
+    assert (it.stats().items, it.stats().rows) == (7, 20)

@@ -1,0 +1,63 @@
+"""Stats of a real run: counts are exact, times add up."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset, Options
+
+
+def run(ds, taken=None):
+    it = ds.iterator()
+    for _ in range(taken) if taken is not None else it:
+        if taken is not None:
+            next(it)
+    stats = it.stats()
+    it.close()
+    return stats
+
+
+def test_before_it_begins():
+    stats = Dataset.range(3).iterator().stats()
+    assert (stats.items, stats.rows, stats.work, stats.seconds, stats.mode) == (0, 0, 0.0, 0.0, "not begun")
+    assert stats.operations == ()
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 1000, 1025])
+@pytest.mark.parametrize("workers", [None, 2])
+def test_every_row_is_counted_once(size, workers):
+    ds = Dataset.range(size).map(lambda x: x).batch(8).with_options(Options(workers=workers))
+    stats = run(ds)
+    assert (stats.unit, stats.items, stats.rows) == ("batch", -(-size // 8), size)
+    assert [operation.rows for operation in stats.operations] == [size, size, size]
+    assert [operation.name.partition("(")[0] for operation in stats.operations] == ["range", "map", "batch"]
+    assert stats.operations[-1].bytes == 8 * size
+
+
+def test_elements_that_are_not_batched_are_the_items():
+    stats = run(Dataset.range(30).map(lambda x: x), 11)
+    assert (stats.unit, stats.items, stats.rows) == ("element", 11, 11)
+
+
+def test_times_are_not_negative_and_add_up():
+    for workers in (None, 2):
+        stats = run(Dataset.range(200).map(lambda x: x + 1).batch(4).with_options(Options(workers=workers)))
+        assert stats.waited > 0
+        assert stats.stepped >= 0
+        assert stats.seconds == pytest.approx(stats.waited + stats.stepped)
+        assert all(min(operation.wall, operation.cpu, operation.wait) >= 0 for operation in stats.operations)
+        assert sum(operation.wall for operation in stats.operations) <= stats.work * 1.01
+        assert 0 <= stats.wait_share <= 1
+
+
+def test_workers_that_were_asked_for_are_named_with_the_reason():
+    stats = run(Dataset.range(20).batch(4).with_options(Options(workers=3)))
+    assert (stats.workers, stats.mode) == (3, "3 threads")
+    assert stats.decisions[0].startswith("3 threads: as asked for")
+    assert run(Dataset.range(20).with_options(Options(executor="inline"))).chosen
+
+
+def test_stats_stay_as_they_were_at_the_end():
+    it = Dataset.range(5).iterator()
+    assert len(list(it)) == 5
+    assert it.stats() == it.stats()
