@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from penstock.testing import functions
+from penstock.testing.laws import same
+
+ELEMENTS = [
+    np.int64(3),
+    4,
+    "text",
+    b"bytes",
+    np.arange(6, dtype=np.uint8).reshape(2, 3),
+    {"z": 1.5, "a": (np.float32(2), "b")},
+    functions.Pair(1, 2),
+    functions.Labelled(np.ones(2), None),
+]
+
+
+@pytest.mark.parametrize("function", functions.ELEMENTWISE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("element", ELEMENTS, ids=repr)
+def test_they_are_pure_and_travel(function, element):
+    before = pickle.dumps(element)
+    made = function(element)
+    assert made is not None
+    assert same(pickle.loads(pickle.dumps(function))(pickle.loads(before)), made)
+    assert pickle.dumps(element) == before
+
+
+@pytest.mark.parametrize("function", functions.RANDOM, ids=lambda f: f.__name__)
+def test_they_draw_from_the_generator_they_are_given(function):
+    drawn = [function(np.float64(1), rng=np.random.default_rng(seed)) for seed in (0, 0, 1)]
+    assert same(drawn[0], drawn[1])
+    assert not same(drawn[0], drawn[2])
+
+
+@pytest.mark.parametrize("function", functions.VECTORIZED, ids=lambda f: f.__name__)
+def test_columns_keep_their_rows(function):
+    columns = {"x": np.arange(6.0).reshape(3, 2), "text": np.array(["a", "b", "c"], object)}
+    leaves = functions.flatten(function(columns))[0]
+    assert [len(leaf) for leaf in leaves] == [3] * len(leaves)
