@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.core.checks import check_count
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
@@ -42,8 +40,3 @@ def sized(spec: Spec, height: int | None, width: int | None) -> Spec | None:
     if not isinstance(spec, ArraySpec) or len(spec.shape) != 3:
         return None
     return ArraySpec((height, width, spec.shape[2]), spec.dtype)
-
-
-def pair_or_number(size: Any) -> Any:
-    """Return how a size is written: one number for a square."""
-    return size[0] if size[0] == size[1] else size
