@@ -1,0 +1,66 @@
+"""What every feed does, with a framework made up for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import ClosedError
+from penstock.feed.feed import Feed
+
+
+class Tensor:
+    def __init__(self, array):
+        self.array = array
+
+
+def fed(ds):
+    return Feed(ds, Tensor)
+
+
+def test_arrays_and_numbers_of_numpy_are_converted_and_nothing_else():
+    element = {"x": np.zeros(2), "n": np.int64(3), "s": "text", "b": b"bytes", "i": 7, "o": np.array(["a"], object)}
+    (made,) = list(fed(Dataset.from_source([element])))
+    assert {key for key, leaf in made.items() if isinstance(leaf, Tensor)} == {"x", "n"}
+    assert list(made) == list(element)
+    assert made["i"] == 7
+
+
+def test_text_and_bytes_in_a_batch_stay_arrays_of_objects():
+    ((words, numbers),) = list(fed(Dataset.from_source([("a", 1), ("b", 2)]).batch(2)))
+    assert words.tolist() == ["a", "b"]
+    assert numbers.array.tolist() == [1, 2]
+
+
+def test_every_pass_is_the_next_epoch_unless_one_is_asked_for():
+    ds = Dataset.range(20).shuffle(seed=0)
+    feed = fed(Dataset.range(20).shuffle(seed=0))
+    for epoch in (0, 1):
+        assert [int(x.array) for x in feed] == list(ds.iterator(epoch=epoch))
+    assert [int(x.array) for x in feed.iterator(epoch=1)] == list(ds.iterator(epoch=1))
+    assert len(feed) == 20
+
+
+def test_the_cursor_is_the_iterator_s():
+    feed = fed(Dataset.range(10).batch(2))
+    with feed.iterator() as it:
+        next(it)
+        saved = it.state_dict()
+    with pytest.raises(ClosedError):
+        next(it)
+    again = feed.iterator()
+    again.load_state_dict(saved)
+    assert next(again).array.tolist() == [2, 3]
+    assert again.stats().items == 1
+    assert again.verdict().startswith("Too early to say")
+    again.close()
+
+
+def test_state_of_a_feed_and_of_its_dataset_are_the_same():
+    ds = Dataset.range(10)
+    it = ds.iterator()
+    next(it)
+    other = fed(ds).iterator()
+    other.load_state_dict(it.state_dict())
+    assert next(other).array == 1

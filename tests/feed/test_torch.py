@@ -1,0 +1,99 @@
+"""The feed to PyTorch: tensors over the memory of the batch."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import MissingDependencyError
+from penstock.feed.torch import TorchFeed
+
+NOTHING = Dataset.range(0)
+
+
+def converter(feed):
+    return feed._convert
+
+
+def test_without_torch_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingDependencyError, match=r"to_torch\(\) needs torch.*penstock\[torch\]"):
+        Dataset.range(3).to_torch()
+
+
+def test_what_torch_cannot_share_is_copied(monkeypatch):
+    # A stand-in that is as strict as torch.from_numpy, for machines without it.
+    def from_numpy(array):
+        assert array.flags.writeable
+        assert array.dtype.isnative
+        assert min(array.strides, default=0) >= 0
+        return array
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(from_numpy=from_numpy))
+    convert = converter(TorchFeed(NOTHING))
+    batch = np.arange(6.0)
+    assert convert(batch) is batch
+    for array in (batch[::-1], batch.astype(">f8"), np.frombuffer(batch.tobytes()), np.float32(2), np.zeros((0, 2))):
+        made = convert(array)
+        assert not np.shares_memory(made, batch)
+        np.testing.assert_array_equal(made, array)
+
+
+def test_batches_become_tensors_over_the_same_memory():
+    torch = pytest.importorskip("torch")
+    convert = converter(TorchFeed(NOTHING))
+    for batch in Dataset.from_tensor_slices(np.arange(40, dtype=np.float32).reshape(10, 4)).batch(4):
+        tensor = convert(batch)
+        assert tensor.data_ptr() == batch.ctypes.data
+        assert tensor.dtype == torch.float32
+        tensor.add_(1)
+        assert batch[0, 0] == tensor[0, 0]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "c8", "c16", "u2", "u4", "u8"]
+)
+def test_dtypes_are_kept(dtype):
+    torch = pytest.importorskip("torch")
+    data = np.arange(6).reshape(3, 2).astype(dtype)
+    (batch,) = list(Dataset.from_tensor_slices(data).batch(3).to_torch())
+    assert isinstance(batch, torch.Tensor)
+    np.testing.assert_array_equal(batch.numpy(), data)
+    assert batch.numpy().dtype == data.dtype
+
+
+def test_bfloat16_is_torch_s():
+    torch = pytest.importorskip("torch")
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    data = np.array([[1.5, -2.0]], ml_dtypes.bfloat16)
+    (batch,) = list(Dataset.from_tensor_slices(data).batch(1).to_torch())
+    assert batch.dtype == torch.bfloat16
+    assert batch.tolist() == [[1.5, -2.0]]
+
+
+def test_elements_that_are_views_of_the_source_are_copied():
+    pytest.importorskip("torch")
+    data = np.zeros((3, 2))
+    for tensor in Dataset.from_tensor_slices(data).to_torch():
+        tensor.add_(1)
+    assert data.sum() == 0
+
+
+def test_a_tensor_that_is_kept_keeps_its_memory():
+    torch = pytest.importorskip("torch")
+    data = np.arange(64 * 2048, dtype=np.float32).reshape(64, 2048)
+    kept = list(Dataset.from_tensor_slices(data).batch(4).to_torch())
+    np.testing.assert_array_equal(torch.cat(kept).numpy(), data)
+
+
+def test_structures_and_text_are_kept():
+    torch = pytest.importorskip("torch")
+    ds = Dataset.from_tensor_slices({"x": np.zeros((4, 2)), "name": list("abcd")}).batch(2)
+    for batch in ds.to_torch():
+        assert list(batch) == ["x", "name"]
+        assert isinstance(batch["x"], torch.Tensor)
+        assert isinstance(batch["name"], np.ndarray)
