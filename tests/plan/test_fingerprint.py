@@ -63,7 +63,7 @@ def test_equal_pipelines_have_equal_fingerprints():
         {"size": 5},
         {"drop": True},
     ],
-    ids=str,
+    ids=["data", "order", "dtype", "seed", "no-seed", "function", "size", "drop"],
 )
 def test_different_where_the_stream_differs(changed):
     assert pipeline(**changed).fingerprint() != pipeline().fingerprint()
