@@ -43,7 +43,11 @@ class Buffer(Handle[T_co]):
         return self._over(WithOptions(self._plan, options))
 
     def options(self) -> Options:
-        """All the options set so far."""
+        """All the options set so far.
+
+        >>> Dataset.range(3).with_options(Options(workers=2)).with_options(Options(seed=1)).options()
+        Options(workers=2, seed=1)
+        """
         return options_of(self._plan)
 
     def apply(self, transformation_func: Callable[[Dataset[T_co]], Dataset[U]]) -> Dataset[U]:

@@ -99,7 +99,11 @@ class Inspect(Handle[T_co]):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The names of the classes that labels count, where the data has some: `ps.read_image_folder` does."""
+        """The names of the classes that labels count, where the data has some: `ps.read_image_folder` does.
+
+        >>> hasattr(Dataset.range(3), "class_names")
+        False
+        """
         for node in post_order(self._plan):
             names = getattr(getattr(node, "source", None), "class_names", None)
             if names is not None:

@@ -1,0 +1,32 @@
+"""The tree of errors: each can be caught as Penstock's own, and as the built-in kind that it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.core import errors
+
+KINDS = {
+    "PlanError": ValueError,
+    "ElementError": ValueError,
+    "DataError": ValueError,
+    "DecodeError": errors.DataError,
+    "CursorError": ValueError,
+    "BudgetError": MemoryError,
+    "ClosedError": RuntimeError,
+    "WorkerError": RuntimeError,
+    "MissingDependencyError": ImportError,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_error_is_of_both_kinds(name):
+    error = getattr(errors, name)
+    assert issubclass(error, KINDS[name])
+    assert issubclass(error, errors.PenstockError)
+    assert f"── {name}" in errors.__doc__
+
+
+def test_every_error_is_in_the_tree():
+    own = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert {error.__name__ for error in own} == {*KINDS, "PenstockError"}
