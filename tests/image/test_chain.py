@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import penstock.image as image
+from penstock import image
 from penstock.image.chain import read_chain
 from penstock.kernels.image import GeometryKind
 
