@@ -63,7 +63,31 @@ def test_a_missing_extra_is_one_plain_sentence(monkeypatch, capsys):
     assert len(error.splitlines()) == 1
 
 
+KILLED = """
+import os, signal
+import penstock as ps
+
+def interrupt(x):
+    if x == 50_000:
+        os.kill(os.getpid(), signal.SIGINT)
+    return x
+
+ds = ps.Dataset.counter().map(interrupt).batch(9)
+"""
+
+
 def test_ctrl_c_stops_a_run_with_its_verdict_and_130(file):
+    file.write_text(KILLED)
+    command = [sys.executable, "-m", "penstock", "run", f"{file}:ds"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert "It never ends: Ctrl-C stops it" in done.stdout
+    assert "Stopped by Ctrl-C: " in done.stdout
+    assert "the consumer" in done.stdout or "Too early to say" in done.stdout
+    assert done.stderr == ""
+
+
+def test_ctrl_c_at_any_moment_leaves_no_traceback(file):
     command = [sys.executable, "-m", "penstock", "run", f"{file}:endless"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         for line in running.stdout:  # said right before it begins
@@ -73,7 +97,7 @@ def test_ctrl_c_stops_a_run_with_its_verdict_and_130(file):
         out, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Traceback" not in err
-    assert "Stopped by Ctrl-C" in out + err
+    assert "topped by Ctrl-C" in out + err
 
 
 def test_a_reader_who_leaves_ends_it_without_a_traceback(file):

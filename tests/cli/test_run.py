@@ -119,4 +119,4 @@ def test_an_exception_of_the_file_is_shown_too(tmp_path, capsys):
 def test_ctrl_c_ends_with_what_was_counted():
     ended, text = told("interrupted")
     assert ended == "interrupted"
-    assert "Stopped by Ctrl-C: " in text
+    assert "Stopped by Ctrl-C" in text

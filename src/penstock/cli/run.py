@@ -62,7 +62,9 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
             ended = "interrupted"
         except Exception as error:  # noqa: BLE001 - whatever the pipeline raises is shown
             ended, failure = "failed", error
-    if consumer.stats is not None:
+    if consumer.stats is None or (consumer.stats.items == 0 and ended != "finished"):
+        terminal.show(f"{ENDINGS[ended]}, before the first item.", 0)
+    else:
         report(consumer.stats, terminal, ENDINGS[ended], briefly=failure is not None)
     return ended if failure is None else _failed(failure)
 
