@@ -17,6 +17,6 @@ def test_a_module_that_is_there_is_returned():
 def test_a_missing_one_names_the_extra_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(MissingDependencyError, match=r"to_jax\(\) needs jax.*pip install 'penstock\[jax\]'") as caught:
-        require("jax.numpy", extra="jax", purpose="to_jax()")
+        require("jax", extra="jax", purpose="to_jax()")
     assert isinstance(caught.value, ImportError)
     assert isinstance(caught.value, PenstockError)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from inspect import currentframe
 
@@ -112,3 +114,12 @@ def is_in_a_list():
 )
 def test_anything_else_does_not_warn(statement):
     assert warned(statement) == []
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda ds: pickle.loads(pickle.dumps(ds))])
+def test_a_dataset_can_be_copied_and_sent(copied):
+    ds = DS.shuffle(seed=1)
+    first, second = list(ds), list(ds)
+    again = copied(ds)
+    assert again.fingerprint() == ds.fingerprint()
+    assert [list(again), list(again)] == [first, second]

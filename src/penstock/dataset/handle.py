@@ -41,6 +41,9 @@ class Handle(Generic[T_co]):
             self._use = Use(call, *_line_of_caller())
             weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._plan,)  # a copy counts passes of its own, and nobody waits for its use
+
     @property
     def _plan(self) -> Node:
         if self._use is not None:
