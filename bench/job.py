@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal
 
 Measure = Literal["rate", "time", "growth"]
@@ -18,8 +18,9 @@ class Contender:
     label: str
     module: str
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    script: bool = False  # measured as a whole process (see `start`), instead of one that stays and is asked
     candidates: tuple[Mapping[str, Any], ...] = ()  # further options for `tune` to choose among
+    _: KW_ONLY
+    script: bool = False  # measured as a whole process (see `start`), instead of one that stays and is asked
     note: str = ""
 
 

@@ -42,7 +42,8 @@ def draw_job(axis, job: Job, results: Sequence[Result]) -> None:
     errors = [share * result.spread for share, result in zip(shares, shown, strict=True)]
     axis.barh([result.label for result in shown], shares, xerr=errors, color=colors, ecolor=LIMIT, height=0.7)
     for place, (share, result) in enumerate(zip(shares, shown, strict=True)):
-        axis.text(0.01, place, f"{share:.2f}   {figure(job, result.median)}", va="center", fontsize=7, color="black")
+        color = "white" if result.side == "penstock" and share > 0.3 else "black"
+        axis.text(0.01, place, f"{share:.2f}   {figure(job, result.median)}", va="center", fontsize=7, color=color)
     axis.axvline(1, color=LIMIT, linestyle="--", linewidth=1)
     axis.set_xlim(0, max(1.05, *shares, 1.05) * 1.02)
     axis.set_title(f"{job.name} ({job.unit})", fontsize=9, loc="left")

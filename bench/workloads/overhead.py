@@ -8,7 +8,7 @@ from bench.job import Contender, Job, Target
 
 VARIANTS = ()
 ROWS, FEW, BATCH = 2_000_000, 50_000, 256
-TFDATA = ({}, {"calls": 2}, {"calls": -1}, {"synchronous": True})
+TFDATA = ({}, {"synchronous": None}, {"calls": 2, "synchronous": None}, {"calls": -1, "synchronous": None})
 TORCH = ({}, {"default_collate": True})
 GRAIN = ({}, {"read": 1}, {"read": 2}, {"read": 16})
 
