@@ -4,7 +4,7 @@ import pytest
 
 from penstock.engine import tuning
 from penstock.engine.task import Cost
-from penstock.engine.tuning import GIL_SAMPLE, INLINE_BYTES, INLINE_TASK, LOOKS, MOST_GROUPED, MOST_WORKERS, MS, Tuner
+from penstock.engine.tuning import INLINE_BYTES, INLINE_TASK, LOOKS, MOST_GROUPED, MOST_WORKERS, MS, SAMPLE, Tuner
 
 
 @pytest.fixture(autouse=True)
@@ -72,26 +72,45 @@ def test_one_outlier_does_not_change_the_measure():
     assert tuner.item_wall < 2_000
 
 
-def side_by_side(tasks, wall, cpu, took):
-    tuner = looked(MS, workers=None)
+def side_by_side(tasks, wall, cpu, took, workers=None, starved=0):
+    tuner = looked(MS, workers=workers)
     tuner.start_threads(0)
     for _ in range(tasks):
-        tuner.observe(Cost(wall, cpu), 1)
-    return tuner, tuner.suspect_gil(took)
+        tuner.observe(Cost(wall, cpu, starved), 1)
+    return tuner, tuner.retuned(took)
 
 
 def test_functions_that_hold_the_gil_are_noticed():
-    tuner, held = side_by_side(GIL_SAMPLE, wall=2 * MS, cpu=MS, took=GIL_SAMPLE * MS)
-    assert held
+    tuner, threads = side_by_side(SAMPLE, wall=2 * MS, cpu=MS, took=SAMPLE * MS)
+    assert threads == 1
     assert tuner.holds_gil
-    assert "hold the GIL" in tuner.decisions[-1]
-    assert not tuner.suspect_gil(GIL_SAMPLE * MS)  # once is enough
+    assert any("hold the GIL" in decision for decision in tuner.decisions)
+    for _ in range(SAMPLE):
+        tuner.observe(Cost(3 * MS, MS), 1)
+    assert tuner.retuned(4 * SAMPLE * MS) is None  # once is enough
+
+
+def test_a_number_of_threads_that_was_asked_for_stays():
+    tuner, threads = side_by_side(SAMPLE, wall=2 * MS, cpu=MS, took=SAMPLE * MS, workers=2)
+    assert threads is None
+    assert tuner.holds_gil
 
 
 def test_functions_that_run_side_by_side_are_not_suspected():
-    assert not side_by_side(GIL_SAMPLE, wall=MS, cpu=MS, took=GIL_SAMPLE * MS // 2)[1]
-    assert not side_by_side(GIL_SAMPLE - 1, wall=2 * MS, cpu=MS, took=GIL_SAMPLE * MS)[1]  # too few to say
-    assert not side_by_side(GIL_SAMPLE, wall=2 * MS, cpu=MS, took=100 * GIL_SAMPLE * MS)[1]  # the workers were idle
+    assert side_by_side(SAMPLE, wall=MS, cpu=MS, took=SAMPLE * MS // 2)[1] is None
+    assert side_by_side(SAMPLE - 1, wall=2 * MS, cpu=MS, took=SAMPLE * MS)[1] is None  # too few to say
+    assert side_by_side(SAMPLE, wall=2 * MS, cpu=MS, took=100 * SAMPLE * MS)[1] is None  # the workers were idle
+    starved = side_by_side(SAMPLE, wall=2 * MS, cpu=MS, took=SAMPLE * MS, starved=MS)
+    assert starved[1] is None  # other processes had the cores
+    assert not starved[0].holds_gil
+
+
+def test_threads_follow_when_tasks_begin_to_block_or_end_it():
+    tuner, threads = side_by_side(SAMPLE, wall=10 * MS, cpu=MS, took=5 * SAMPLE * MS)
+    assert threads == 4  # twice as many at the most, then another look
+    for _ in range(SAMPLE):
+        tuner.observe(Cost(MS, MS), 1)
+    assert tuner.retuned(5 * SAMPLE * MS + SAMPLE * MS // 4) == 2
 
 
 def test_the_window_is_deep_enough_for_every_worker():

@@ -23,7 +23,7 @@ from penstock.plan.fingerprint import fingerprint, plan_lines
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
-from penstock.rewrite.seeds import bind_seeds
+from penstock.rewrite.seeds import bind_seeds, needs_seed
 from penstock.watch.counters import Counters
 from penstock.watch.report import stats_of
 from penstock.watch.stats import Stats
@@ -92,8 +92,11 @@ class Iterator(Generic[T]):
 
     def _begun(self) -> Run:
         passes = PLAIN if self._options.rewrite is False else PASSES
-        plan = rewritten(bind_seeds(self._plan, self._cursor.seed), passes).plan
-        return Run(Job(plan), settings_of(self._plan), self._counters, self._cursor, self._memory)
+        seed = self._cursor.seed
+        drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
+        job = Job(rewritten(bind_seeds(self._plan, seed), passes).plan)
+        settings = settings_of(self._plan)
+        return Run(job, settings, self._counters, self._cursor, self._memory, drawn_seed=drawn_seed)
 
     def state_dict(self) -> dict[str, Any]:
         """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.

@@ -32,7 +32,17 @@ class Run:
     or *cancelled* (an interrupt reached the consumer while it waited). After any of them nothing of it is left running.
     """
 
-    def __init__(self, job: Job, settings: Settings, observer: Observer, cursor: Cursor, memory: Memory) -> None:
+    def __init__(
+        self,
+        job: Job,
+        settings: Settings,
+        observer: Observer,
+        cursor: Cursor,
+        memory: Memory,
+        *,
+        drawn_seed: int | None = None,
+    ) -> None:
+        """Begin at `cursor`; `drawn_seed` is what unseeded operations derive from, where the user did not give it."""
         self.job = job
         self.settings = settings
         self.tuner = Tuner(settings.workers)
@@ -41,6 +51,7 @@ class Run:
         self.items_made = 0
         self.bytes_made = 0
         self._observer = observer
+        self._drawn_seed = drawn_seed
         self._epoch = cursor.epoch
         self._maker = Maker(job, compiled(job.source, memory.allocate, observer.wrap), memory)
         self._next = cursor.row  # the first item that no parcel has been begun for
@@ -147,9 +158,8 @@ class Run:
         if len(self._window) == 0:
             return None
         parcel = self._window.pop()
-        if crew.shares_gil and self.tuner.suspect_gil(perf_counter_ns()) and self.settings.workers is None:
-            crew.resize(1)
-            self.tuner.threads = 1
+        if crew.shares_gil and (threads := self.tuner.retuned(perf_counter_ns())) is not None:
+            crew.resize(threads)
         self._top_up(crew)
         return parcel
 
@@ -216,10 +226,23 @@ class Run:
                 items += self._maker.items(alone)
             else:
                 return items  # a failure that passed, such as of a disk
-        self._failure = _named(failure, self.job, self._epoch, low)
+        self._failure = self._named(failure, low)
         if not items:
             raise self._failure
         return items
+
+    def _named(self, failure: BaseException, item: int) -> BaseException:
+        """The failure with the item it belongs to, and how to make that again alone."""
+        what = "element" if self.job.batch is None else "batch"
+        where, of_epoch = (f"{self._epoch}, {item}", f" of epoch {self._epoch}") if self._epoch else (f"{item}", "")
+        seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
+        failure.__traceback__ = _without_ours(failure.__traceback__)
+        failure.add_note(f"while making {what} {item}{of_epoch}; make it again with {seeded}[{where}]")
+        if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
+            error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
+            error.__cause__ = failure
+            return error
+        return failure
 
     def _observe(self, parcel: Parcel) -> None:
         self.tuner.item_bytes = self._maker.item_bytes
@@ -230,19 +253,6 @@ class Run:
                 self.bytes_made += sum(array.nbytes for array in result.arrays)
             self.spent += result.cost
             self.tuner.observe(result.cost, parcel.items / len(results))
-
-
-def _named(failure: BaseException, job: Job, epoch: int, item: int) -> BaseException:
-    what = "element" if job.batch is None else "batch"
-    where = f"{item}" if epoch == 0 else f"{epoch}, {item}"
-    of_epoch = f" of epoch {epoch}" if epoch else ""
-    failure.__traceback__ = _without_ours(failure.__traceback__)
-    failure.add_note(f"while making {what} {item}{of_epoch}; make it again with ds[{where}]")
-    if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
-        error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
-        error.__cause__ = failure
-        return error
-    return failure
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

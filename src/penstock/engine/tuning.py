@@ -3,6 +3,7 @@
 - Threads pay when an item costs more than handing it to another thread does; then, by Little's law, as many are busy as
   there are cores times (CPU time + time blocked) / CPU time of a task, measured while no other task ran.
 - A task is long enough that its overhead is under 1 %, and short enough that a batch is soon there.
+- The number follows when tasks block more or less than at the start, as they do where the first files came from a cache.
 - A function holds the GIL when tasks side by side block where one alone does not, and together use hardly more than a
   core.
 """
@@ -26,7 +27,7 @@ THREAD_BYTES = 8 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_WORKERS = 64
 MOST_GROUPED = 256
-GIL_SAMPLE = 16  # tasks side by side before the GIL is suspected
+SAMPLE = 16  # tasks between two looks at the number of threads
 
 
 @dataclass
@@ -68,38 +69,48 @@ class Tuner:
     def start_threads(self, now: int) -> int:
         """How many threads to begin with."""
         self.blocking = self.spent.blocked / self.spent.cpu if self.spent.cpu else 0.0
-        cores = available_cores()
-        chosen = self.workers or max(1, min(MOST_WORKERS, round(cores * (1 + self.blocking))))
+        chosen = self.workers or _threads_for(self.blocking)
         self._reset(now)
         self.threads = chosen
         why = (
             "as asked for"
             if self.workers
-            else f"{cores:g} cores × {1 + self.blocking:.1f}, the time of a task over its CPU time"
+            else f"{available_cores():g} cores × {1 + self.blocking:.1f}, the time of a task over its CPU time"
         )
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
         self.decisions.append(f"{chosen} threads: {why}{cost}")
         return chosen
 
-    def suspect_gil(self, now: int) -> bool:
-        """Whether the tasks have just been found to hold the GIL; then one thread does as much as many."""
-        if self.holds_gil or self.threads < 2 or self.tasks < GIL_SAMPLE or self.spent.cpu == 0:
-            return False
+    def retuned(self, now: int) -> int | None:
+        """How many threads to go on with, where that is another number; asked after every parcel.
+
+        Nothing changes while workers are idle: then the consumer sets the pace.
+        """
+        if self.tasks < SAMPLE or self.spent.cpu == 0:
+            return None
         spent, passed = self.spent, max(now - self.began, 1)
-        blocking = spent.blocked / spent.cpu
-        held = (
-            spent.wall > 0.6 * self.threads * passed  # the workers were not idle
-            and 0.7 * passed < spent.cpu < 1.2 * passed  # and did one core's worth of work between them
-            and blocking > self.blocking + 0.4  # because they blocked where a task alone does not
-        )
         self._reset(now)
-        if held:
+        if self.holds_gil or spent.wall < 0.6 * self.threads * passed:
+            return None
+        blocking = spent.blocked / spent.cpu
+        if self.threads > 1 and 0.7 * passed < spent.cpu < 1.2 * passed and blocking > self.blocking + 0.4:
             self.holds_gil = True
             self.decisions.append(
                 f"the functions hold the GIL: on {self.threads} threads a task blocks for {blocking:.1f} times "
                 "its CPU time"
             )
-        return held
+            return self._changed_to(1)
+        wanted = _threads_for(blocking)
+        if 0.7 * self.threads <= wanted <= 1.5 * self.threads:
+            return None
+        return self._changed_to(min(wanted, 2 * self.threads))
+
+    def _changed_to(self, threads: int) -> int | None:
+        if self.workers is not None:
+            return None  # as asked for
+        self.decisions.append(f"{threads} threads in place of {self.threads}")
+        self.threads = threads
+        return threads
 
     def group_items(self) -> int:
         """How many cheap items one task makes: doubling up to a bound on its work and on its bytes."""
@@ -122,3 +133,8 @@ class Tuner:
     def _reset(self, now: int) -> None:
         self.spent, self.tasks = Cost(0, 0), 0
         self.began = now
+
+
+def _threads_for(blocking: float) -> int:
+    """As many threads as keep the cores busy with tasks that block for this many times their CPU time."""
+    return max(1, min(MOST_WORKERS, round(available_cores() * (1 + blocking))))
