@@ -8,7 +8,7 @@
 namespace penstock::kernels {
 namespace {
 
-constexpr int kRowsPerRead = 4;  // libjpeg hands out at most the rows of one row group, four at vertical sampling 4
+constexpr int kRowsPerRead = 4;  // libjpeg hands out the rows of one row group at most: four at vertical sampling 4
 constexpr size_t kSlack = 64;    // what vector loads may read past the end of a row
 
 // Warnings that lose no pixel; all others (premature end, bad Huffman codes, lost sync) mean a damaged image.

@@ -1,6 +1,7 @@
 #include "kernels/resize.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -187,7 +188,8 @@ void RowResizer::begin(Taps& horizontal, const Taps& vertical, int64_t origin, i
   length_ = static_cast<int64_t>(horizontal.first.size()) * channels;
   pitch_ = (length_ + 63) / 32 * 32;
   next_ = 0;
-  if (static_cast<int64_t>(ring_.size()) < vertical.count * pitch_) ring_.resize(vertical.count * pitch_);
+  mask_ = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(vertical.count))) - 1;
+  if (static_cast<int64_t>(ring_.size()) < (mask_ + 1) * pitch_) ring_.resize((mask_ + 1) * pitch_);
   window_.resize(vertical.count);
   if (static_cast<int64_t>(resized_.size()) < length_ + 64) resized_.resize(length_ + 64);
 }
@@ -197,13 +199,13 @@ void RowResizer::push(int64_t y, const uint8_t* row, uint8_t* direct, int64_t st
   const int64_t count = vertical_->count;
   if (next_ >= outputs || y < vertical_->first[next_]) return;
   const ResizePasses& passes = best_resize();
-  passes.horizontal(row, origin_, *horizontal_, channels_, ring_.data() + y % count * pitch_);
+  passes.horizontal(row, origin_, *horizontal_, channels_, ring_.data() + (y & mask_) * pitch_);
   for (; next_ < outputs; ++next_) {
     const int64_t first = vertical_->first[next_];
     const int64_t last = std::min(first + count, vertical_->high) - 1;  // beyond it every weight is zero
     if (last > y) return;
     for (int64_t k = 0; k < count; ++k) {
-      window_[k] = ring_.data() + std::min(first + k, last) % count * pitch_;
+      window_[k] = ring_.data() + (std::min(first + k, last) & mask_) * pitch_;
     }
     uint8_t* out = direct != nullptr ? direct + next_ * stride : resized_.data();
     passes.vertical(window_.data(), vertical_->weights.data() + next_ * count, count, length_, out);

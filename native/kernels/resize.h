@@ -82,8 +82,8 @@ class RowResizer {
  private:
   const Taps* horizontal_ = nullptr;
   const Taps* vertical_ = nullptr;
-  int64_t origin_ = 0, channels_ = 0, length_ = 0, pitch_ = 0, next_ = 0;
-  std::vector<int16_t> ring_;           // shape (count, pitch): row y lies at y % count
+  int64_t origin_ = 0, channels_ = 0, length_ = 0, pitch_ = 0, mask_ = 0, next_ = 0;
+  std::vector<int16_t> ring_;           // shape (mask + 1, pitch): row y lies at y & mask
   std::vector<const int16_t*> window_;  // shape (count,): the rows of the next output
   std::vector<uint8_t> resized_;        // one finished row, with 64 bytes of slack
 };

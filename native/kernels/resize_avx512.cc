@@ -3,6 +3,9 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in GCC's own header
+#endif
 #include <immintrin.h>
 
 #include <algorithm>
