@@ -13,7 +13,10 @@ from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.elements.nesting import part_in, with_part
 from penstock.elements.structure import flatten, unflatten
+from penstock.ops.order.shard import Shard
+from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE
+from penstock.rewrite.seeds import is_unseeded
 from penstock.testing import functions
 
 LONGEST = 24  # elements; what grows beyond is cut
@@ -49,7 +52,7 @@ def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]
     """Random finite datasets of up to `depth` transformations over a random source, of at most 24 elements.
 
     Where `seeded`, they carry `Options(seed=)`, so that passes over the same epoch are equal and `ds[i]` is
-    well-defined. Their functions travel to other processes by name.
+    well-defined; else only where a shard would warn without. Their functions travel to other processes by name.
 
     >>> ds = datasets().example()  # doctest: +SKIP
     """
@@ -59,9 +62,14 @@ def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]
         draft = _cut(draw, step(draw, draft))
     if draft.length == INFINITE:
         draft = draft.over(draft.dataset.take(draw(SIZES)))
-    if seeded:
+    if seeded or _shards_an_order_of_its_own(draft):
         draft = draft.over(draft.dataset.with_options(Options(seed=draw(SEEDS))))
     return draft.dataset
+
+
+def _shards_an_order_of_its_own(draft: Draft) -> bool:
+    nodes = list(post_order(draft.dataset._plan))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return any(isinstance(node, Shard) for node in nodes) and any(map(is_unseeded, nodes))
 
 
 def _cut(draw: Draw, draft: Draft) -> Draft:
