@@ -95,6 +95,7 @@ def test_workers_are_set_as_asked():
 
 def test_live_figures_move_on_a_screen(monkeypatch):
     monkeypatch.setattr(running, "TICK", 0.0)
+    monkeypatch.setenv("COLUMNS", "200")  # a line is cut to the screen
     _, text = told("ds", Limits(epochs=2), Screen())
     assert re.search(r"0 s · epoch 2 of 2 · 1\d batches \(\d+%\) · .* batches/s · .* rows/s · waited \d+%", text)
 

@@ -62,3 +62,17 @@ def test_nothing_runs_before_the_first_next():
     ds = Dataset.range(3).map(calls.append).with_options(Options(workers=2))
     ds.iterator().close()
     assert calls == []
+
+
+def test_shards_of_an_order_drawn_anew_warn_at_the_callers_line():
+    ds = Dataset.range(8).shuffle().shard(2, 0)
+    with pytest.warns(UserWarning, match="their parts overlap") as caught:
+        list(ds)
+    assert caught[0].filename == __file__
+
+
+def test_shards_of_one_order_do_not_warn():
+    list(Dataset.range(8).shuffle(seed=1).shard(2, 0))
+    list(Dataset.range(8).shuffle().shard(2, 0).with_options(Options(seed=1)))
+    list(Dataset.range(8).shard(2, 0).shuffle())
+    list(Dataset.range(8).shuffle().shard(1, 0))

@@ -67,4 +67,9 @@ class Options:
 
     def __repr__(self) -> str:
         settings = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return f"Options({', '.join(f'{name}={value!r}' for name, value in settings if value is not None)})"
+        return f"Options({', '.join(f'{name}={_shown(value)}' for name, value in settings if value is not None)})"
+
+
+def _shown(value: object) -> str:
+    """An executor by its type: where it lies in memory tells nobody anything."""
+    return repr(value) if isinstance(value, bool | int | str) else f"<{type(value).__name__}>"

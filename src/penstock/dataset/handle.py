@@ -38,7 +38,7 @@ class Handle(Generic[T_co]):
         self._use: Use | None = None
         if transformed:
             call = "ds[...]" if plan.name == "slice" else f"ds.{plan.name}(...)"
-            self._use = Use(call, *_line_of_caller())
+            self._use = Use(call, *line_of_caller())
             weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -57,7 +57,8 @@ class Handle(Generic[T_co]):
         return Dataset(plan, transformed=True)
 
 
-def _line_of_caller() -> tuple[CodeType, int]:
+def line_of_caller() -> tuple[CodeType, int]:
+    """The code and the line, outside Penstock, that called what calls this."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the cheap way to the line
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back

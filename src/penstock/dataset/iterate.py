@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.core.checks import check_count
-from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.handle import Handle, T_co, line_of_caller
 from penstock.dataset.iterator import Iterator
+from penstock.ops.buffer.options import options_of
+from penstock.rewrite.seeds import shards_overlap
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -35,7 +38,17 @@ class Iterate(Handle[T_co]):
         True
         """
         which = next(self._passes) if epoch is None else check_count("iterator", "epoch", epoch, least=0)
-        return Iterator(self._plan, which)
+        plan = self._plan
+        if options_of(plan).seed is None and shards_overlap(plan):
+            code, line = line_of_caller()
+            warnings.warn_explicit(
+                "shard() comes after a shuffle() without a seed: every rank shards an order of its own, and their parts "
+                "overlap: give shuffle(seed=...) or Options(seed=...) the same number on all ranks, or shard first",
+                UserWarning,
+                code.co_filename,
+                line,
+            )
+        return Iterator(plan, which)
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.kernels import Pool
 
 SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool
-MOST_IDLE = 1 << 30  # bytes kept for the next batches; a steady pipeline needs as many as it has in flight
+MOST_IDLE = 1 << 28  # bytes kept for the next batches; a steady pipeline needs as many as it has in flight
 
 
 class Memory:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import dataclass
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
@@ -14,11 +15,15 @@ from penstock.plan.node import Allocate, Program, Rows
 
 @dataclass(slots=True)
 class Cost:
-    """What a task took, in ns: wall and CPU time of its thread, and how long that was ready to run without a core."""
+    """What a task took, in ns: wall and CPU time of its thread, and how long that was ready to run but had no core.
+
+    `yields` is how often the thread gave up its core to wait.
+    """
 
     wall: int
     cpu: int
     starved: int = 0
+    yields: int = 0
 
     @property
     def blocked(self) -> int:
@@ -26,7 +31,9 @@ class Cost:
         return max(self.wall - self.cpu - self.starved, 0)
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.wall + other.wall, self.cpu + other.cpu, self.starved + other.starved)
+        return Cost(
+            self.wall + other.wall, self.cpu + other.cpu, self.starved + other.starved, self.yields + other.yields
+        )
 
 
 @dataclass(slots=True)
@@ -65,13 +72,12 @@ def make_listed(program: Program, rows: Rows, *, fully: bool = True) -> Listed:
 
 
 class Meter:
-    """Reads the clocks of the thread that made it; `starved`, which takes some 10 µs, only if `fully`."""
+    """Reads the clocks of the thread that made it; what is beside them takes 10 µs to ask for, so only if `fully`."""
 
-    __slots__ = ("cpu", "fully", "starved", "wall")
+    __slots__ = ("beside", "cpu", "wall")
 
     def __init__(self, *, fully: bool) -> None:
-        self.fully = fully
-        self.starved = _starved() if fully else 0
+        self.beside = _beside() if fully else None
         self.cpu = thread_time_ns()
         self.wall = perf_counter_ns()
 
@@ -79,13 +85,20 @@ class Meter:
         """What has passed since."""
         wall = perf_counter_ns() - self.wall
         cpu = thread_time_ns() - self.cpu
-        return Cost(wall, cpu, _starved() - self.starved if self.fully else 0)
+        if self.beside is None:
+            return Cost(wall, cpu)
+        starved, yields = _beside()
+        return Cost(wall, cpu, starved - self.beside[0], yields - self.beside[1])
 
 
-def _starved() -> int:
-    """Nanoseconds the calling thread has waited in a run queue; 0 where the system does not tell."""
+def _beside() -> tuple[int, int]:
+    """How long the calling thread has waited in a run queue, in ns, and how often it gave up its core.
+
+    The former is 0 where the system does not tell.
+    """
+    yields = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
     try:
         with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
-            return int(file.read().split()[1])
+            return int(file.read().split()[1]), yields
     except (OSError, IndexError, ValueError):
-        return 0
+        return 0, yields

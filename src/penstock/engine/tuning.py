@@ -3,7 +3,7 @@
 - Threads pay when an item costs more than handing it to another thread does; then, by Little's law, as many are busy as
   there are cores times (CPU time + time blocked) / CPU time of a task, measured while no other task ran.
 - A task is long enough that its overhead is under 1 %, and short enough that a batch is soon there.
-- The number follows when tasks block more or less than at the start, as they do where the first files came from a cache.
+- The number follows when tasks block more or less than at the start, as where the first files came from a cache.
 - A function holds the GIL when tasks side by side block where one alone does not, and together use hardly more than a
   core.
 """
@@ -23,10 +23,11 @@ LOOKS = 3  # tasks measured inline before threads are considered
 INLINE_TASK = 200_000  # ns of work that cheap items are grouped to
 INLINE_BYTES = 1 << 20  # bytes such a group may take: about a core's cache
 THREAD_TASK = 2 * MS  # the same where each task is handed over to a thread
-THREAD_BYTES = 8 << 20
+THREAD_BYTES = 2 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_WORKERS = 64
 MOST_GROUPED = 256
+LONGEST_YIELD = 10 * MS  # ns; who waits for the GIL asks again every 5 ms
 SAMPLE = 16  # tasks between two looks at the number of threads
 
 
@@ -93,7 +94,11 @@ class Tuner:
         if self.holds_gil or spent.wall < 0.6 * self.threads * passed:
             return None
         blocking = spent.blocked / spent.cpu
-        if self.threads > 1 and 0.7 * passed < spent.cpu < 1.2 * passed and blocking > self.blocking + 0.4:
+        one_core = 0.7 * passed < spent.cpu < 1.2 * passed
+        gave_way = (
+            spent.yields > spent.blocked / LONGEST_YIELD
+        )  # a virtual machine's lost time looks blocked, but is not
+        if self.threads > 1 and one_core and gave_way and blocking > self.blocking + 0.4:
             self.holds_gil = True
             self.decisions.append(
                 f"the functions hold the GIL: on {self.threads} threads a task blocks for {blocking:.1f} times "
@@ -113,13 +118,17 @@ class Tuner:
         return threads
 
     def group_items(self) -> int:
-        """How many cheap items one task makes: doubling up to a bound on its work and on its bytes."""
+        """How many cheap items one task makes: a power of two, so that few sizes of memory are ever asked for.
+
+        It doubles up to a bound on the task's work and one on its bytes.
+        """
         if self.looks == 0 or self.item_wall <= 0:
             return 1
         by_cost = math.ceil((THREAD_TASK if self.threads else INLINE_TASK) / self.item_wall)
         most_bytes = THREAD_BYTES if self.threads else INLINE_BYTES
         by_bytes = most_bytes // self.item_bytes if self.item_bytes else MOST_GROUPED
-        self.group = max(1, min(2 * self.group, by_cost, by_bytes, MOST_GROUPED))
+        most = max(1, min(2 * self.group, by_cost, by_bytes, MOST_GROUPED))
+        self.group = 1 << (most.bit_length() - 1)
         return self.group
 
     def split_item(self) -> int:
