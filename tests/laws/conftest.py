@@ -70,9 +70,3 @@ def thread_pool() -> Iterator[Executor]:
 def processes() -> Iterator[Executor]:
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as executor:
         yield executor
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Random plans shard orders that are drawn anew, which a user is warned of."""
-    for item in items:
-        item.add_marker(pytest.mark.filterwarnings("ignore:shard\\(\\) comes after a shuffle:UserWarning"))

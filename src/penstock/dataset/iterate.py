@@ -42,8 +42,8 @@ class Iterate(Handle[T_co]):
         if options_of(plan).seed is None and shards_overlap(plan):
             code, line = line_of_caller()
             warnings.warn_explicit(
-                "shard() comes after a shuffle() without a seed: every rank shards an order of its own, and their parts "
-                "overlap: give shuffle(seed=...) or Options(seed=...) the same number on all ranks, or shard first",
+                "shard() comes after a shuffle() without a seed: every rank shards an order of its own, and their "
+                "parts overlap: give shuffle(seed=...) or Options(seed=...) the same number on all ranks, or shard first",
                 UserWarning,
                 code.co_filename,
                 line,
