@@ -6,12 +6,16 @@
 10
 """
 
-from penstock import image
+from typing import TYPE_CHECKING, Any
+
 from penstock.core import errors
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
 from penstock.plan.node import INFINITE, UNKNOWN
+
+if TYPE_CHECKING:
+    from penstock import image
 
 __all__ = [
     "AUTOTUNE",
@@ -24,3 +28,11 @@ __all__ = [
     "read_files",
     "read_image_folder",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "image":  # imported by the first pipeline that has images
+        import importlib
+
+        return importlib.import_module("penstock.image")
+    raise AttributeError(f"module 'penstock' has no attribute {name!r}")

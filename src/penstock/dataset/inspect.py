@@ -20,7 +20,6 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.order.every import Every
 from penstock.plan.described import Described
 from penstock.plan.explain import explained
-from penstock.plan.fingerprint import fingerprint
 from penstock.plan.functions import ColumnFunction, ElementFunction
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.locate import Record, records
@@ -116,6 +115,8 @@ class Inspect(Handle[T_co]):
         >>> Dataset.range(3).fingerprint() == Dataset.range(3).prefetch(2).fingerprint()
         True
         """
+        from penstock.plan.fingerprint import fingerprint
+
         return fingerprint(self._plan)
 
     def explain(self) -> str:

@@ -43,7 +43,7 @@ class Iterate(Handle[T_co]):
             code, line = line_of_caller()
             warnings.warn_explicit(
                 "shard() comes after a shuffle() without a seed: every rank shards an order of its own, and their "
-                "parts overlap: give shuffle(seed=...) or Options(seed=...) the same number on all ranks, or shard first",
+                "parts overlap: give shuffle() or Options() a seed that is the same on all ranks, or shard first",
                 UserWarning,
                 code.co_filename,
                 line,

@@ -8,7 +8,7 @@ from collections import deque
 from functools import cached_property
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from penstock.core.errors import ClosedError, PlanError
 from penstock.core.seeds import fresh_seed
@@ -19,15 +19,14 @@ from penstock.engine.progress import Progress
 from penstock.engine.run import Run
 from penstock.engine.settings import settings_of
 from penstock.ops.buffer.options import options_of
-from penstock.plan.fingerprint import fingerprint, plan_lines
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
 from penstock.rewrite.seeds import bind_seeds, needs_seed
 from penstock.watch.counters import Counters
-from penstock.watch.report import stats_of
-from penstock.watch.stats import Stats
-from penstock.watch.verdict import verdict
+
+if TYPE_CHECKING:
+    from penstock.watch.stats import Stats
 
 T = TypeVar("T")
 
@@ -127,10 +126,14 @@ class Iterator(Generic[T]):
 
     @cached_property
     def _identity(self) -> tuple[str, tuple[str, ...]]:
+        from penstock.plan.fingerprint import fingerprint, plan_lines  # not needed for the first batch
+
         return fingerprint(self._plan), plan_lines(self._plan)
 
     def stats(self) -> Stats:
         """What has been counted since the iterator was made or a state loaded; see `Stats`."""
+        from penstock.watch.report import stats_of  # not needed for the first batch
+
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
@@ -143,6 +146,8 @@ class Iterator(Generic[T]):
         >>> it.verdict()
         'Too early to say: 0 elements in 0.00 s.'
         """
+        from penstock.watch.verdict import verdict
+
         return verdict(self.stats())
 
     def close(self) -> None:

@@ -135,7 +135,7 @@ class Run:
     # Inline
 
     def _made_inline(self) -> Parcel | None:
-        span = self._claim(self.tuner.group_items())
+        span = self._claim(max(self._group(), 1))
         return None if span is None else self._make(self._begin(*span, 1))
 
     def _make(self, parcel: Parcel) -> Parcel:
@@ -178,12 +178,19 @@ class Run:
         depth, parcels = self.settings.depth, len(self._window)
         if parcels > 0 and (parcels >= self.tuner.depth() if depth is None else self._window.items >= depth):
             return 0
-        group = self.tuner.group_items()
+        if parcels > 0 and self.settings.budget_is_given and self.job.batch is not None and not self._maker.item_bytes:
+            return 0  # what a batch takes is known once the first is made
+        group = self._group()
         if depth is not None:
             group = max(min(group, depth // 2), 1)
+        return group if parcels > 0 else max(group, 1)
+
+    def _group(self) -> int:
+        """How many items one task makes, by the tuner and the budget; 0 where the budget has no room for one."""
+        group = self.tuner.group_items()
         if self._maker.item_bytes:
             group = min(group, (self.settings.memory_budget - self._window.nbytes) // self._maker.item_bytes)
-        return group if parcels > 0 else max(group, 1)
+        return group
 
     # Items
 

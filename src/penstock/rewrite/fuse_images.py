@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from penstock.image.fused import FusedImage, fuse
-from penstock.image.operation import ImageOperation
 from penstock.ops.elementwise.map import Map
+from penstock.plan.functions import ElementFunction
 from penstock.plan.node import Node
 
 
 def fuse_image_chain(node: Node) -> Node | None:
     """`x.map(f).map(g) -> x.map(f ; g)` where one kernel can do the image operations f and g on the same part."""
-    if not isinstance(node, Map) or not isinstance(node.function, ImageOperation):
+    if not isinstance(node, Map) or not isinstance(node.function, ElementFunction):
+        return None
+    from penstock.image.fused import FusedImage, fuse  # only a pipeline with images pays for their import
+    from penstock.image.operation import ImageOperation
+
+    if not isinstance(node.function, ImageOperation):
         return None
     key = node.seed or 0
     match node.input:
