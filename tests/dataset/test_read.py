@@ -13,7 +13,8 @@ from penstock.core.errors import PenstockError
 def test_range_counts_as_python_does(numbers):
     ds = Dataset.range(*numbers)
     assert list(ds) == list(range(*numbers))
-    assert all(isinstance(x, np.int64) for x in ds)
+    assert all(type(x) is int for x in ds)
+    assert all(isinstance(x, np.int16) for x in Dataset.range(*numbers, output_type=np.int16))
 
 
 @pytest.mark.parametrize(

@@ -67,12 +67,20 @@ def test_concat_is_the_elements_one_after_the_other(make, sizes, as_columns):
     assert concat(chunks).elements() == [element for part in parts for element in part]
 
 
-def test_array_columns_give_scalars_and_views():
+def test_array_columns_give_numbers_and_views():
     chunk = Columns(flatten({"x": 0, "y": 0})[1], [np.arange(3), np.zeros((3, 2))], 3)
     first = chunk.elements()[0]
-    assert type(first["x"]) is np.int64
+    assert type(first["x"]) is type(chunk.element(0)["x"]) is int
     assert first["y"].base is not None
     assert chunk.slice(1, 3).columns[0].base is not None
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, np.bool_, np.int32, np.float32, np.uint64, ">i8"])
+def test_numbers_are_pythons_own_where_that_loses_no_dtype(dtype):
+    chunk = Columns(LEAF, [np.zeros(2, dtype)], 2)
+    pythons = np.dtype(dtype) in (np.dtype(np.int64), np.dtype(np.float64), np.dtype(bool))
+    assert all(isinstance(x, np.generic) is not pythons for x in [*chunk.elements(), chunk.element(1)])
+    assert Items(chunk.elements()).arrays()[0].dtype == np.dtype(dtype).newbyteorder("=")
 
 
 def test_concat_keeps_array_columns_and_leaves_what_differs_apart():

@@ -105,7 +105,7 @@ class Iterator(Generic[T]):
 
         >>> it = iter(Dataset.range(9))
         >>> next(it), next(it)
-        (np.int64(0), np.int64(1))
+        (0, 1)
         >>> it.state_dict()["row"]
         2
         """

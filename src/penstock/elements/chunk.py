@@ -18,12 +18,15 @@ Column: TypeAlias = NDArray[Any] | list[Any]
 """One leaf of a run of k elements: an array of shape (k, ...), or a list of k values."""
 
 
+_PYTHONS_OWN = frozenset(map(np.dtype, (np.int64, np.float64, np.bool_)))
+
+
 class Columns:
     """A run of elements of one structure, kept as one column a leaf.
 
     >>> chunk = Columns(LEAF, [np.arange(4)], 4)
     >>> chunk.slice(1, 3).elements()
-    [np.int64(1), np.int64(2)]
+    [1, 2]
     """
 
     __slots__ = ("columns", "length", "structure")
@@ -40,14 +43,18 @@ class Columns:
         return f"Columns({self.structure!r}, length={self.length})"
 
     def elements(self) -> list[Any]:
-        """Return the elements; those of array columns are NumPy scalars, or views of a column."""
-        return self.structure.assemble(self.columns, self.length)
+        """Return the elements: views of array columns, or numbers.
+
+        Numbers of `int64`, `float64` and `bool` are Python's own, which are twice as fast to compute with; others are
+        NumPy scalars, so that no dtype is lost.
+        """
+        return self.structure.assemble(list(map(_values, self.columns)), self.length)
 
     def element(self, i: int) -> Any:
         """Return element `i`, which may be negative."""
         if not -self.length <= i < self.length:
             raise IndexError(f"element {i} of a chunk of {self.length}")
-        return structures.unflatten(self.structure, [column[i] for column in self.columns])
+        return structures.unflatten(self.structure, [_values(column)[i] for column in self.columns])
 
     def slice(self, lo: int, hi: int) -> Columns:
         """Return elements `lo` to `hi`, as views of array columns."""
@@ -91,6 +98,11 @@ class Columns:
         ]
 
 
+def _values(column: Column) -> Column:
+    numbers = isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype in _PYTHONS_OWN
+    return column.tolist() if numbers else column
+
+
 class Items:
     """A run of any elements, as a function returned them, not yet taken apart.
 
@@ -98,10 +110,18 @@ class Items:
     [[1, 2]]
     """
 
-    __slots__ = ("values",)
+    __slots__ = ("_types", "values")
 
     def __init__(self, values: list[Any]) -> None:
         self.values = values
+        self._types: set[type] | None = None
+
+    @property
+    def types(self) -> set[type]:
+        """The types there are among the elements; looked for once."""
+        if self._types is None:
+            self._types = set(map(type, self.values))
+        return self._types
 
     def __len__(self) -> int:
         return len(self.values)
@@ -128,7 +148,7 @@ class Items:
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Take every element apart; an `ElementError` names the two rows where structures differ."""
         values = self.values
-        if not values or structures.all_leaves(values):
+        if not values or structures.are_leaves(self.types) or structures.all_leaves(values):
             return Columns(LEAF, [values], len(values))
         flat = _flat_columns(values)
         return flat if flat is not None else _nested_columns(values, Origin(rows=rows, operation=operation))

@@ -107,6 +107,11 @@ def is_leaf(element: Any) -> bool:
     return optree.tree_is_leaf(element, namespace=NAMESPACE) and not _register_if_dataclass(type(element))
 
 
+def are_leaves(types: set[type]) -> bool:
+    """Return whether all values of these types are known to be leaves."""
+    return types <= _LEAF_TYPES
+
+
 def all_leaves(values: Iterable[Any]) -> bool:
     """Return whether each of `values` is a leaf; one look at each type rather than at each value."""
     types = set(map(type, values))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +28,7 @@ class LeafShape:
     @property
     def nbytes(self) -> int:
         """Bytes of the leaf in one element."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        return prod(self.shape) * self.dtype.itemsize
 
 
 class Maker:
@@ -40,12 +41,10 @@ class Maker:
         self.job = job
         self.memory = memory
         self._program = program
-        self._shapes = _static_shapes(job)
-
-    @property
-    def item_bytes(self) -> int:
+        self.item_bytes = 0
         """Bytes of one item's memory; 0 while that is not known, and for elements that are not batched."""
-        return 0 if self._shapes is None else self.job.size * sum(leaf.nbytes for leaf in self._shapes)
+        self._shapes: list[LeafShape] | None = None
+        self._know(_static_shapes(job))
 
     def begin(self, epoch: int, low: int, high: int, pieces: int) -> Parcel:
         """A parcel of items `low` to `high`, with memory but nothing made yet."""
@@ -55,6 +54,11 @@ class Maker:
             parcel.memory = [self.memory.allocate((len(rows), *leaf.shape), leaf.dtype) for leaf in self._shapes]
             parcel.nbytes = sum(array.nbytes for array in parcel.memory)
         return parcel
+
+    def _know(self, shapes: list[LeafShape] | None) -> None:
+        if shapes is not None and shapes != self._shapes:
+            self._shapes = shapes
+            self.item_bytes = self.job.size * sum(leaf.nbytes for leaf in shapes)
 
     def make(self, parcel: Parcel, piece: int, *, fully: bool = True) -> Stacked | Listed:
         """Run the program for one piece; `fully` measured, or cheaply."""
@@ -69,7 +73,7 @@ class Maker:
             return [element for piece in cast("list[Listed]", parcel.results) for element in piece.elements]
         pieces = cast("list[Stacked]", parcel.results)
         arrays = self._joined(parcel, pieces)
-        self._shapes = [LeafShape(array.shape[1:], array.dtype) for array in arrays]
+        self._know([LeafShape(array.shape[1:], array.dtype) for array in arrays])
         return self.job.delivered(pieces[0].structure, arrays, parcel.items)
 
     def _joined(self, parcel: Parcel, pieces: list[Stacked]) -> list[np.ndarray]:

@@ -40,7 +40,7 @@ class FedIterator:
 
     def __next__(self) -> Any:
         leaves, structure = flatten(next(self._source))
-        return unflatten(structure, [self._convert(leaf) if _is_array(leaf) else leaf for leaf in leaves])
+        return unflatten(structure, [self._convert(np.asarray(leaf)) if _is_array(leaf) else leaf for leaf in leaves])
 
     def state_dict(self) -> dict[str, Any]:
         """The position; see `Iterator.state_dict`."""
@@ -90,7 +90,7 @@ class Feed:
 
 
 def _is_array(leaf: Any) -> bool:
-    """Numbers become a framework's arrays; text, bytes and other objects stay as they are."""
+    """Numbers become a framework's arrays, Python's too; text, bytes and other objects stay as they are."""
     if not isinstance(leaf, np.ndarray | np.generic):
-        return False
+        return isinstance(leaf, bool | int | float | complex)
     return leaf.dtype.kind in "biufc" or leaf.dtype.type.__module__ == "ml_dtypes"  # bfloat16 and smaller floats

@@ -28,9 +28,9 @@ class JaxFeed(Feed):
         )
         cpu = jax.devices("cpu")[0]
 
-        def convert(array: np.ndarray | np.generic) -> Any:
+        def convert(array: np.ndarray) -> Any:
             wide = array.dtype.name in NARROWED and not jax.config.jax_enable_x64
-            shared = isinstance(array, np.ndarray) and array.flags.writeable and array.dtype.isnative and not wide
+            shared = array.ndim > 0 and array.flags.writeable and array.dtype.isnative and not wide
             if not shared or not array.flags.c_contiguous or array.dtype.kind in "bV":
                 with jax.default_device(cpu):
                     return numpy.asarray(array)

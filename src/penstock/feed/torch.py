@@ -21,10 +21,8 @@ class TorchFeed(Feed):
     def __init__(self, dataset: Iterable) -> None:
         torch = require("torch", extra="torch", purpose="to_torch()")
 
-        def convert(array: np.ndarray | np.generic) -> Any:
-            whole = np.asarray(array)
-            if not whole.dtype.isnative:
-                whole = whole.astype(whole.dtype.newbyteorder("="))
+        def convert(array: np.ndarray) -> Any:
+            whole = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
             shared = whole.flags.writeable and min(whole.strides, default=0) >= 0
             bits = whole if shared else whole.copy()
             if bits.dtype.kind == "V":  # NumPy has no bfloat16 of its own; PyTorch has

@@ -64,7 +64,7 @@ def slices(tensors: Any) -> ArraySource:
     """Return the source of `Dataset.from_tensor_slices`: lists become arrays, tuples and dicts are structure.
 
     >>> slices({"x": np.arange(6).reshape(3, 2), "y": [1, 2, 3]}).read_many(np.array([1])).elements()
-    [{'x': array([2, 3]), 'y': np.int64(2)}]
+    [{'x': array([2, 3]), 'y': 2}]
     """
     leaves, structure = structures.flatten(tensors, keep=lambda node: isinstance(node, list))
     paths = structures.paths(structure)

@@ -71,7 +71,7 @@ def verify_determinism(
     >>> count = iter(range(100))
     >>> verify_determinism(Dataset.range(9).map(lambda x: x + next(count)))
     Traceback (most recent call last):
-    AssertionError: element 0 of epoch 0 differs a second time: int64 0 against int64 9
+    AssertionError: element 0 of epoch 0 differs a second time: 0 against 9
     """
     bound = dataset.with_options(Options(seed=dataset.iterator(epoch=epoch).state_dict()["seed"]))
     ordered = is_ordered(bound)

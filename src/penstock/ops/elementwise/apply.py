@@ -30,7 +30,8 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         elements = chunk.elements()
-        types = set(map(type, elements))
+        # elements of one structure have one type
+        types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
         if types == {tuple}:
             return _collected(node, starmap(function, elements), rows)
         return _collected(node, map(either if tuple in types else function, elements), rows)
@@ -58,10 +59,11 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
         raise
     if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
         raise _blamed(RuntimeError("the function raised StopIteration"), node, int(rows[len(made)]))
-    if type(None) in set(map(type, made)):
+    items = Items(made)
+    if type(None) in items.types:
         at = next(index for index, element in enumerate(made) if element is None)
         raise _blamed(ElementError(f"the function returned None for an element; {RETURNED_NONE}"), node, int(rows[at]))
-    return Items(made)
+    return items
 
 
 def _blamed(error: Exception, node: Node, row: int) -> Exception:
