@@ -157,8 +157,7 @@ void store_floats(const int16_t* row, const Taps& taps, float* out) {
     const __m128i planes[3] = {_mm_unpacklo_epi64(b0, b2), _mm_unpackhi_epi64(b0, b2), _mm_unpacklo_epi64(b1, b3)};
     for (int c = 0; c < 3; ++c) {
       const __m256 value = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(planes[c]));
-      _mm256_storeu_ps(out + c * kPlane + x,
-                       _mm256_fmadd_ps(value, _mm256_set1_ps(scale[c]), _mm256_set1_ps(bias[c])));
+      _mm256_storeu_ps(out + c * kPlane + x, _mm256_fmadd_ps(value, _mm256_set1_ps(scale[c]), _mm256_set1_ps(bias[c])));
     }
   }
 #endif
@@ -174,9 +173,9 @@ struct Job {
   const int64_t* order;  // which file each row reads
   int64_t rows;
   uint64_t seed;
-  bool scaled;         // decode at 1/2 or 1/4 where the crop is at least that many times the target
-  bool floats;         // normalised float32 NCHW instead of uint8 NHWC
-  int64_t slots;       // images in `out`; row r goes to slot r % slots
+  bool scaled;    // decode at 1/2 or 1/4 where the crop is at least that many times the target
+  bool floats;    // normalised float32 NCHW instead of uint8 NHWC
+  int64_t slots;  // images in `out`; row r goes to slot r % slots
   void* out;
 };
 
@@ -229,7 +228,8 @@ class Worker {
   // Decode the crop's rows and columns (and one more on each side, so that chroma is upsampled as in the whole image).
   void decode(const Box& crop, int d) {
     jpeg_start_decompress(&decoder_);
-    const int full_width = static_cast<int>(decoder_.output_width), full_height = static_cast<int>(decoder_.output_height);
+    const int full_width = static_cast<int>(decoder_.output_width),
+              full_height = static_cast<int>(decoder_.output_height);
     const int x0 = std::max(crop.x / d - 1, 0), x1 = std::min((crop.x + crop.width + d - 1) / d + 1, full_width);
     const int y0 = std::max(crop.y / d - 1, 0), y1 = std::min((crop.y + crop.height + d - 1) / d + 1, full_height);
     JDIMENSION start = static_cast<JDIMENSION>(x0), count = static_cast<JDIMENSION>(x1 - x0);
