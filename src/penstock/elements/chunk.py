@@ -99,8 +99,9 @@ class Columns:
 
 
 def _values(column: Column) -> Column:
-    numbers = isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype in _PYTHONS_OWN
-    return column.tolist() if numbers else column
+    if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype in _PYTHONS_OWN:
+        return column.tolist()
+    return column
 
 
 class Items:
