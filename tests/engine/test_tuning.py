@@ -4,7 +4,17 @@ import pytest
 
 from penstock.engine import tuning
 from penstock.engine.task import Cost
-from penstock.engine.tuning import INLINE_BYTES, INLINE_TASK, LOOKS, MOST_GROUPED, MOST_WORKERS, MS, SAMPLE, Tuner
+from penstock.engine.tuning import (
+    CONVICTED,
+    INLINE_BYTES,
+    INLINE_TASK,
+    LOOKS,
+    MOST_GROUPED,
+    MOST_WORKERS,
+    MS,
+    SAMPLE,
+    Tuner,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -73,12 +83,15 @@ def test_one_outlier_does_not_change_the_measure():
     assert tuner.item_wall < 2_000
 
 
-def side_by_side(tasks, wall, cpu, took, workers=None, starved=0, yields=1):
+def side_by_side(tasks, wall, cpu, took, workers=None, starved=0, yields=1, looks=CONVICTED):
     tuner = looked(MS, workers=workers)
     tuner.start_threads(0)
-    for _ in range(tasks):
-        tuner.observe(Cost(wall, cpu, starved, yields), 1)
-    return tuner, tuner.retuned(took)
+    changes = []
+    for look in range(1, looks + 1):
+        for _ in range(tasks):
+            tuner.observe(Cost(wall, cpu, starved, yields), 1)
+        changes.append(tuner.retuned(look * took))
+    return tuner, changes[-1]
 
 
 def test_functions_that_hold_the_gil_are_noticed():
@@ -88,7 +101,13 @@ def test_functions_that_hold_the_gil_are_noticed():
     assert any("hold the GIL" in decision for decision in tuner.decisions)
     for _ in range(SAMPLE):
         tuner.observe(Cost(3 * MS, MS, 0, 1), 1)
-    assert tuner.retuned(4 * SAMPLE * MS) is None  # once is enough
+    assert tuner.retuned(6 * SAMPLE * MS) is None  # once is enough
+
+
+def test_one_look_is_not_enough_to_tell():
+    tuner, threads = side_by_side(SAMPLE, wall=2 * MS, cpu=MS, took=SAMPLE * MS, looks=1)
+    assert threads is None
+    assert not tuner.holds_gil
 
 
 def test_a_number_of_threads_that_was_asked_for_stays():
@@ -109,7 +128,7 @@ def test_functions_that_run_side_by_side_are_not_suspected():
 
 
 def test_threads_follow_when_tasks_begin_to_block_or_end_it():
-    tuner, threads = side_by_side(SAMPLE, wall=10 * MS, cpu=MS, took=5 * SAMPLE * MS)
+    tuner, threads = side_by_side(SAMPLE, wall=10 * MS, cpu=MS, took=5 * SAMPLE * MS, looks=1)
     assert threads == 4  # twice as many at the most, then another look
     for _ in range(SAMPLE):
         tuner.observe(Cost(MS, MS), 1)

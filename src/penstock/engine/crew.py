@@ -25,7 +25,6 @@ class Crew(Protocol):
     def submit(self, parcel: Parcel, piece: int, window: Window) -> None: ...
     def resize(self, workers: int) -> None: ...
     def close(self) -> None: ...
-    def join(self, timeout: float) -> None: ...
 
 
 class ThreadCrew:
@@ -55,10 +54,6 @@ class ThreadCrew:
     def close(self) -> None:
         if self._own is not None:
             self._own.shutdown(wait=False, cancel_futures=True)
-
-    def join(self, timeout: float) -> None:
-        if self._own is not None:
-            self._own.join(timeout)
 
 
 class RemoteCrew:
@@ -94,9 +89,6 @@ class RemoteCrew:
 
     def close(self) -> None:
         self._shipment.remove()
-
-    def join(self, timeout: float) -> None:
-        pass
 
 
 def crew_for(executor: str | Executor, workers: int, maker: Maker, observer: Observer) -> Crew:

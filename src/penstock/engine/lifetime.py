@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
 import weakref
 from time import monotonic
 from typing import Protocol
 
+WORKER = "penstock-worker"  # what every worker thread is called
 LAST_WAIT = 1.0  # seconds; native code ends a task within milliseconds, a user's function may sleep for ever
 
 
@@ -15,7 +17,6 @@ class Running(Protocol):
     """What lives between those moments."""
 
     def close(self) -> None: ...
-    def join(self, timeout: float) -> None: ...
     def after_fork(self) -> None: ...
 
 
@@ -29,13 +30,17 @@ def watch_over(run: Running) -> None:
 
 
 def _at_exit() -> None:
-    """A thread that comes back from native code into an interpreter being torn down would be killed there."""
-    running = list(_alive)
-    for run in running:
+    """Close every run and wait for all worker threads, those of runs closed before too.
+
+    A thread that came back from native code into an interpreter being torn down would be killed there, and take the
+    process with it.
+    """
+    for run in list(_alive):
         run.close()
     deadline = monotonic() + LAST_WAIT
-    for run in running:
-        run.join(max(deadline - monotonic(), 0))
+    for thread in threading.enumerate():
+        if thread.name == WORKER:
+            thread.join(max(deadline - monotonic(), 0))
 
 
 def _after_fork() -> None:

@@ -99,11 +99,6 @@ class Run:
         if self._crew is not None:
             self._crew.close()
 
-    def join(self, timeout: float) -> None:
-        """After `close`: wait for tasks under way, up to `timeout` seconds."""
-        if self._crew is not None:
-            self._crew.join(timeout)
-
     def after_fork(self) -> None:
         """In a forked child, where no thread of the parent lives on: begin again what was under way."""
         lost = self._window.after_fork()

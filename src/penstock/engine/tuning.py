@@ -28,6 +28,7 @@ LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_WORKERS = 64
 MOST_GROUPED = 256
 LONGEST_YIELD = 10 * MS  # ns; who waits for the GIL asks again every 5 ms
+CONVICTED = 2  # looks in a row that find the GIL held before it is believed
 SAMPLE = 16  # tasks between two looks at the number of threads
 
 
@@ -43,6 +44,7 @@ class Tuner:
     tasks: int = 0
     began: int = 0  # ns on the wall clock
     blocking: float = 0.0  # time blocked / CPU time of a task with the GIL to itself
+    suspicions: int = 0  # looks in a row that found the GIL held
     holds_gil: bool = False
     threads: int = 0
     group: int = 1
@@ -98,13 +100,18 @@ class Tuner:
         gave_way = (
             spent.yields > spent.blocked / LONGEST_YIELD
         )  # a virtual machine's lost time looks blocked, but is not
-        if self.threads > 1 and one_core and gave_way and blocking > self.blocking + 0.4:
+        cores_were_there = spent.starved < 0.2 * spent.wall  # else one core's worth may be all there was
+        if self.threads > 1 and one_core and cores_were_there and gave_way and blocking > self.blocking + 0.4:
+            self.suspicions += 1
+            if self.suspicions < CONVICTED:
+                return None
             self.holds_gil = True
             self.decisions.append(
                 f"the functions hold the GIL: on {self.threads} threads a task blocks for {blocking:.1f} times "
                 "its CPU time"
             )
             return self._changed_to(1)
+        self.suspicions = 0
         wanted = _threads_for(blocking)
         if 0.7 * self.threads <= wanted <= 1.5 * self.threads:
             return None

@@ -9,6 +9,8 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, ParamSpec, TypeVar
 
+from penstock.engine.lifetime import WORKER
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -48,7 +50,7 @@ class Threads(Executor):
             for _ in range(self._workers - workers):
                 self._tasks.put(None)
             for _ in range(workers - self._workers):
-                thread = threading.Thread(target=_work, args=(self._tasks,), name="penstock-worker", daemon=True)
+                thread = threading.Thread(target=_work, args=(self._tasks,), name=WORKER, daemon=True)
                 thread.start()
                 self._threads.append(thread)
             self._workers = workers
