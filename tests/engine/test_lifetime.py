@@ -4,11 +4,14 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from penstock.engine import lifetime
+from penstock.engine.executors.threads import Threads
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,37 +104,17 @@ def test_a_forked_child_does_without_the_executor_of_its_parent():
     assert ran(FORKED) == ("both\n", "", 0)
 
 
-IN_NATIVE_CODE = """
-import io
-import sys
-import time
-import numpy as np
-import penstock as ps
-from PIL import Image
-
-file = io.BytesIO()
-noise = np.random.default_rng(0).integers(0, 255, (1200, 1600, 3), np.uint8)
-Image.fromarray(noise).save(file, "JPEG", quality=95)
-photos = ps.Dataset.from_source([file.getvalue()]).repeat(1000).map(ps.image.decode(exact=True), num_parallel_calls=2)
-it = photos.map(ps.image.resize((64, 64))).batch(16).iterator()
-next(it)
-it.close()
-del it  # nothing knows of the run any more, and its threads are decoding
-
-class Flushed:
-    times = 0
-
-    def write(self, text):
-        return len(text)
-
-    def flush(self, sleep=time.sleep):
-        self.times += 1
-        if self.times == 2:  # the interpreter flushes once more in the midst of the tear-down
-            sleep(1.0)
-
-sys.stdout = Flushed()
-"""
+def test_the_end_waits_for_worker_threads_of_runs_that_nobody_knows_any_more(monkeypatch):
+    waited = []
+    names = [lifetime.WORKER, "the user's", lifetime.WORKER]
+    threads = [
+        SimpleNamespace(name=name, join=lambda timeout, at=at: waited.append(at)) for at, name in enumerate(names)
+    ]
+    monkeypatch.setattr(lifetime.threading, "enumerate", lambda: threads)
+    lifetime._at_exit()
+    assert waited == [0, 2]
 
 
-def test_the_end_of_the_interpreter_waits_for_native_code_of_runs_closed_before():
-    assert ran(IN_NATIVE_CODE) == ("", "", 0)  # a thread that came back into the tear-down would abort the process
+def test_worker_threads_are_called_what_the_end_looks_for():
+    with Threads(1) as threads:
+        assert threads.submit(lambda: threading.current_thread().name).result(10) == lifetime.WORKER
