@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.core.checks import check_count
 from penstock.dataset.handle import Handle, T_co, line_of_caller
 from penstock.dataset.iterator import Iterator
+from penstock.engine.legacy import Legacy
 from penstock.ops.buffer.options import options_of
 from penstock.rewrite.seeds import shards_overlap
 
@@ -48,7 +50,11 @@ class Iterate(Handle[T_co]):
                 code.co_filename,
                 line,
             )
-        return Iterator(plan, which)
+        return Iterator(plan, which, self._legacy)
+
+    @cached_property
+    def _legacy(self) -> Legacy:
+        return Legacy()
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

@@ -14,7 +14,7 @@ from penstock.core.errors import ClosedError, PlanError
 from penstock.core.seeds import fresh_seed
 from penstock.engine.cursor import Cursor, cursor_of
 from penstock.engine.job import Job
-from penstock.engine.memory import Memory
+from penstock.engine.legacy import Legacy
 from penstock.engine.progress import Progress
 from penstock.engine.run import Run
 from penstock.engine.settings import settings_of
@@ -38,8 +38,9 @@ class Iterator(Generic[T]):
     several threads, each item going to one of them.
     """
 
-    def __init__(self, plan: Node, epoch: int) -> None:
+    def __init__(self, plan: Node, epoch: int, legacy: Legacy) -> None:
         self._plan = plan
+        self._legacy = legacy
         self._options = options_of(plan)
         self._lock = threading.RLock()  # a signal handler may ask for the position in the midst of `next`
         seed = self._options.seed
@@ -49,7 +50,6 @@ class Iterator(Generic[T]):
         _check_epoch(self._plan, cursor.epoch)
         self._cursor = cursor
         self._progress = Progress(cursor)
-        self._memory = Memory()
         self._items: deque[T] = deque()
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
@@ -95,7 +95,7 @@ class Iterator(Generic[T]):
         drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
         job = Job(rewritten(bind_seeds(self._plan, seed), passes).plan)
         settings = settings_of(self._plan)
-        return Run(job, settings, self._counters, self._cursor, self._memory, drawn_seed=drawn_seed)
+        return Run(job, settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
 
     def state_dict(self) -> dict[str, Any]:
         """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
@@ -137,7 +137,7 @@ class Iterator(Generic[T]):
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
-        return stats_of(self._run, self._counters, self._memory, self._received, self._position().row, times)
+        return stats_of(self._run, self._counters, self._legacy.memory, self._received, self._position().row, times)
 
     def verdict(self) -> str:
         """What limits this run, in a sentence or two: who waits, for which operation, its ceiling, and what to change.
@@ -157,7 +157,6 @@ class Iterator(Generic[T]):
         with self._lock:
             self._high -= len(self._items)
             self._items.clear()
-            self._memory.close()
 
     def _end(self) -> None:
         if self._stop is not None:

@@ -104,6 +104,8 @@ def crew_for(executor: str | Executor, workers: int, maker: Maker, observer: Obs
 def _submitted(executor: Executor, parcel: Parcel, function: Any, *args: Any) -> Future[Any]:
     try:
         return executor.submit(function, *args)
+    except BrokenExecutor as error:  # it broke while earlier items were under way
+        raise _died(parcel, error) from error
     except RuntimeError as error:
         raise WorkerError(
             f"the {type(executor).__name__} took no task for items {parcel.low} to {parcel.high}: {error}. "
@@ -115,19 +117,19 @@ def _result(future: Future[Any], parcel: Parcel) -> Any:
     try:
         return future.result()
     except CancelledError as error:
-        return _chained(
-            WorkerError(f"the task of items {parcel.low} to {parcel.high} was cancelled by its executor"), error
-        )
+        cancelled = WorkerError(f"the task of items {parcel.low} to {parcel.high} was cancelled by its executor")
+        cancelled.__cause__ = error
+        return cancelled
     except BrokenExecutor as error:
-        lost = f"a worker died while items {parcel.low} to {parcel.high} were under way: {error}"
-        advice = (
-            "Their rows are lost to the executor, not to the cursor: load state_dict() into an iterator over a new one"
-        )
-        return _chained(WorkerError(f"{lost}. {advice}"), error)
+        died = _died(parcel, error)
+        died.__cause__ = error
+        return died
     except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
         return error
 
 
-def _chained(error: BaseException, cause: BaseException) -> BaseException:
-    error.__cause__ = cause
-    return error
+def _died(parcel: Parcel, error: BrokenExecutor) -> WorkerError:
+    return WorkerError(
+        f"a worker died while items {parcel.low} to {parcel.high} were under way: {error}. Their rows are lost to the "
+        "executor, not to the cursor: load state_dict() into an iterator over a new one"
+    )

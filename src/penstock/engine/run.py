@@ -11,14 +11,13 @@ from penstock.core.frames import is_ours
 from penstock.engine.compile import compiled
 from penstock.engine.cursor import Cursor
 from penstock.engine.job import Job
+from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
 from penstock.engine.maker import Maker
-from penstock.engine.memory import Memory
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost, Listed, Stacked
-from penstock.engine.tuning import Tuner
 from penstock.engine.window import Window
 
 if TYPE_CHECKING:
@@ -38,14 +37,14 @@ class Run:
         settings: Settings,
         observer: Observer,
         cursor: Cursor,
-        memory: Memory,
+        legacy: Legacy,
         *,
         drawn_seed: int | None = None,
     ) -> None:
         """Begin at `cursor`; `drawn_seed` is what unseeded operations derive from, where the user did not give it."""
         self.job = job
         self.settings = settings
-        self.tuner = Tuner(settings.workers)
+        self.tuner = legacy.tuner(settings.workers)
         self.ended: str | None = None
         self.spent = Cost(0, 0)
         self.items_made = 0
@@ -53,13 +52,14 @@ class Run:
         self._observer = observer
         self._drawn_seed = drawn_seed
         self._epoch = cursor.epoch
-        self._maker = Maker(job, compiled(job.source, memory.allocate, observer.wrap), memory)
+        self._maker = Maker(job, compiled(job.source, legacy.memory.allocate, observer.wrap), legacy.memory)
         self._next = cursor.row  # the first item that no parcel has been begun for
         self._received = list(cursor.ahead)  # spans after it that were received before
         self._failure: BaseException | None = None
         self._window = Window(ordered=settings.ordered)
         self._crew: Crew | None = None
-        if settings.executor != "inline" and (settings.executor != "auto" or settings.workers is not None):
+        begins_inline = settings.executor == "auto" and settings.workers is None and not self.tuner.threads
+        if settings.executor != "inline" and not begins_inline:
             self._leave_inline()
         watch_over(self)
 
@@ -171,7 +171,7 @@ class Run:
     def _room(self) -> int:
         """How many items the next parcel may have, by the window's depth and the budget; 0 where it is full."""
         depth, parcels = self.settings.depth, len(self._window)
-        if parcels > 0 and (parcels >= self.tuner.depth() if depth is None else self._window.items >= depth):
+        if parcels > 0 and (self._window.tasks >= self.tuner.depth() if depth is None else self._window.items >= depth):
             return 0
         if parcels > 0 and self.settings.budget_is_given and self.job.batch is not None and not self._maker.item_bytes:
             return 0  # what a batch takes is known once the first is made

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.engine.budget import available_cores
 from penstock.engine.task import Cost
@@ -69,11 +69,22 @@ class Tuner:
         enough = not self.looking or self.item_wall >= SURELY_PAYS
         return enough and self.item_wall >= THREAD_PAYS
 
+    def heir(self) -> Tuner:
+        """A tuner for another run of the same work."""
+        known = replace(self, decisions=[], suspicions=0)
+        if known.threads:
+            known.decisions.append(f"{known.threads} thread{'s' if known.threads > 1 else ''}, as in the run before")
+        known.reset(0)
+        return known
+
     def start_threads(self, now: int) -> int:
-        """How many threads to begin with."""
+        """How many threads to begin with: those of the run before, if there was one."""
+        if self.threads:
+            self.reset(now)
+            return self.threads
         self.blocking = self.spent.blocked / self.spent.cpu if self.spent.cpu else 0.0
         chosen = self.workers or _threads_for(self.blocking)
-        self._reset(now)
+        self.reset(now)
         self.threads = chosen
         why = (
             "as asked for"
@@ -92,7 +103,7 @@ class Tuner:
         if self.tasks < SAMPLE or self.spent.cpu == 0:
             return None
         spent, passed = self.spent, max(now - self.began, 1)
-        self._reset(now)
+        self.reset(now)
         if self.holds_gil or spent.wall < 0.6 * self.threads * passed:
             return None
         blocking = spent.blocked / spent.cpu
@@ -146,7 +157,8 @@ class Tuner:
         """How many tasks' worth of items to have under way: each worker one in hand and one waiting."""
         return 2 * max(self.threads, 1) + 1
 
-    def _reset(self, now: int) -> None:
+    def reset(self, now: int) -> None:
+        """Begin another look."""
         self.spent, self.tasks = Cost(0, 0), 0
         self.began = now
 

@@ -31,6 +31,11 @@ class Window:
         return sum(parcel.nbytes for parcel in self._parcels)
 
     @property
+    def tasks(self) -> int:
+        """Tasks of all parcels under way."""
+        return sum(len(parcel.rows) for parcel in self._parcels)
+
+    @property
     def items(self) -> int:
         """Items of all parcels under way."""
         return sum(parcel.items for parcel in self._parcels)

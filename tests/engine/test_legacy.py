@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+
+from penstock import Dataset, Options
+from penstock.engine.legacy import Legacy
+from penstock.engine.task import Cost
+from penstock.engine.tuning import MS
+
+
+def test_the_next_tuner_knows_what_the_last_one_learnt():
+    legacy = Legacy()
+    first = legacy.tuner(None)
+    for _ in range(3):
+        first.observe(Cost(10 * MS, 10 * MS), 1)
+    first.item_bytes = 7
+    threads = first.start_threads(0)
+    second = legacy.tuner(None)
+    assert (second.threads, second.item_wall, second.item_bytes) == (threads, first.item_wall, 7)
+    assert second.start_threads(0) == threads
+    assert "as in the run before" in second.decisions[0]
+    assert second.tasks == 0
+
+
+def test_a_run_that_stayed_inline_begins_inline_again():
+    legacy = Legacy()
+    legacy.tuner(None).observe(Cost(1000, 1000), 1)
+    assert legacy.tuner(None).threads == 0
+
+
+def test_an_epoch_after_the_first_begins_on_threads():
+    def wait(x):
+        gone.wait(0.006)
+        return x
+
+    import threading
+
+    gone = threading.Event()
+    ds = Dataset.range(8).map(wait)
+    assert list(ds) == list(ds) == list(range(8))
+    it = ds.iterator()
+    next(it)
+    assert "thread" in it.stats().mode
+    it.close()
+
+
+def test_memory_goes_from_one_epoch_to_the_next():
+    ds = Dataset.from_tensor_slices(np.zeros((64, 1 << 14))).batch(4).with_options(Options(executor="inline"))
+    places = []
+    for _ in range(2):
+        places.append({batch.ctypes.data for batch in ds})
+        gc.collect()
+    assert places[0] & places[1]
