@@ -9,5 +9,6 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_random(module);
   penstock::bindings::bind_rows(module);
   penstock::bindings::bind_pool(module);
+  penstock::bindings::bind_files(module);
   penstock::bindings::bind_image(module);
 }

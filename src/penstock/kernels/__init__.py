@@ -1,5 +1,6 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
 
+from penstock.kernels.files import read_regular_files
 from penstock.kernels.memory import Pool, gather
 from penstock.kernels.order import (
     first_draws,
@@ -23,6 +24,7 @@ __all__ = [
     "permute_rows",
     "permute_rows_within",
     "permute_within",
+    "read_regular_files",
     "stride_rows",
     "unpermute",
     "unpermute_rows",

@@ -40,6 +40,9 @@ class Pool:
     @property
     def bytes_peak(self) -> int: ...
 
+# Files: `None` for one that has to be read in another way.
+def read_files(paths: list[str]) -> list[bytes | None]: ...
+
 # Images: `ops` has shape (operations, 12), `draws` (k, operations), `affine` (2, 3); see penstock.kernels.image.
 def run_images(
     values: list[Any],

@@ -16,7 +16,7 @@ from penstock.core.errors import PlanError
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.elements.structure import LEAF, Structure, flatten
-from penstock.storage.local import read_file
+from penstock.storage.local import read_files
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +45,11 @@ class FileBytes:
         return {self.key: ObjectSpec(bytes), "label": ArraySpec((), np.dtype(np.int64))}
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
-        contents: list[Any] = []
         paths = self.paths
         try:
-            for row in rows.tolist():
-                contents.append(read_file(paths[row]))  # noqa: PERF401 - how many there are says which one failed
-        except OSError as error:
-            error.element = len(contents)  # type: ignore[attr-defined]
-            if isinstance(error, FileNotFoundError):
-                error.add_note("the file has been moved or deleted since the dataset was made")
+            contents: list[Any] = list(read_files([paths[row] for row in rows.tolist()]))
+        except FileNotFoundError as error:
+            error.add_note("the file has been moved or deleted since the dataset was made")
             raise
         if self.labels is None:
             return Columns(LEAF, [contents], len(rows))

@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 import os
+from typing import cast
+
+from penstock.kernels import read_regular_files
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
+
+
+def read_files(paths: list[str]) -> list[bytes]:
+    """Return the content of each file.
+
+    An `OSError` of one keeps its type, carries its path in `filename`, and its index in `paths` as `element`.
+    """
+    contents = read_regular_files(paths)
+    for index, content in enumerate(contents):
+        if content is None:  # what only Python's way of reading can do, or say
+            try:
+                contents[index] = read_file(paths[index])
+            except OSError as error:
+                error.element = index  # pyright: ignore[reportAttributeAccessIssue] - how a source says which it was
+                raise
+    return cast("list[bytes]", contents)
 
 
 def read_file(path: str) -> bytes:

@@ -1,0 +1,66 @@
+#include "kernels/files.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "bindings/module.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+
+namespace {
+
+constexpr std::size_t kOpenAtOnce = 64;  // descriptors held by one call
+
+// The path as the system wants it, or null where it cannot be: the caller then reads it as Python does, which says why.
+const char* path_of(nb::handle path) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_Check(path.ptr()) ? PyUnicode_AsUTF8AndSize(path.ptr(), &size) : nullptr;
+  if (!text) PyErr_Clear();
+  return text && std::strlen(text) == static_cast<std::size_t>(size) ? text : nullptr;
+}
+
+// The content of each file as bytes, or None for one that has to be read in another way. The GIL is let go twice for up
+// to 64 files, not several times for each.
+nb::list read_files(const nb::list& paths) {
+  nb::list contents;
+  const std::size_t count = nb::len(paths);
+  for (std::size_t low = 0; low < count; low += kOpenAtOnce) {
+    const std::size_t size = std::min(kOpenAtOnce, count - low);
+    std::vector<const char*> names(size);
+    std::vector<OpenFile> files(size);
+    std::vector<nb::object> kept(size), made(size);
+    std::vector<char*> into(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      kept[i] = paths[low + i];  // holds the text alive
+      names[i] = path_of(kept[i]);
+    }
+    {
+      nb::gil_scoped_release release;
+      open_files(names.data(), size, files.data());
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      if (files[i].descriptor < 0) continue;
+      made[i] = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(files[i].size)));
+      if (made[i].is_valid()) into[i] = PyBytes_AsString(made[i].ptr());
+      PyErr_Clear();  // no memory for it here: Python's own way raises the MemoryError
+    }
+    {
+      nb::gil_scoped_release release;
+      for (std::size_t i = 0; i < size; ++i) {
+        if (into[i] && !read_whole(files[i], into[i])) into[i] = nullptr;
+        close_file(files[i]);
+      }
+    }
+    for (std::size_t i = 0; i < size; ++i) contents.append(into[i] ? made[i] : nb::none());
+  }
+  return contents;
+}
+
+}  // namespace
+
+void bind_files(nb::module_& module) { module.def("read_files", read_files); }
+
+}  // namespace penstock::bindings
