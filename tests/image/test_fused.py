@@ -14,7 +14,7 @@ from penstock import image
 from penstock.core.errors import DecodeError, ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.spec import ArraySpec, ObjectSpec
-from penstock.image.fused import FusedImage, fusable_prefix, fuse
+from penstock.image.fused import FusedImage, fuse
 from tests.image.photos import encoded, photos, picture
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -268,9 +268,9 @@ def test_threads_do_not_meet() -> None:
         ([], 0),
     ],
 )
-def test_the_longest_fusable_prefix(ops, count) -> None:
-    assert fusable_prefix(ops) == count
-    assert (fuse(ops, [0] * len(ops)) is None) == (count < len(ops) or not ops)
+def test_what_no_kernel_does_in_one_is_not_fused(ops, count) -> None:
+    fused = [length for length in range(1, len(ops) + 1) if fuse(ops[:length], [0] * length) is not None]
+    assert max(fused, default=0) == count
 
 
 def test_specs_say_what_comes_out() -> None:

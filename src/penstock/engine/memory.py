@@ -35,10 +35,6 @@ class Memory:
         """The most bytes that were held at a time."""
         return self._pool.bytes_peak
 
-    def close(self) -> None:
-        """Keep nothing idle; arrays still held stay valid."""
-        self._pool.close()
-
     def after_fork(self) -> None:
         """In a forked child: leave the parent's pool alone and begin another."""
         self._pool = Pool(MOST_IDLE)

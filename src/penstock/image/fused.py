@@ -154,14 +154,5 @@ def fuse(ops: Sequence[ImageOperation], keys: Sequence[int]) -> FusedImage | Non
     return FusedImage(tuple(ops), tuple(keys))
 
 
-def fusable_prefix(ops: Sequence[ImageOperation]) -> int:
-    """Return how many of the operations, from the first, `fuse` makes one; 0 where the first is no `decode`."""
-    longest = 0
-    for count in range(1, len(ops) + 1):
-        if read_chain(tuple(ops[:count])) is not None:
-            longest = count
-    return longest
-
-
 def _blame(error: Exception, element: int) -> None:
     error.element = element  # pyright: ignore[reportAttributeAccessIssue] - how a column function says which it was
