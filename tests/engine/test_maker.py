@@ -72,3 +72,14 @@ def test_batches_of_different_shapes_may_follow_each_other(function):
     assert batches[0].dtype == np.asarray(function(0)).dtype
     assert batches[1].dtype == np.asarray(function(9)).dtype
     assert batches[1].shape == (5, *np.shape(function(9)))
+
+
+@pytest.mark.parametrize("element", [np.zeros((100, 4)), {"a": np.zeros(300), "b": b"x" * 800}])
+def test_what_an_element_takes_is_learnt_from_the_last(element):
+    maker = maker_of(D.from_source([element] * 4))
+    assert maker.item_bytes == 0
+    parcel = maker.begin(0, 0, 2, 1)
+    parcel.fill(0, maker.make(parcel, 0))
+    maker.items(parcel)
+    assert 3200 <= maker.item_bytes <= 3300
+    assert maker.begin(0, 2, 4, 1).nbytes == 2 * maker.item_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -42,7 +43,7 @@ class Maker:
         self.memory = memory
         self._program = program
         self.item_bytes = 0
-        """Bytes of one item's memory; 0 while that is not known, and for elements that are not batched."""
+        """Bytes of one item: of a batch's memory, or of an element's leaves, as the last was; 0 before the first."""
         self._shapes: list[LeafShape] | None = None
         self._know(_static_shapes(job))
 
@@ -52,7 +53,7 @@ class Maker:
         parcel = Parcel(low, high, rows, max(min(pieces, len(rows)), 1))
         if self._shapes is not None:
             parcel.memory = [self.memory.allocate((len(rows), *leaf.shape), leaf.dtype) for leaf in self._shapes]
-            parcel.nbytes = sum(array.nbytes for array in parcel.memory)
+        parcel.nbytes = self.item_bytes * (high - low)
         return parcel
 
     def _know(self, shapes: list[LeafShape] | None) -> None:
@@ -70,7 +71,9 @@ class Maker:
     def items(self, parcel: Parcel) -> list[Any]:
         """The items of a parcel whose pieces are all made."""
         if self.job.batch is None:
-            return [element for piece in cast("list[Listed]", parcel.results) for element in piece.elements]
+            elements = [element for piece in cast("list[Listed]", parcel.results) for element in piece.elements]
+            self.item_bytes = _bytes_of(elements[0]) if elements else 0
+            return elements
         pieces = cast("list[Stacked]", parcel.results)
         arrays = self._joined(parcel, pieces)
         self._know([LeafShape(array.shape[1:], array.dtype) for array in arrays])
@@ -89,6 +92,11 @@ class Maker:
     def _concatenated(self, parts: list[np.ndarray]) -> np.ndarray:
         shape = (sum(map(len, parts)), *parts[0].shape[1:])
         return np.concatenate(parts, out=self.memory.allocate(shape, parts[0].dtype))
+
+
+def _bytes_of(element: Any) -> int:
+    leaves, _ = flatten(element)
+    return sum(leaf.nbytes if isinstance(leaf, np.ndarray) else sys.getsizeof(leaf) for leaf in leaves) or 1
 
 
 def _static_shapes(job: Job) -> list[LeafShape] | None:

@@ -173,8 +173,8 @@ class Run:
         depth, parcels = self.settings.depth, len(self._window)
         if parcels > 0 and (self._window.tasks >= self.tuner.depth() if depth is None else self._window.items >= depth):
             return 0
-        if parcels > 0 and self.settings.budget_is_given and self.job.batch is not None and not self._maker.item_bytes:
-            return 0  # what a batch takes is known once the first is made
+        if parcels > 0 and self.settings.budget_is_given and not self._maker.item_bytes:
+            return 0  # what an item takes is known once the first is made
         group = self._group()
         if depth is not None:
             group = max(min(group, depth // 2), 1)
@@ -204,8 +204,8 @@ class Run:
         needed = self._maker.item_bytes
         if self.settings.budget_is_given and needed > self.settings.memory_budget:
             raise BudgetError(
-                f"one batch takes {needed:,} bytes and Options(memory_budget=) allows {self.settings.memory_budget:,}: "
-                "make the batch smaller or the budget larger"
+                f"one {'batch' if self.job.batch else 'element'} takes {needed:,} bytes and Options(memory_budget=) "
+                f"allows {self.settings.memory_budget:,}: make it smaller or the budget larger"
             )
         return self._maker.begin(self._epoch, low, high, pieces)
 
