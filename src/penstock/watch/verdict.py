@@ -48,7 +48,7 @@ def _advice_on_cores(stats: Stats) -> str:
     if stats.workers < stats.cores:
         asked = f"Only {stats.workers} of {stats.cores:g} cores are asked for"
         return f"{asked}: raise Options(workers=) or num_parallel_calls."
-    return f"All {stats.cores:g} cores are at work: make it cheaper, move it before a cache, or use more cores."
+    return f"All {stats.cores:g} cores are at work: make it cheaper, or use more cores."
 
 
 def _share(operation: OperationStats, stats: Stats) -> float:
