@@ -13,21 +13,22 @@ def job(ds):
 
 
 @pytest.mark.parametrize(
-    ("ds", "size", "items", "full"),
+    ("ds", "size", "items"),
     [
-        (ps.Dataset.range(10), 1, 10, 10),
-        (ps.Dataset.range(10).batch(4), 4, 3, 2),
-        (ps.Dataset.range(8).batch(4), 4, 2, 2),
-        (ps.Dataset.range(10).batch(4, drop_remainder=True), 4, 2, 2),
-        (ps.Dataset.range(0).batch(4), 4, 0, 0),
-        (ps.Dataset.range(3).batch(4), 4, 1, 0),
-        (ps.Dataset.range(3).batch(4, drop_remainder=True), 4, 0, 0),
-        (ps.Dataset.range(10).batch(4).map(len), 1, 3, 3),
+        (ps.Dataset.range(10), 1, 10),
+        (ps.Dataset.range(10).batch(4), 4, 3),
+        (ps.Dataset.range(8).batch(4), 4, 2),
+        (ps.Dataset.range(10).batch(4, drop_remainder=True), 4, 2),
+        (ps.Dataset.range(0).batch(4), 4, 0),
+        (ps.Dataset.range(3).batch(4, drop_remainder=True), 4, 0),
+        (ps.Dataset.range(10).batch(4).map(len), 1, 3),
+        (ps.Dataset.range(10).batch(4).repeat(2), 4, 6),
+        (ps.Dataset.range(10).batch(4).skip(1).repeat(2).take(3), 4, 3),
     ],
 )
-def test_items_of_an_epoch(ds, size, items, full):
+def test_items_of_an_epoch(ds, size, items):
     made = job(ds)
-    assert (made.size, made.items, made.full_items) == (size, items, full)
+    assert (made.size, made.items) == (size, items)
 
 
 def test_rows_of_items_in_an_epoch():
@@ -37,6 +38,28 @@ def test_rows_of_items_in_an_epoch():
     assert made.rows(3, 2, 3).tolist() == [38, 39]
     dropping = job(ps.Dataset.range(10).batch(4, drop_remainder=True))
     assert dropping.rows(1, 1, 2).tolist() == [14, 15, 16, 17]
+
+
+def test_rows_of_batches_that_were_moved():
+    assert job(ps.Dataset.range(6).batch(4).repeat(2)).rows(0, 1, 3).tolist() == [4, 5, 6, 7, 8, 9]
+    assert job(ps.Dataset.range(12).batch(2).shard(3, 1)).rows(0, 0, 2).tolist() == [2, 3, 8, 9]
+    assert job(ps.Dataset.range(6).batch(2).repeat()).rows(1, 0, 1)[0] % 6 == 0
+
+
+@pytest.mark.parametrize(
+    ("ds", "low", "end"),
+    [
+        (ps.Dataset.range(10).batch(4), 0, 2),
+        (ps.Dataset.range(10).batch(4), 2, 3),
+        (ps.Dataset.range(10).batch(4).repeat(2), 0, 2),
+        (ps.Dataset.range(10).batch(4).repeat(2), 3, 5),
+        (ps.Dataset.range(8).batch(4).repeat(2), 0, 4),
+        (ps.Dataset.range(10), 3, 10),
+    ],
+)
+def test_only_batches_of_one_length_go_together(ds, low, end):
+    made = job(ds)
+    assert made.alike(0, low, made.items) == end
 
 
 def test_batches_made_together_are_taken_apart():

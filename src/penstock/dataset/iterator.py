@@ -137,7 +137,7 @@ class Iterator(Generic[T]):
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
-        return stats_of(self._run, self._counters, self._legacy.memory, self._received, self._position().row, times)
+        return stats_of(self._run, self._counters, self._legacy.memory, self._received, times)
 
     def verdict(self) -> str:
         """What limits this run, in a sentence or two: who waits, for which operation, its ceiling, and what to change.

@@ -11,16 +11,16 @@ import numpy as np
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.structure import unflatten
 from penstock.ops.group.batch import Batch
-from penstock.plan.node import Node, Rows
+from penstock.plan.node import Node, Passing, Rows
 
 
 @dataclass(frozen=True)
 class Job:
     """A plan with seeds bound and rewrites done, seen from the engine.
 
-    Where the plan ends in a batch, tasks make that batch's *elements*, straight into its memory, so that several tasks
-    can fill one batch and several batches can share one task. An *item* is what the consumer gets: a batch, or an
-    element.
+    Where the plan ends in a batch, or in batches moved about (repeated, sharded, shuffled), tasks make those batches'
+    *elements*, straight into their memory, so that several tasks can fill one batch and several batches can share one
+    task. An *item* is what the consumer gets: a batch, or an element.
     """
 
     plan: Node
@@ -28,7 +28,18 @@ class Job:
     @cached_property
     def batch(self) -> Batch | None:
         """The batch that the plan ends in, if it does."""
-        return self.plan if isinstance(self.plan, Batch) else None
+        below = self._moves[-1].input if self._moves else self.plan
+        return below if isinstance(below, Batch) else None
+
+    @cached_property
+    def _moves(self) -> tuple[Passing, ...]:
+        """What moves whole items about: the passing nodes that the plan ends in, from its end."""
+        moves: list[Passing] = []
+        node = self.plan
+        while isinstance(node, Passing):
+            moves.append(node)
+            node = node.input
+        return tuple(moves)
 
     @cached_property
     def source(self) -> Node:
@@ -45,20 +56,30 @@ class Job:
         """Items in one epoch."""
         return self.plan.stride
 
-    @cached_property
-    def full_items(self) -> int:
-        """Items in one epoch that have `size` rows; at most one more is shorter."""
-        return min(self.plan.stride, self.source.stride // self.size) if self.source.stride else 0
+    def alike(self, epoch: int, low: int, high: int) -> int:
+        """The end of the first run of items between `low` and `high` that have equally many rows."""
+        if self.batch is None or self.batch.all_full or high - low == 1:
+            return high
+        counts = self.batch.grouped(self._moved(epoch, low, high))[1]
+        others = np.flatnonzero(counts != counts[0])
+        return low + int(others[0]) if len(others) else high
 
     def rows(self, epoch: int, low: int, high: int) -> Rows:
         """The rows of `source` that items `low` to `high` of an epoch are made of."""
-        stride = self.source.stride
-        first, last = low * self.size, min(high * self.size, stride)
-        return np.arange(epoch * stride + first, epoch * stride + last, dtype=np.int64)
+        if self.batch is None:
+            return self._numbered(epoch, low, high)
+        return self.batch.grouped(self._moved(epoch, low, high))[0]
 
-    def missing_rows(self, items: int) -> int:
-        """How many rows the first `items` of an epoch are short of full ones: the last may be."""
-        return max(items * self.size - self.source.stride, 0) if self.source.length >= 0 else 0
+    def _numbered(self, epoch: int, low: int, high: int) -> Rows:
+        first = epoch * self.plan.stride
+        return np.arange(first + low, first + high, dtype=np.int64)
+
+    def _moved(self, epoch: int, low: int, high: int) -> Rows:
+        """The rows of `batch` that the items are."""
+        rows = self._numbered(epoch, low, high)
+        for move in self._moves:
+            rows = move.rows_of(rows)
+        return rows
 
     def delivered(self, structure: Any, arrays: list[np.ndarray], items: int) -> list[Any]:
         """The items of a finished parcel of batches; `arrays` have `items` batches end to end."""

@@ -48,6 +48,7 @@ class Run:
         self.ended: str | None = None
         self.spent = Cost(0, 0)
         self.items_made = 0
+        self.rows_made = 0
         self.bytes_made = 0
         self._observer = observer
         self._drawn_seed = drawn_seed
@@ -190,14 +191,14 @@ class Run:
     # Items
 
     def _claim(self, count: int) -> tuple[int, int] | None:
-        """Claim the next items, up to `count`; the short last batch of an epoch is claimed alone."""
+        """Claim the next items, up to `count`; a short batch is claimed alone."""
         while self._received and self._received[0][0] <= self._next:
             self._next = max(self._next, self._received.pop(0)[1])
         low = self._next
         if low >= self.job.items:
             return None
         high = min(low + count, self._received[0][0] if self._received else self.job.items)
-        self._next = min(high, self.job.full_items) if low < self.job.full_items else high
+        self._next = self.job.alike(self._epoch, low, high)
         return low, self._next
 
     def _begin(self, low: int, high: int, pieces: int) -> Parcel:
@@ -249,6 +250,7 @@ class Run:
     def _observe(self, parcel: Parcel) -> None:
         self.tuner.item_bytes = self._maker.item_bytes
         self.items_made += parcel.items
+        self.rows_made += sum(map(len, parcel.rows))
         results = cast("list[Stacked | Listed]", parcel.results)
         for result in results:
             if isinstance(result, Stacked):
