@@ -12,9 +12,11 @@
 namespace penstock::kernels {
 namespace {
 
-template <typename Value>
+template <bool kPast, typename Value>
 PENSTOCK_AVX2 inline void store_8(Value* out, __m256 values) {
-  if constexpr (sizeof(Value) == 4) {
+  if constexpr (sizeof(Value) == 4 && kPast) {
+    _mm256_stream_ps(reinterpret_cast<float*>(out), values);
+  } else if constexpr (sizeof(Value) == 4) {
     _mm256_storeu_ps(reinterpret_cast<float*>(out), values);
   } else {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
@@ -25,7 +27,7 @@ PENSTOCK_AVX2 inline void store_8(Value* out, __m256 values) {
 template <typename Value>
 PENSTOCK_AVX2 inline void store_some(Value* out, __m256 values, int64_t count) {
   alignas(32) Value tail[8];
-  store_8(tail, values);
+  store_8<false>(tail, values);
   std::memcpy(out, tail, sizeof(Value) * static_cast<size_t>(count));
 }
 
@@ -45,7 +47,7 @@ PENSTOCK_AVX2 inline __m128i channel_8(__m128i head, __m128i tail, int c) {
                       _mm_shuffle_epi8(tail, _mm_load_si128(reinterpret_cast<const __m128i*>(kTail[c]))));
 }
 
-template <typename Value>
+template <bool kPast, typename Value>
 PENSTOCK_AVX2 void write_planar(const PixelFormat& format, const uint8_t* row, int64_t y, int64_t height, int64_t width,
                                 Value* out) {
   Value* planes[3];
@@ -67,7 +69,7 @@ PENSTOCK_AVX2 void write_planar(const PixelFormat& format, const uint8_t* row, i
         std::memcpy(planes[c] + x, eight, left >= 8 ? 8 : static_cast<size_t>(left));
       } else {
         const __m256 values = scaled_8(bytes, gain[c], offset[c]);
-        left >= 8 ? store_8(planes[c] + x, values) : store_some(planes[c] + x, values, left);
+        left >= 8 ? store_8<kPast>(planes[c] + x, values) : store_some(planes[c] + x, values, left);
       }
     }
   }
@@ -86,7 +88,7 @@ PENSTOCK_AVX2 void write_interleaved(const PixelFormat& format, const uint8_t* r
       const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + x + part));
       const __m256 values = scaled_8(bytes, _mm256_load_ps(gain + part), _mm256_load_ps(offset + part));
       const int64_t left = length - x - part;
-      left >= 8 ? store_8(out + x + part, values) : store_some(out + x + part, values, left);
+      left >= 8 ? store_8<false>(out + x + part, values) : store_some(out + x + part, values, left);
     }
   }
 }
@@ -98,12 +100,15 @@ PENSTOCK_AVX2 void write_row(const PixelFormat& format, const uint8_t* row, int6
   }
   switch (format.type) {
     case PixelType::uint8:
-      return write_planar(format, row, y, height, width, static_cast<uint8_t*>(out));
+      return write_planar<false>(format, row, y, height, width, static_cast<uint8_t*>(out));
     case PixelType::float16:
-      return format.planar ? write_planar(format, row, y, height, width, static_cast<uint16_t*>(out))
+      return format.planar ? write_planar<false>(format, row, y, height, width, static_cast<uint16_t*>(out))
                            : write_interleaved(format, row, y, width, static_cast<uint16_t*>(out));
     case PixelType::float32:
-      return format.planar ? write_planar(format, row, y, height, width, static_cast<float*>(out))
+      if (format.planar && reinterpret_cast<uintptr_t>(out) % 32 == 0 && width % 8 == 0) {
+        return write_planar<true>(format, row, y, height, width, static_cast<float*>(out));
+      }
+      return format.planar ? write_planar<false>(format, row, y, height, width, static_cast<float*>(out))
                            : write_interleaved(format, row, y, width, static_cast<float*>(out));
   }
 }

@@ -8,8 +8,8 @@
 namespace penstock::kernels {
 namespace {
 
-constexpr int kRowsPerRead = 4;  // libjpeg hands out the rows of one row group at most: four at vertical sampling 4
-constexpr size_t kSlack = 64;    // what vector loads may read past the end of a row
+constexpr int kRowsPerRead = 16;  // read at once what was stored just now, and the core waits for its store buffer
+constexpr size_t kSlack = 64;     // what vector loads may read past the end of a row
 
 // Warnings that lose no pixel; all others (premature end, bad Huffman codes, lost sync) mean a damaged image.
 bool harmless(int message) {
@@ -205,8 +205,12 @@ void JpegReader::read_rows(int channels, const Region& region, RowSink sink, voi
   while (jpeg_.output_scanline < end) {
     const JDIMENSION first = jpeg_.output_scanline;
     const JDIMENSION wanted = std::min<JDIMENSION>(kRowsPerRead, end - first);
-    const JDIMENSION count = jpeg_read_scanlines(&jpeg_, rows, wanted);
-    if (count == 0) ERREXIT(&jpeg_, JERR_INPUT_EOF);
+    JDIMENSION count = 0;
+    while (count < wanted) {
+      const JDIMENSION more = jpeg_read_scanlines(&jpeg_, rows + count, wanted - count);
+      if (more == 0) ERREXIT(&jpeg_, JERR_INPUT_EOF);
+      count += more;
+    }
     for (JDIMENSION i = 0; i < count; ++i) {
       if (first + i < region.top) continue;  // read only because it could not be skipped
       const uint8_t* row = rows[i] + row_offset_;

@@ -55,10 +55,13 @@ void release(const std::vector<void*>& blocks) {
 
 void* Pool::take(std::size_t bytes, std::size_t& capacity) {
   capacity = capacity_of(bytes);
+  Blocks evicted;
   {
     const std::lock_guard guard(lock());
     if (void* memory = pop(capacity)) return memory;
+    evict_idle(peak_ > live_ + capacity ? peak_ - live_ - capacity : 0, evicted);
   }
+  release(evicted);
   void* memory = allocate(capacity);
   const std::lock_guard guard(lock());
   live_ += capacity;
@@ -66,14 +69,18 @@ void* Pool::take(std::size_t bytes, std::size_t& capacity) {
   return memory;
 }
 
-void* Pool::pop(std::size_t capacity) {
-  const auto found = free_.find(capacity);
-  if (found == free_.end() || found->second.empty()) return nullptr;
-  void* memory = found->second.back();
-  found->second.pop_back();
-  idle_ -= capacity;
-  live_ += capacity;
-  return memory;
+// The smallest block that is kept of `capacity` up to twice as much, which then becomes the capacity.
+void* Pool::pop(std::size_t& capacity) {
+  for (auto found = free_.lower_bound(capacity); found != free_.end() && found->first / 2 <= capacity; ++found) {
+    if (found->second.empty()) continue;
+    void* memory = found->second.back();
+    found->second.pop_back();
+    capacity = found->first;
+    idle_ -= capacity;
+    live_ += capacity;
+    return memory;
+  }
+  return nullptr;
 }
 
 void Pool::give_back(void* memory, std::size_t capacity) noexcept {
@@ -83,7 +90,7 @@ void Pool::give_back(void* memory, std::size_t capacity) noexcept {
     live_ -= capacity;
     try {
       if (capacity <= idle_limit_) {
-        evict_for(capacity, evicted);
+        evict_idle(idle_limit_ - capacity, evicted, capacity);  // what is handed back now is what is used now
         free_[capacity].push_back(memory);
         idle_ += capacity;
         memory = nullptr;
@@ -96,11 +103,11 @@ void Pool::give_back(void* memory, std::size_t capacity) noexcept {
   release(evicted);
 }
 
-// Makes room by letting go of other sizes first: what is handed back now is what the pipeline uses now.
-void Pool::evict_for(std::size_t capacity, Blocks& evicted) {
+// Lets go of blocks until at most `most` bytes are kept; those of `last` after all others.
+void Pool::evict_idle(std::size_t most, Blocks& evicted, std::size_t last) {
   for (int own = 0; own < 2; ++own) {
     for (auto& [size, blocks] : free_) {
-      while (idle_ + capacity > idle_limit_ && !blocks.empty() && (size == capacity) == static_cast<bool>(own)) {
+      while (idle_ > most && !blocks.empty() && (size == last) == static_cast<bool>(own)) {
         evicted.push_back(blocks.back());
         blocks.pop_back();
         idle_ -= size;

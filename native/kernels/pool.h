@@ -11,7 +11,9 @@ namespace penstock {
 // Free memory by size. Shared by the pool's owner and by every block still out, so that a block may outlive its pool.
 //
 // Sizes are rounded up to one of eight classes a doubling (at most an eighth is wasted), so that a steady run of
-// similar batches always finds its memory again. All methods may be called from any thread, and after a fork.
+// similar batches always finds its memory again; where nothing of its class is free a block of up to twice the size
+// serves, and the whole grows past its peak only while nothing is free. All methods may be called from any thread, and
+// after a fork.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   // At most `idle_limit` bytes are kept for later.
@@ -39,8 +41,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
 
  private:
   using Blocks = std::vector<void*>;
-  void* pop(std::size_t capacity);
-  void evict_for(std::size_t capacity, Blocks& evicted);
+  void* pop(std::size_t& capacity);
+  void evict_idle(std::size_t most, Blocks& evicted, std::size_t last = 0);
 
   std::size_t idle_limit_;
   std::size_t live_ = 0, idle_ = 0, peak_ = 0;

@@ -173,9 +173,7 @@ const ResizePasses& portable_resize() {
 }
 
 const ResizePasses& best_resize() {
-  static const ResizePasses& passes = avx512_resize() != nullptr ? *avx512_resize()
-                                      : avx2_resize() != nullptr ? *avx2_resize()
-                                                                 : portable_resize();
+  static const ResizePasses& passes = avx2_resize() != nullptr ? *avx2_resize() : portable_resize();
   return passes;
 }
 

@@ -62,8 +62,7 @@ struct ResizePasses {
 };
 
 const ResizePasses& portable_resize();
-const ResizePasses* avx2_resize();    // null where the processor or the compiler has none
-const ResizePasses* avx512_resize();  // the same; AVX-512 with VBMI
+const ResizePasses* avx2_resize();  // null where the processor or the compiler has none
 const ResizePasses& best_resize();
 
 // Turns rows that arrive one by one, top to bottom, into resized rows: only the rows that the next output needs are

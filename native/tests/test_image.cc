@@ -133,12 +133,10 @@ bool same_taps_result(const ResizePasses& passes, const Filter filter, bool anti
 }
 
 void test_passes() {
-  for (const ResizePasses* passes : {avx2_resize(), avx512_resize()}) {
-    if (passes == nullptr) continue;
-    for (int i = 0; i < 300; ++i) {
-      const Filter filter = static_cast<Filter>(below(3));
-      CHECK(same_taps_result(*passes, filter, below(2) == 1));
-    }
+  if (avx2_resize() == nullptr) return;
+  for (int i = 0; i < 300; ++i) {
+    const Filter filter = static_cast<Filter>(below(3));
+    CHECK(same_taps_result(*avx2_resize(), filter, below(2) == 1));
   }
 }
 
