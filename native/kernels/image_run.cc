@@ -1,5 +1,6 @@
 #include "kernels/image_run.h"
 
+#include <atomic>
 #include <cstring>
 
 namespace penstock::kernels {
@@ -66,6 +67,7 @@ ImageStatus ImageRunner::run(const ImageProgram& program, const uint8_t* data, s
     return ImageStatus::wrong_size;
   }
   const bool read = geometry_.resampled ? resample_pixels(program, out) : copy_pixels(program, out);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // stores past the cache are not ordered by anything less
   if (read) return ImageStatus::done;
   error_ = reader_.error();
   return ImageStatus::undecodable;
