@@ -40,7 +40,13 @@ def _own_records(node: Node, rows: Rows) -> Iterator[Record]:
 
 
 def blame(error: BaseException, node: Node, row: int) -> None:
-    """Say in the error's notes which operation failed, on which of its rows, and from which records."""
+    """Say in the error's notes which operation failed, on which of its rows, and from which records.
+
+    In a stream it is the operation alone: which elements were under way is the engine's to say.
+    """
+    if not node.indexed:
+        error.add_note(f"in {node.label()}")
+        return
     error.add_note(f"in {node.label()}, at {place(node, row)}")
     named = [str(record) for record in records(node, np.array([row], np.int64))]
     shown = ", ".join(named[:MOST_RECORDS_NAMED])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from penstock.elements.chunk import Chunk
+    from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Rows: TypeAlias = NDArray[np.int64]
 Spec: TypeAlias = Any  # nested structure of ArraySpec and ObjectSpec
@@ -39,8 +40,12 @@ Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 class Node:
     """One transformation of the plan.
 
-    A node is indexed: `route` says which rows of each input its rows are made of, and `program` makes them.
+    A node is *indexed* where all its inputs are and it can make any row: `route` says which rows of each input its rows
+    are made of, and `program` makes them. Otherwise it is *streamed*: where it is `elementwise`, what comes of each
+    element depends on that one alone, and `spread` makes it; else `flow` yields its elements one piece after another.
     """
+
+    elementwise: ClassVar[bool] = False
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
@@ -64,10 +69,15 @@ class Node:
         """Elements in one epoch, `INFINITE` or `UNKNOWN`."""
         raise NotImplementedError
 
+    @cached_property
+    def indexed(self) -> bool:
+        """Whether any row can be made alone."""
+        return all(node.indexed for node in self.inputs)
+
     @property
     def stride(self) -> int:
-        """Rows counted to one epoch."""
-        return INFINITE_STRIDE if self.length == INFINITE else self.length
+        """Rows counted to one epoch, where the node is indexed."""
+        return INFINITE_STRIDE if self.length < 0 else self.length
 
     def spec(self) -> Spec | None:
         """The spec of one element, or `None` where only running can tell."""
@@ -79,6 +89,14 @@ class Node:
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         """Compile into a function of rows, given the programs of the inputs and where fresh memory comes from."""
+        raise NotImplementedError
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        """What makes this node's elements out of a piece of those below, which `source` makes into the input's."""
+        raise NotImplementedError
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        """The pieces of one epoch, from `mark` on; `None` is the beginning."""
         raise NotImplementedError
 
     def arguments(self) -> str:
@@ -117,6 +135,9 @@ class Passing(Node):
         (source,) = inputs
         rows_of = self.rows_of
         return lambda rows, out=None: source(rows_of(rows), out)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        return inputs[0](epoch, mark)
 
 
 def rows_within(rows: Rows, length: int, source: Node) -> Rows:

@@ -10,7 +10,8 @@ import numpy as np
 from penstock.elements.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.concatenated import concatenated
-from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Concatenate(Node):
     def length(self) -> int:
         if INFINITE in (self.first.length, self.second.length):
             return INFINITE
+        if UNKNOWN in (self.first.length, self.second.length):
+            return UNKNOWN
         return self.first.length + self.second.length
 
     def spec(self) -> Spec | None:
@@ -61,6 +64,16 @@ class Concatenate(Node):
             return both.select(place)
 
         return run
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        which, made, at = mark or (0, 0, None)
+        while which < 2:
+            with Reader(inputs[which], epoch, at) as reader:
+                while (piece := reader.read(MOST_READ)) is not None:
+                    ids = ordinals(epoch, made, len(piece))
+                    made += len(piece)
+                    yield Piece(piece.chunk, ids, [which, made, reader.mark])
+            which, at = which + 1, None
 
     def arguments(self) -> str:
         return "..."

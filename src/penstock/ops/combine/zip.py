@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,8 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import nested
 from penstock.elements.structure import unflatten
 from penstock.index.paired import paired
-from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec, rows_within
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec, rows_within
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Zip(Node):
     @cached_property
     def length(self) -> int:
         finite = [node.length for node in self.members if node.length != INFINITE]
-        return min(finite, default=INFINITE)
+        return UNKNOWN if UNKNOWN in finite else min(finite, default=INFINITE)
 
     def spec(self) -> Spec | None:
         specs = [node.spec() for node in self.members]
@@ -43,6 +45,15 @@ class Zip(Node):
             return nested(self.structure, chunks)
 
         return run
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        marks = mark or [None] * len(inputs)
+        with ExitStack() as stack:
+            readers = [stack.enter_context(Reader(source, epoch, at)) for source, at in zip(inputs, marks, strict=True)]
+            while count := min(map(Reader.ready, readers)):
+                pieces = [piece for reader in readers if (piece := reader.read(count)) is not None]
+                together = nested(self.structure, [piece.chunk for piece in pieces])
+                yield Piece(together, pieces[0].ids, [reader.mark for reader in readers])
 
     def arguments(self) -> str:
         return f"{len(self.members)} datasets"

@@ -12,6 +12,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call
+from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import ColumnFunction, ElementFunction, name_of
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
@@ -23,6 +24,8 @@ class Map(Node):
     Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with
     columns.
     """
+
+    elementwise = True
 
     input: Node
     function: Callable[..., Any] | ColumnFunction
@@ -51,18 +54,31 @@ class Map(Node):
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs
+        change = self._changed(allocate)
+        return lambda rows, out=None: change(source(rows), rows, out)
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        change = self._changed(allocate)
+
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            return Piece(change(piece.chunk, piece.ids, None), piece.ids, piece.after) if len(piece) else piece
+
+        return run
+
+    def _changed(self, allocate: Allocate) -> Apply:
+        """What applies the function to the elements of a chunk, or to their part `on`."""
         apply = self._apply(allocate)
         if self.on is None:
-            return lambda rows, out=None: apply(source(rows), rows, out)
+            return apply
         on = self.on
 
-        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            chunk = source(rows)
+        def change(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
             part, at = part_of_chunk(chunk, on)
             made = apply(part, rows, None if out is None or at is None else out[at : at + 1])
             return with_part_of_chunk(chunk, on, made)
 
-        return run
+        return change
 
     def _apply(self, allocate: Allocate) -> Apply:
         if isinstance(self.function, ColumnFunction):

@@ -10,8 +10,9 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk, Items
 from penstock.index.grouped import grouped
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,17 @@ class Grouping(Node):
 
     @cached_property
     def length(self) -> int:
-        if self.input.length == INFINITE:
-            return INFINITE
+        if self.input.length < 0:
+            return self.input.length
         whole, rest = divmod(self.input.length, self.size)
         return whole + (rest > 0 and not self.drop_remainder)
 
     @property
     def all_full(self) -> bool:
         """Whether every group has `size` elements."""
-        return self.drop_remainder or self.input.length == INFINITE or self.input.length % self.size == 0
+        if self.drop_remainder or self.input.length == INFINITE:
+            return True
+        return self.input.length != UNKNOWN and self.input.length % self.size == 0
 
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
         """One element from the run of elements `chunk`, which are `rows` of the input."""
@@ -66,6 +69,20 @@ class Grouping(Node):
             return Items(made)
 
         return run
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        made, at = mark or (0, None)
+        with Reader(inputs[0], epoch, at) as reader:
+            while (run := reader.take(self.size)) is not None:
+                if len(run) < self.size and self.drop_remainder:
+                    return
+                try:
+                    element = self.collect(run.chunk, run.ids, allocate)
+                except Exception as error:
+                    self.blame(error, made)
+                    raise
+                made += 1
+                yield Piece(Items([element]), ordinals(epoch, made - 1, 1), [made, reader.mark])
 
     def blame(self, error: Exception, row: int) -> None:
         """Say in the error's notes which group failed, unless an input has said more."""

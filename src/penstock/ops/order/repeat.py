@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.node import INFINITE, Passing, Rows
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows
+
+ENDLESS_PASSES = 20
+"""Bits that count the passes of an endless repeat within one epoch of a stream."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,7 @@ class Repeat(Passing):
             return 0
         if self.count == -1 or self.input.length == INFINITE:
             return INFINITE
-        return self.input.length * self.count
+        return UNKNOWN if self.input.length == UNKNOWN else self.input.length * self.count
 
     def rows_of(self, rows: Rows) -> Rows:
         if self.length == INFINITE and self.input.length != INFINITE:
@@ -32,6 +36,20 @@ class Repeat(Passing):
             cycles = -(-self.stride // self.input.stride)
             return strided(rows, length=self.stride, input_stride=cycles * self.input.stride)
         return rows
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        (source,) = inputs
+        passes, at = mark or (0, None)
+        first = epoch * self.count if self.count != -1 else epoch << ENDLESS_PASSES
+        while passes != self.count:
+            empty = at is None
+            with Reader(source, first + passes, at) as reader:
+                while (piece := reader.read(MOST_READ)) is not None:
+                    empty = False
+                    yield Piece(piece.chunk, piece.ids, [passes, reader.mark])
+            if empty and self.count == -1:
+                return  # an input without elements: repeating it would never end
+            passes, at = passes + 1, None
 
     def arguments(self) -> str:
         return "" if self.count == -1 else str(self.count)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from penstock.index.strided import strided
-from penstock.plan.node import INFINITE, Passing, Rows
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import Allocate, Passing, Rows
 
 
 @dataclass(frozen=True)
@@ -18,12 +21,22 @@ class Shard(Passing):
 
     @cached_property
     def length(self) -> int:
-        if self.input.length == INFINITE:
-            return INFINITE
+        if self.input.length < 0:
+            return self.input.length
         return max(0, -(-(self.input.length - self.index) // self.num_shards))
 
     def rows_of(self, rows: Rows) -> Rows:
         return strided(rows, length=self.stride, input_stride=self.input.stride, start=self.index, step=self.num_shards)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        (source,) = inputs
+        seen, at = mark or (0, None)
+        with Reader(source, epoch, at) as reader:
+            while (piece := reader.read(MOST_READ)) is not None:
+                first = (self.index - seen) % self.num_shards
+                kept = piece.select(np.arange(first, len(piece), self.num_shards))
+                seen += len(piece)
+                yield Piece(kept.chunk, kept.ids, [seen, reader.mark])
 
     def arguments(self) -> str:
         return f"{self.num_shards}, {self.index}"

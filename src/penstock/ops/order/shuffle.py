@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from penstock.core.seeds import mix
 from penstock.index.permuted import permuted
-from penstock.plan.node import Passing, Rows
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import Allocate, Passing, Rows
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,37 @@ class Shuffle(Passing):
             raise RuntimeError("a shuffle without a seed reached the compiler; bind_seeds comes first")
         return permuted(rows, length=self.stride, key=self.seed, window=self.window, reshuffle=self.reshuffle)
 
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        """Two passes that permute blocks, those of the second lying across the borders of the first's.
+
+        Each block is permuted by a key of its own, so the state is the number of a block; going on from a mark makes at
+        most two blocks again.
+        """
+        if self.seed is None or self.window is None:
+            raise RuntimeError("a stream's shuffle without seed or window reached the compiler")
+        (source,) = inputs
+        size, key = max(self.window // 2, 1), mix(self.seed, epoch if self.reshuffle else 0)
+        if self.window == 1:
+            return source(epoch, mark)
+
+        def once(epoch: int, mark: Mark = None) -> Flow:
+            return _blocks(source, epoch, mark, (size, size), mix(key, 1))
+
+        return _blocks(once, epoch, mark, (max(size // 2, 1), size), mix(key, 2))
+
     def arguments(self) -> str:
         window = [] if self.window is None else [str(self.window)]
         seed = [] if self.seed is None else [f"seed={self.seed}"]
         reshuffle = [] if self.reshuffle else ["reshuffle_each_iteration=False"]
         return ", ".join(window + seed + reshuffle)
+
+
+def _blocks(source: Open, epoch: int, mark: Mark, sizes: tuple[int, int], key: int) -> Flow:
+    """The elements of `source` with each block permuted; the first block has `sizes[0]` elements, others `sizes[1]`."""
+    number, at = mark or (0, None)
+    with Reader(source, epoch, at) as reader:
+        while (block := reader.take(sizes[min(number, 1)])) is not None:
+            order = permuted(np.arange(len(block)), length=len(block), key=mix(key, number), reshuffle=False)
+            number += 1
+            chosen = block.select(order)
+            yield Piece(chosen.chunk, chosen.ids, [number, reader.mark])

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.node import INFINITE, Passing, Rows
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import Allocate, Passing, Rows
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,20 @@ class Skip(Passing):
     def length(self) -> int:
         if self.count == -1:
             return 0
-        return INFINITE if self.input.length == INFINITE else max(self.input.length - self.count, 0)
+        return self.input.length if self.input.length < 0 else max(self.input.length - self.count, 0)
 
     def rows_of(self, rows: Rows) -> Rows:
         return strided(rows, length=self.stride, input_stride=self.input.stride, start=self.count)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        (source,) = inputs
+        if self.count == -1:
+            return
+        with Reader(source, epoch, mark) as reader:
+            if mark is None:
+                reader.skip(self.count)
+            while (piece := reader.read(MOST_READ)) is not None:
+                yield Piece(piece.chunk, piece.ids, reader.mark)
 
     def arguments(self) -> str:
         return str(self.count)

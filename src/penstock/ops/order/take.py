@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.node import INFINITE, Passing, Rows, rows_within
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows, rows_within
 
 
 @dataclass(frozen=True)
@@ -17,13 +18,24 @@ class Take(Passing):
 
     @cached_property
     def length(self) -> int:
-        if self.count == -1:
-            return self.input.length
+        if self.count == -1 or self.input.length == UNKNOWN:
+            return 0 if self.count == 0 else self.input.length
         return self.count if self.input.length == INFINITE else min(self.count, self.input.length)
 
     def rows_of(self, rows: Rows) -> Rows:
         rows = rows_within(rows, self.length, self.input)
         return strided(rows, length=self.stride, input_stride=self.input.stride)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        (source,) = inputs
+        if self.count == -1:
+            yield from source(epoch, mark)
+            return
+        taken, at = mark or (0, None)
+        with Reader(source, epoch, at) as reader:
+            while taken < self.count and (piece := reader.read(self.count - taken)) is not None:
+                taken += len(piece)
+                yield Piece(piece.chunk, piece.ids, [taken, reader.mark])
 
     def arguments(self) -> str:
         return str(self.count)

@@ -1,0 +1,90 @@
+"""Keep the elements that a function wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Chunk
+from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise
+from penstock.plan.flow import Piece, Spread
+from penstock.plan.functions import name_of
+from penstock.plan.locate import blame
+from penstock.plan.node import UNKNOWN, Allocate, Node, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    """Keep the elements of which `predicate` is true."""
+
+    elementwise = True
+
+    input: Node
+    predicate: Callable[..., Any]
+    vectorized: bool = False
+    draws: bool = False
+    seed: int | None = None
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        judge = self._judge(allocate)
+
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            if len(piece) == 0:
+                return piece
+            wanted = self._flags(judge(piece.chunk, piece.ids, None), piece.ids)
+            return piece if wanted.all() else piece.select(np.flatnonzero(wanted))
+
+        return run
+
+    def _judge(self, allocate: Allocate) -> Apply:
+        if self.vectorized:
+            return column_wise(self, self.predicate, allocate)
+        if self.draws:
+            if self.seed is None:
+                raise RuntimeError("a random filter without a seed reached the compiler; bind_seeds comes first")
+            return drawing(self, self.predicate, self.seed)
+        return element_wise(self, self.predicate)
+
+    def _flags(self, made: Chunk, ids: Rows) -> np.ndarray:
+        """What the predicate returned for each of k elements: `bool[k]`."""
+        values = made.elements()
+        if not set(map(type, values)) <= {bool, np.bool_}:
+            self._check(values, ids)
+        return np.array(values, bool)
+
+    def _check(self, values: list[Any], ids: Rows) -> None:
+        """Refuse what is no single bool; arrays of one without a dimension are."""
+        wrong = next(((i, value) for i, value in enumerate(values) if not _is_bool(value)), None)
+        if wrong is None:
+            return
+        at, value = wrong
+        error = ElementError(
+            f"filter: the predicate returned {value!r:.80}; return True or False for each element, such as x > 0"
+        )
+        blame(error, self, int(ids[at]))
+        raise error
+
+    def arguments(self) -> str:
+        return ", ".join([name_of(self.predicate), *(["vectorized=True"] if self.vectorized else [])])
+
+
+def _is_bool(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.dtype == np.bool_ and array.ndim == 0

@@ -1,0 +1,174 @@
+"""What streamed nodes are made of: pieces of elements that follow one another, each with the mark to go on after it.
+
+A *mark* is JSON data, small, made by the node that yields the pieces: opened again with it, the node goes on with just
+the elements that came after. Where one piece ends and the next begins never changes what the elements are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+import numpy as np
+
+from penstock.core.seeds import mix
+from penstock.elements.chunk import Chunk, concat
+from penstock.plan.node import Rows
+
+Mark: TypeAlias = Any  # JSON data
+
+MOST_READ = 1 << 16
+"""Elements that a node asks for at a time, where it takes whatever is at hand."""
+EPOCH_BITS = 44
+"""Elements numbered by where they come in a stream have room for this many bits of them in an epoch."""
+
+
+class Piece:
+    """A run of elements moving together down a stream.
+
+    `ids` are what the elements' randomness is keyed by, `int64[k]`; `after` is the mark to go on with after them.
+    """
+
+    __slots__ = ("after", "chunk", "ids")
+
+    def __init__(self, chunk: Chunk, ids: Rows, after: Mark = None) -> None:
+        self.chunk = chunk
+        self.ids = ids
+        self.after = after
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def slice(self, low: int, high: int) -> Piece:
+        """Elements `low` to `high`; the mark is not theirs any more."""
+        return Piece(self.chunk.slice(low, high), self.ids[low:high])
+
+    def select(self, positions: np.ndarray) -> Piece:
+        """The elements at `positions`, with the same mark after them."""
+        return Piece(self.chunk.select(positions), self.ids[positions], self.after)
+
+
+Flow: TypeAlias = Iterator[Piece]
+
+
+class Open(Protocol):
+    """Begin the pieces of one epoch of an input, from a mark on or from its first element."""
+
+    def __call__(self, epoch: int, mark: Mark = None, /) -> Flow: ...
+
+
+Spread: TypeAlias = Callable[[Piece], Piece]
+"""Make the elements that come of some elements: a pure function, so any worker may call it."""
+
+
+class Reader:
+    """Takes elements from an input in runs of any length, and knows the mark of the next one.
+
+    `mark` is one that a reader of the same input gave: `[mark of a piece, elements of it to leave out]`.
+    """
+
+    def __init__(self, source: Open, epoch: int, mark: Mark = None) -> None:
+        self._before, self._at = (None, 0) if mark is None else (mark[0], int(mark[1]))
+        self._flow = source(epoch, self._before)
+        self._piece: Piece | None = None
+        self._left_out = self._at  # elements to leave out before the first
+
+    @property
+    def mark(self) -> Mark:
+        """Where the next element is."""
+        if self._piece is not None and self._at >= len(self._piece):
+            return [self._piece.after, 0]
+        return [self._before, self._at]
+
+    def ready(self) -> int:
+        """How many elements can be had at once; makes more if there are none. 0 means the end."""
+        while self._piece is None or self._at >= len(self._piece):
+            if self._piece is not None:
+                self._before, self._at = self._piece.after, 0
+                self._piece = None
+            piece = next(self._flow, None)
+            if piece is None:
+                return 0
+            self._piece = piece
+            if self._left_out:
+                self._at = min(self._left_out, len(piece))
+                self._left_out -= self._at
+                if self._left_out:  # what is left out may be spread over smaller pieces than before
+                    continue
+        return len(self._piece) - self._at
+
+    def read(self, most: int) -> Piece | None:
+        """Between one and `most` elements: what is at hand. `None` at the end."""
+        count = min(self.ready(), most)
+        if count == 0 or self._piece is None:
+            return None
+        low, self._at = self._at, self._at + count
+        return self._piece.slice(low, self._at) if count < len(self._piece) else self._piece
+
+    def take(self, count: int) -> Piece | None:
+        """`count` elements, or as many as are left; `None` at the end."""
+        first = self.read(count)
+        if first is None or len(first) == count:
+            return first
+        parts, missing = [first], count - len(first)
+        while missing and (part := self.read(missing)) is not None:
+            parts.append(part)
+            missing -= len(part)
+        return joined(parts)
+
+    def skip(self, count: int) -> int:
+        """Leave out up to `count` elements; how many there were."""
+        left = count
+        while left and (part := self.read(left)) is not None:
+            left -= len(part)
+        return count - left
+
+    def close(self) -> None:
+        """Stop the input."""
+        close(self._flow)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def read_all(source: Open, epoch: int, mark: Mark = None) -> Flow:
+    """The pieces of `source` from a reader's mark on."""
+    with Reader(source, epoch, mark) as reader:
+        while (piece := reader.read(MOST_READ)) is not None:
+            yield Piece(piece.chunk, piece.ids, reader.mark)
+
+
+def close(flow: Flow) -> None:
+    """Stop a flow at once, where it can be."""
+    stop = getattr(flow, "close", None)
+    if stop is not None:
+        stop()
+
+
+def joined(parts: list[Piece]) -> Piece:
+    """The elements of all parts as one piece, without a mark."""
+    if len(parts) == 1:
+        return parts[0]
+    return Piece(concat([part.chunk for part in parts]), np.concatenate([part.ids for part in parts]))
+
+
+def ordinals(epoch: int, first: int, count: int) -> Rows:
+    """The ids of elements numbered by where they come in the stream."""
+    begin = (epoch << EPOCH_BITS) + first
+    return np.arange(begin, begin + count, dtype=np.int64)
+
+
+def child_ids(parent: int, first: int, count: int) -> Rows:
+    """The ids of elements `first` to `first + count` of those that one with the id `parent` was made into.
+
+    >>> child_ids(5, 0, 3)[2] == child_ids(5, 2, 1)[0]
+    True
+    """
+    begin = mix(parent) >> 2  # below 2**62, so the ids of a whole epoch of children fit
+    return np.arange(begin + first, begin + first + count, dtype=np.int64)
