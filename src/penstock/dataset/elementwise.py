@@ -12,6 +12,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.nesting import part_in
 from penstock.elements.spec import describe
 from penstock.ops.elementwise.enumerate import Enumerate
+from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.plan.functions import takes_rng
 
@@ -87,6 +88,24 @@ class Elementwise(Handle[T_co]):
                 deterministic=deterministic,
             )
         )
+
+    def filter(self, predicate: Callable[..., Any], *, vectorized: bool = False) -> Dataset[T_co]:
+        """Keep the elements of which `predicate` is true.
+
+        It is called as the function of `map` is: a tuple as arguments, with a generator of the element's own if it has
+        a parameter `rng`, with columns where `vectorized`; and must return a bool (for columns an array of them). What
+        comes of it is a stream: its length is only known by iterating, and no row of it can be made alone.
+
+        >>> list(Dataset.range(6).filter(lambda x: x % 3 == 0)) == [0, 3]
+        True
+        """
+        if not callable(predicate):
+            raise TypeError(f"filter(predicate=): expected a function, not {type(predicate).__name__}")
+        vectorized = check_flag("filter", "vectorized", vectorized)
+        draws = takes_rng(predicate)
+        if vectorized and draws:
+            raise PlanError("filter(vectorized=True): a predicate with `rng` is called for one element at a time")
+        return self._over(Filter(self._plan, predicate, vectorized=vectorized, draws=draws))
 
     def enumerate(self, start: int = 0) -> Dataset[tuple[int, T_co]]:
         """Pair every element with its position in the epoch, an `int64` counted from `start`.

@@ -15,6 +15,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, spec_of
 from penstock.engine.compile import compiled
 from penstock.engine.observer import Unobserved
+from penstock.engine.opening import first_element
 from penstock.ops.buffer.options import options_of
 from penstock.ops.elementwise.map import Map
 from penstock.ops.order.every import Every
@@ -23,7 +24,7 @@ from penstock.plan.explain import explained
 from penstock.plan.functions import ColumnFunction, ElementFunction
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.locate import Record, records
-from penstock.plan.node import INFINITE, Node
+from penstock.plan.node import INFINITE, UNKNOWN, Node
 from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds, without_drawn_seeds
 
@@ -35,7 +36,7 @@ class Inspect(Handle[T_co]):
     """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `fingerprint` and `repr`."""
 
     def cardinality(self) -> int:
-        """How many elements one epoch has; `INFINITE` (-1) where it never ends.
+        """How many elements one epoch has; `INFINITE` (-1) if it never ends, `UNKNOWN` (-2) if only iterating can tell.
 
         >>> Dataset.range(10).batch(3).cardinality()
         4
@@ -44,6 +45,11 @@ class Inspect(Handle[T_co]):
 
     def __len__(self) -> int:
         length = self._plan.length
+        if length == UNKNOWN:
+            raise TypeError(
+                f"only iterating can tell how many elements come of {_first_stream(self._plan).label()}; "
+                "cardinality() says UNKNOWN"
+            )
         if length < 0:
             raise TypeError("this dataset never ends, so it has no len(); cardinality() says INFINITE")
         return length
@@ -143,7 +149,7 @@ class Inspect(Handle[T_co]):
     def __repr__(self) -> str:
         plan = self._plan
         spec = self.__dict__.get("_spec") or plan.spec()
-        length = "endless" if plan.length == INFINITE else f"{plan.length:,}"
+        length = {INFINITE: "endless", UNKNOWN: "unknown length"}.get(plan.length, f"{plan.length:,}")
         return f"<Dataset of {length}: {describe(spec) if spec is not None else '?'} | {_chain(plan)}>"
 
     def _bound(self) -> Node:
@@ -153,6 +159,7 @@ class Inspect(Handle[T_co]):
 
     def _global_row(self, epoch: int, position: int) -> int:
         plan = self._plan
+        _check_indexed(plan, "a row of it cannot be made alone")
         at, count = _whole(position), plan.stride
         if not (-count if plan.length != INFINITE else 0) <= at < count:
             raise IndexError(f"row {at} of a dataset of {'endless' if plan.length == INFINITE else count} elements")
@@ -165,6 +172,7 @@ class Inspect(Handle[T_co]):
 
     def _sliced(self, wanted: slice) -> Node:
         plan = self._plan
+        _check_indexed(plan, "it cannot be sliced: use skip() and take()")
         if plan.length == INFINITE and (
             wanted.stop is None or min(wanted.start or 0, wanted.stop, wanted.step or 1) < 0
         ):
@@ -198,14 +206,27 @@ def _describing(node: Node, inputs: tuple[Callable[[], Node], ...]) -> Callable[
         known = node if tells_nothing else with_inputs(node, tuple(each() for each in inputs))
         if known.spec() is not None:
             return known
-        if known.length == 0:
-            raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from")
-        return Described(known, spec_of(_made(known, 0)))
+        try:
+            return Described(known, spec_of(_made(known, 0)))
+        except (IndexError, StopIteration):
+            raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from") from None
 
     return described
 
 
+def _check_indexed(plan: Node, but: str) -> None:
+    if not plan.indexed:
+        raise PlanError(f"what comes of {_first_stream(plan).label()} is a stream, and {but}")
+
+
+def _first_stream(plan: Node) -> Node:
+    """The first node, from the sources, at which the plan becomes a stream."""
+    return next(node for node in post_order(plan) if not node.indexed or node.length == UNKNOWN)
+
+
 def _made(plan: Node, row: int) -> Any:
+    if not plan.indexed:
+        return first_element(plan)
     program = compiled(plan, np.empty, Unobserved().wrap)
     return program(np.array([row], np.int64)).elements()[0]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
+from dataclasses import replace
 from functools import cached_property
 from time import perf_counter_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from penstock.core.errors import ClosedError, PlanError
 from penstock.core.seeds import fresh_seed
@@ -26,6 +27,7 @@ from penstock.rewrite.seeds import bind_seeds, needs_seed
 from penstock.watch.counters import Counters
 
 if TYPE_CHECKING:
+    from penstock.engine.streaming import StreamRun
     from penstock.watch.stats import Stats
 
 T = TypeVar("T")
@@ -53,7 +55,7 @@ class Iterator(Generic[T]):
         self._items: deque[T] = deque()
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
-        self._run: Run | None = None  # begun by the first `next`
+        self._run: Run | StreamRun | None = None  # begun by the first `next`
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._received = self._waited = self._first = self._last = 0
@@ -89,13 +91,17 @@ class Iterator(Generic[T]):
         self._high = self._low + len(items)
         self._items.extend(items)
 
-    def _begun(self) -> Run:
+    def _begun(self) -> Run | StreamRun:
         passes = PLAIN if self._options.rewrite is False else PASSES
         seed = self._cursor.seed
         drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
-        job = Job(rewritten(bind_seeds(self._plan, seed), passes).plan)
+        plan = rewritten(bind_seeds(self._plan, seed), passes).plan
         settings = settings_of(self._plan)
-        return Run(job, settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
+        if not plan.indexed:
+            from penstock.engine.streaming import StreamRun  # not needed where order is arithmetic
+
+            return StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
+        return Run(Job(plan), settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
 
     def state_dict(self) -> dict[str, Any]:
         """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
@@ -114,12 +120,19 @@ class Iterator(Generic[T]):
     def _position(self) -> Cursor:
         with self._lock:
             progress = Progress(self._progress.cursor())
-            progress.receive(self._low, self._high - len(self._items))
-            return progress.cursor()
+            received = self._high - len(self._items)
+            progress.receive(self._low, received)
+            cursor = progress.cursor()
+            if self._plan.indexed:
+                return cursor
+            mark, offset = self._cursor.mark, self._cursor.offset
+            if self._run is not None:
+                mark, offset = cast("StreamRun", self._run).place
+            return replace(cursor, mark=mark, offset=offset + received - self._low)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`."""
-        cursor = cursor_of(state, *self._identity, self._plan.stride)
+        cursor = cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
         with self._lock:
             self._end()
             self._start(cursor)

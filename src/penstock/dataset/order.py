@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.checks import MOST, check_count, check_flag, check_seed
 from penstock.core.errors import PlanError
+from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.parts import check_splittable, positions, positions_where, weights
+from penstock.index.divided import divided
+from penstock.ops.buffer.options import WithOptions
+from penstock.ops.order.exclude import Exclude
+from penstock.ops.order.expand import Expand
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.order.skip import Skip
+from penstock.ops.order.split import Hashes, Keyed, Part
 from penstock.ops.order.take import Take
 from penstock.plan.node import INFINITE, UNKNOWN
 
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Order(Handle[T_co]):
-    """`shuffle`, `repeat`, `take`, `skip` and `shard`."""
+    """`shuffle`, `repeat`, `expand`, `take`, `skip`, `exclude`, `shard` and `split`."""
 
     def shuffle(
         self, buffer_size: int | None = None, seed: int | None = None, reshuffle_each_iteration: bool = True
@@ -29,6 +38,10 @@ class Order(Handle[T_co]):
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as
         many places or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in
         `tf.data`). Without a `seed` every iterator has an order of its own, kept in its cursor.
+
+        A stream needs a `buffer_size`. Blocks of half as many elements are permuted, and again with blocks across their
+        borders: up to one and a half times `buffer_size` elements are held, and a restored iterator makes at most as
+        many again.
 
         The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute`.
 
@@ -41,8 +54,13 @@ class Order(Handle[T_co]):
         window = buffer_size
         if window is not None:
             window = check_count("shuffle", "buffer_size", window, least=1, also=(UNKNOWN,), clip=True)
-        if window == UNKNOWN or (window is not None and plan.length != INFINITE and window >= plan.length):
+        if window == UNKNOWN or (window is not None and 0 <= plan.length <= window and plan.indexed):
             window = None
+        if window is None and not plan.indexed:
+            raise PlanError(
+                "shuffle(): a stream cannot be permuted as a whole; shuffle before what makes it one, or give a "
+                "buffer_size"
+            )
         if window is None and plan.length == INFINITE:
             raise PlanError(
                 "shuffle(): a dataset without end cannot be permuted as a whole; shuffle before repeat(), "
@@ -65,6 +83,25 @@ class Order(Handle[T_co]):
             raise PlanError(f"repeat(count={times}): {plan.length} elements; the most are 2**62")
         return self._over(plan)
 
+    def expand(self, count: int) -> Dataset[T_co]:
+        """Yield every element `count` times in a row: variants of it, once a random function comes after.
+
+        A function that takes `rng` draws for each variant anew. What comes before is made once for all variants that
+        one task makes; each has arrays of its own. Variant j of element i is at position `i * count + j`, which
+        `enumerate()` counts. To have an element's variants apart from each other, `shuffle()` after.
+
+        >>> list(Dataset.range(2).expand(3)) == [0, 0, 0, 1, 1, 1]
+        True
+        >>> def jitter(x, *, rng):
+        ...     return x + rng.random()
+        >>> len(set(Dataset.range(1).expand(3).map(jitter)))
+        3
+        """
+        plan = Expand(self._plan, check_count("expand", "count", count, least=1))
+        if plan.length > MOST:
+            raise PlanError(f"expand({count}): {plan.length} elements; the most are 2**62")
+        return self._over(plan)
+
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements; all where it is -1.
 
@@ -80,6 +117,76 @@ class Order(Handle[T_co]):
         True
         """
         return self._over(Skip(self._plan, check_count("skip", "count", count, least=0, also=(-1,), clip=True)))
+
+    def exclude(self, rows: Any) -> Dataset[T_co]:
+        """Leave out some elements of every epoch: those at the positions `rows`, or whose records a function names.
+
+        `rows` are positions of the epoch at this place in the pipeline, counted from 0: one, or any collection of them.
+        Before a shuffle they are positions in the source. A function gets every `Record` that `locate` tells of, with
+        its `source`, `position` and `name` (a file, say), and returns whether to leave out the element that is made
+        from it; it is called now. So what a batch was made from can be left out of the next run:
+
+        >>> ds = Dataset.from_source(["a", "b", "c", "d"])
+        >>> bad = {record.name for record in ds.shuffle(seed=2).batch(2).locate(0)}
+        >>> sorted(bad)
+        ['item 2 of list', 'item 3 of list']
+        >>> list(ds.exclude(lambda record: record.name in bad))
+        ['a', 'b']
+        >>> list(ds.exclude([0, 3]))
+        ['b', 'c']
+
+        A position that an epoch does not have is an `IndexError`. After a shuffle that reorders every epoch, positions
+        are other elements each time, and a function is a `PlanError`.
+        """
+        plan = self._plan
+        left_out = positions_where(plan, rows) if callable(rows) else positions(plan, rows)
+        return self._over(Exclude(plan, left_out))
+
+    def split(
+        self, parts: Mapping[str, float], seed: int = 0, *, key: Callable[..., str | bytes | int] | None = None
+    ) -> dict[str, Dataset[T_co]]:
+        """Cut into named parts that share no element and together have them all; `parts` says what fraction each gets.
+
+        Without a `key`, elements are dealt out at random, by a permutation of the positions that `seed` chooses: sizes
+        are exact to one element, it takes no memory, and every epoch has the same parts. Each part has an order of
+        chance, in every epoch the same; `shuffle()` it to have others. The same seed cuts a dataset of the same length
+        in the same way.
+
+        With a `key`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements with
+        equal keys (all photos of one person) stay together, and each stays in its part when the data grows. Sizes are
+        near their fractions then, and each part is in the order of the data. The first time that a part's length is
+        needed, one pass over the elements finds the keys' hashes, 8 bytes each, kept in memory for all parts.
+
+        A `split` after a shuffle is a `PlanError`: its parts would be others in every epoch.
+
+        >>> parts = Dataset.range(10).split({"train": 0.8, "val": 0.2}, seed=1)
+        >>> len(parts["train"]), len(parts["val"])
+        (8, 2)
+        >>> sorted(parts["train"].concatenate(parts["val"])) == list(range(10))
+        True
+        >>> by_key = Dataset.range(1000).split({"train": 0.8, "val": 0.2}, key=lambda x: x // 10)
+        >>> {x // 10 for x in by_key["train"]} & {x // 10 for x in by_key["val"]}
+        set()
+        """
+        plan, chosen = self._plan, check_seed("split", seed) or 0
+        shares = weights(parts)
+        check_splittable(plan, key)
+        if key is None:
+            sizes = divided(plan.length, shares)
+            starts = accumulate(sizes, initial=0)
+            return {
+                name: self._over(Part(plan, name, start, size, chosen))
+                for name, start, size in zip(parts, starts, sizes, strict=False)
+            }
+        ordered = self._over(WithOptions(plan, Options(deterministic=True)))
+        hashes = Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
+        total, low = sum(shares), 0
+        cut: dict[str, Dataset[T_co]] = {}
+        for name, upto in zip(parts, accumulate(shares), strict=True):
+            high = (upto << 64) // total
+            cut[name] = self._over(Keyed(plan, name, key, chosen, low, high, hashes))
+            low = high
+        return cut
 
     def shard(self, num_shards: int, index: int) -> Dataset[T_co]:
         """Keep every `num_shards`-th element from the one at `index` on: one rank's part. Shards add up to the whole.

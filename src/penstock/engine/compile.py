@@ -1,16 +1,24 @@
-"""From a plan to the program that makes its rows."""
+"""From a plan to the program that makes its rows, or to what makes the elements that come of some."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
+from penstock.engine.observer import Observer, Wrap
+from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
 from penstock.plan.node import Allocate, Node, Program
-
-Wrap: TypeAlias = Callable[[Node, Program], Program]
 
 
 def compiled(plan: Node, allocate: Allocate, wrap: Wrap) -> Program:
     """The plan's program; every node's own is passed through `wrap(node, program)`, which may measure it."""
     return fold(plan, lambda node, inputs: wrap(node, node.program(inputs, allocate)))
+
+
+def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
+    """What makes the elements of a stretch of elementwise nodes, out of a piece that has them or only their rows."""
+    if plan.indexed:
+        program = compiled(plan, allocate, observer.wrap)
+        return lambda piece: Piece(program(piece.ids), piece.ids, piece.after)
+    if not plan.inputs:
+        return plan.spread(lambda piece: piece, allocate)
+    source = spreading(plan.inputs[0], allocate, observer)
+    return observer.wrap_spread(plan, plan.spread(source, allocate))

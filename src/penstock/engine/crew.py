@@ -6,12 +6,21 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future,
 from typing import Any, Protocol
 
 from penstock.core.errors import WorkerError
-from penstock.engine.executors.remote import Shipment, run_shipped, shipped
+from penstock.engine.executors.remote import Shipment, shipped
 from penstock.engine.executors.threads import Threads
-from penstock.engine.maker import Maker
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
 from penstock.engine.window import Window
+from penstock.plan.node import Node
+
+
+class Making(Protocol):
+    """What a crew runs: makes one piece of a parcel, here, or as an errand of another process."""
+
+    @property
+    def source(self) -> Node: ...
+    def make(self, parcel: Parcel, piece: int) -> Any: ...
+    def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Any, ...]: ...
 
 
 class Crew(Protocol):
@@ -32,7 +41,7 @@ class ThreadCrew:
 
     shares_gil = True
 
-    def __init__(self, maker: Maker, executor: Executor, own: Threads | None = None) -> None:
+    def __init__(self, maker: Making, executor: Executor, own: Threads | None = None) -> None:
         self._maker = maker
         self._executor = executor
         self._own = own  # an executor that was handed in is the caller's to resize and to shut down
@@ -61,18 +70,18 @@ class RemoteCrew:
 
     shares_gil = False
 
-    def __init__(self, maker: Maker, executor: Executor, observer: Observer) -> None:
+    def __init__(self, maker: Making, executor: Executor, observer: Observer) -> None:
+        self._maker = maker
         self._executor = executor
         self._observer = observer
-        self._stack = maker.job.batch is not None
-        self._shipment: Shipment = shipped(maker.job.source, observer)
+        self._shipment: Shipment = shipped(maker.source, observer)
 
     @property
     def name(self) -> str:
         return type(self._executor).__name__
 
     def submit(self, parcel: Parcel, piece: int, window: Window) -> None:
-        future = _submitted(self._executor, parcel, run_shipped, self._shipment, parcel.rows[piece], self._stack)
+        future = _submitted(self._executor, parcel, *self._maker.errand(self._shipment, parcel, piece))
         parcel.futures.append(future)
 
         def done(future: Future[Any]) -> None:
@@ -91,12 +100,17 @@ class RemoteCrew:
         self._shipment.remove()
 
 
-def crew_for(executor: str | Executor, workers: int, maker: Maker, observer: Observer) -> Crew:
+def runs_here(executor: Executor) -> bool:
+    """Whether the executor's tasks see our memory."""
+    return isinstance(executor, ThreadPoolExecutor | Threads)
+
+
+def crew_for(executor: str | Executor, workers: int, maker: Making, observer: Observer) -> Crew:
     """Whoever runs tasks for this setting of `Options.executor`."""
     if isinstance(executor, str):
         threads = Threads(workers)
         return ThreadCrew(maker, threads, own=threads)
-    if isinstance(executor, ThreadPoolExecutor | Threads):
+    if runs_here(executor):
         return ThreadCrew(maker, executor)
     return RemoteCrew(maker, executor, observer)
 

@@ -17,13 +17,16 @@ Spans = tuple[tuple[int, int], ...]
 class Cursor:
     """Where an iterator stands: all items before `row` of `epoch` were received, and those in `ahead`.
 
-    `ahead` holds half-open spans; it is empty unless items are handed out as they are finished.
+    `ahead` holds half-open spans; it is empty unless items are handed out as they are finished. A stream stands
+    `offset` elements after a `mark` of its own.
     """
 
     seed: int
     epoch: int
     row: int
     ahead: Spans = ()
+    mark: Any = None
+    offset: int = 0
 
     def state_dict(self, fingerprint: str, plan: tuple[str, ...]) -> dict[str, Any]:
         """The cursor as JSON data that names the plan it belongs to."""
@@ -34,15 +37,20 @@ class Cursor:
             "seed": self.seed,
             "epoch": self.epoch,
             "row": self.row,
-            "offset": 0,
+            "offset": self.offset,
         }
+        if self.mark is not None:
+            state["mark"] = self.mark
         if self.ahead:
             state["ahead"] = [list(span) for span in self.ahead]
         return state
 
 
-def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int) -> Cursor:
-    """Read a cursor that `state_dict` made for the same plan, of `items` to an epoch; else a `CursorError`."""
+def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int | None) -> Cursor:
+    """Read a cursor that `state_dict` made for the same plan, of `items` to an epoch; else a `CursorError`.
+
+    `items` is `None` for a stream.
+    """
     if not isinstance(state, dict):
         raise CursorError(f"a saved state is a dict as state_dict() returns it, not {type(state).__name__}")
     fields = cast("dict[str, Any]", state)
@@ -60,13 +68,16 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
     return _checked(fields, items)
 
 
-def _checked(fields: dict[str, Any], items: int) -> Cursor:
+def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     numbers = {name: fields[name] for name in ("seed", "epoch", "row")}
+    numbers["offset"] = fields.get("offset", 0)
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CursorError(f"the saved state's {name} is {value!r}; expected a whole number of at least 0")
-    if numbers["seed"] >= 1 << 64 or (numbers["epoch"] + 1) * items > MOST_ROWS:
+    if numbers["seed"] >= 1 << 64 or (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
         raise CursorError(f"the saved state's seed {numbers['seed']} or epoch {numbers['epoch']} is too large to count")
+    if items is None:
+        return Cursor(**numbers, mark=fields.get("mark"))
     if numbers["row"] > items:
         raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
     try:

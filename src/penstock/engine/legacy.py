@@ -11,9 +11,10 @@ class Legacy:
 
     def __init__(self) -> None:
         self.memory = Memory()
-        self._tuner: Tuner | None = None
+        self._tuners: dict[int, Tuner] = {}
 
-    def tuner(self, workers: int | None) -> Tuner:
-        """A tuner for the next run, which knows what the last one knew."""
-        self._tuner = Tuner(workers) if self._tuner is None else self._tuner.heir()
-        return self._tuner
+    def tuner(self, workers: int | None, *, stage: int = 0) -> Tuner:
+        """A tuner for the next run, or one stage of it, which knows what the last one knew."""
+        last = self._tuners.get(stage)
+        self._tuners[stage] = Tuner(workers) if last is None else last.heir()
+        return self._tuners[stage]

@@ -12,11 +12,12 @@ import numpy as np
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import Structure, describe, flatten, paths
+from penstock.engine.executors.remote import Shipment, run_shipped
 from penstock.engine.job import Job
 from penstock.engine.memory import Memory
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Listed, Stacked, make_listed, make_stacked
-from penstock.plan.node import Program
+from penstock.plan.node import Node, Program
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,15 @@ class Maker:
         if self.job.batch is None:
             return make_listed(self._program, rows, fully=fully)
         return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate, fully=fully)
+
+    @property
+    def source(self) -> Node:
+        """The node whose rows are made."""
+        return self.job.source
+
+    def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Any, ...]:
+        """What another process is to call to make one piece."""
+        return run_shipped, shipment, parcel.rows[piece], self.job.batch is not None
 
     def items(self, parcel: Parcel) -> list[Any]:
         """The items of a parcel whose pieces are all made."""

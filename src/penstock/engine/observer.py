@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 
+from penstock.plan.flow import Open, Spread
 from penstock.plan.node import Node, Program
+
+Wrap: TypeAlias = Callable[[Node, Program], Program]
 
 
 class Observer(Protocol):
-    """Sees every program of the plan. It travels to other processes, and what it counted there comes back."""
+    """Sees every operation of the plan. It travels to other processes, and what it counted there comes back."""
 
     def wrap(self, node: Node, program: Program, /) -> Program:
         """The program to run in the place of `program`, which makes the rows of `node`."""
+        ...
+
+    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
+        """What to run in the place of `spread`, which makes `node`'s elements; its input was wrapped just before."""
+        ...
+
+    def wrap_flow(self, node: Node, begin: Open, /) -> Open:
+        """What to open in the place of `begin`, which yields the pieces of `node`."""
+        ...
+
+    def part(self) -> Observer:
+        """An observer of a stretch of the plan, whose counts are among this one's, and which travels alone."""
         ...
 
     def drain(self) -> Any:
@@ -28,6 +44,15 @@ class Unobserved:
 
     def wrap(self, node: Node, program: Program, /) -> Program:
         return program
+
+    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
+        return spread
+
+    def wrap_flow(self, node: Node, begin: Open, /) -> Open:
+        return begin
+
+    def part(self) -> Observer:
+        return self
 
     def drain(self) -> Any:
         return None

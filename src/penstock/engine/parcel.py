@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.engine.task import Listed, Stacked
 from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Result = Stacked | Listed | BaseException
+Result = Any  # what a task made (Stacked, Listed, Spreaded), or the exception that it ended with
 
 
 class Parcel:

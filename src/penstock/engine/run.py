@@ -19,6 +19,7 @@ from penstock.engine.parcel import Parcel
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost, Listed, Stacked
 from penstock.engine.window import Window
+from penstock.ops.group.grouping import Grouping
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew
@@ -68,6 +69,16 @@ class Run:
     def mode(self) -> str:
         """Where tasks run: `inline`, or by whom."""
         return "inline" if self._crew is None else self._crew.name
+
+    @property
+    def batch(self) -> Grouping | None:
+        """The batch that the plan ends in, which tasks make without a program of its own."""
+        return self.job.batch
+
+    @property
+    def unit(self) -> str:
+        """What an item is."""
+        return "element" if self.job.batch is None else "batch"
 
     @property
     def parcels_ahead(self) -> int:
@@ -236,16 +247,9 @@ class Run:
 
     def _named(self, failure: BaseException, item: int) -> BaseException:
         """The failure with the item it belongs to, and how to make that again alone."""
-        what = "element" if self.job.batch is None else "batch"
-        where, of_epoch = (f"{self._epoch}, {item}", f" of epoch {self._epoch}") if self._epoch else (f"{item}", "")
+        where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
         seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
-        failure.__traceback__ = _without_ours(failure.__traceback__)
-        failure.add_note(f"while making {what} {item}{of_epoch}; make it again with {seeded}[{where}]")
-        if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
-            error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
-            error.__cause__ = failure
-            return error
-        return failure
+        return named_failure(failure, f"while making {self.unit} {item}", self._epoch, f"{seeded}[{where}]")
 
     def _observe(self, parcel: Parcel) -> None:
         self.tuner.item_bytes = self._maker.item_bytes
@@ -257,6 +261,18 @@ class Run:
                 self.bytes_made += sum(array.nbytes for array in result.arrays)
             self.spent += result.cost
             self.tuner.observe(result.cost, parcel.items / len(results))
+
+
+def named_failure(failure: BaseException, what: str, epoch: int, again: str | None) -> BaseException:
+    """The failure with a note of what was being made and how to make it again, and its traceback from the user's on."""
+    of_epoch = f" of epoch {epoch}" if epoch else ""
+    failure.__traceback__ = _without_ours(failure.__traceback__)
+    failure.add_note(f"{what}{of_epoch}" + (f"; make it again with {again}" if again else ""))
+    if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
+        error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
+        error.__cause__ = failure
+        return error
+    return failure
 
 
 def _without_ours(traceback: TracebackType | None) -> TracebackType | None:

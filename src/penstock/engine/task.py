@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.gathering import stack_all
+from penstock.plan.flow import Piece
 from penstock.plan.node import Allocate, Program, Rows
 
 
@@ -51,6 +52,14 @@ class Listed:
     """The elements of a task's rows, one by one."""
 
     elements: list[Any]
+    cost: Cost
+
+
+@dataclass(slots=True)
+class Spreaded:
+    """The elements that came of a unit of a stream."""
+
+    piece: Piece
     cost: Cost
 
 

@@ -27,6 +27,8 @@ THREAD_BYTES = 2 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_WORKERS = 64
 MOST_GROUPED = 256
+LONG_TASK = MS  # ns of inline work on the elements of a stream, which pass through several hands
+MOST_IN_A_PIECE = 1 << 14
 LONGEST_YIELD = 10 * MS  # ns; who waits for the GIL asks again every 5 ms
 CONVICTED = 2  # looks in a row that find the GIL held before it is believed
 SAMPLE = 16  # tasks between two looks at the number of threads
@@ -46,6 +48,8 @@ class Tuner:
     blocking: float = 0.0  # time blocked / CPU time of a task with the GIL to itself
     suspicions: int = 0  # looks in a row that found the GIL held
     holds_gil: bool = False
+    inline_task: int = INLINE_TASK
+    most_grouped: int = MOST_GROUPED
     threads: int = 0
     group: int = 1
     decisions: list[str] = field(default_factory=list)
@@ -58,6 +62,10 @@ class Tuner:
         self.looks += 1
         self.tasks += 1
         self.spent += cost
+
+    def long_groups(self) -> None:
+        """Group as suits elements of a stream, not whole batches."""
+        self.inline_task, self.most_grouped = LONG_TASK, MOST_IN_A_PIECE
 
     @property
     def looking(self) -> bool:
@@ -142,10 +150,10 @@ class Tuner:
         """
         if self.looks == 0 or self.item_wall <= 0:
             return 1
-        by_cost = math.ceil((THREAD_TASK if self.threads else INLINE_TASK) / self.item_wall)
+        by_cost = math.ceil((THREAD_TASK if self.threads else self.inline_task) / self.item_wall)
         most_bytes = THREAD_BYTES if self.threads else INLINE_BYTES
-        by_bytes = most_bytes // self.item_bytes if self.item_bytes else MOST_GROUPED
-        most = max(1, min(2 * self.group, by_cost, by_bytes, MOST_GROUPED))
+        by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
+        most = max(1, min(2 * self.group, by_cost, by_bytes, self.most_grouped))
         self.group = 1 << (most.bit_length() - 1)
         return self.group
 

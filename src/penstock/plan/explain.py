@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from penstock.elements.spec import describe
-from penstock.plan.graph import fold
-from penstock.plan.node import INFINITE, Node
+from penstock.plan.graph import fold, post_order
+from penstock.plan.node import INFINITE, UNKNOWN, Node
 
 WIDEST = 48  # characters of an operation that stands in one line with its elements
 
@@ -27,8 +27,15 @@ def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
         parts += ["as run:", *_table(_lines(run)), f"rewrites: {', '.join(dict.fromkeys(applied))}"]
     else:
         parts.append("rewrites: none")
-    parts.append("order: indexed; any row can be made alone, and skipping costs nothing")
+    parts.append(_order(plan))
     return "\n".join(parts)
+
+
+def _order(plan: Node) -> str:
+    streams = [node.label() for node in post_order(plan) if not node.indexed]
+    if not streams:
+        return "order: indexed; any row can be made alone, and skipping costs nothing"
+    return f"order: a stream from {streams[0]} on; a restored iterator makes again what waited in its buffers"
 
 
 def _lines(plan: Node) -> list[Line]:
@@ -36,7 +43,7 @@ def _lines(plan: Node) -> list[Line]:
         deeper = len(inputs) > 1  # each input of several stands one step in
         above = [line._replace(depth=line.depth + deeper) for one in inputs for line in one]
         spec = node.spec()
-        rows = "endless" if node.length == INFINITE else f"{node.length:,}"
+        rows = {INFINITE: "endless", UNKNOWN: "?"}.get(node.length, f"{node.length:,}")
         return [*above, Line(0, node.label(), rows, "?" if spec is None else describe(spec))]
 
     return fold(plan, combine)

@@ -18,6 +18,14 @@ def post_order(plan: Node) -> Iterator[Node]:
     yield plan
 
 
+def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:
+    """Every node that `node` reads, the nearest first, and not past one for which `past` does not hold."""
+    for read in node.inputs:
+        yield read
+        if past(read):
+            yield from upstream(read, past=past)
+
+
 def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
     """The value of the plan, where `combine` makes a node's value from those of its inputs."""
     return combine(plan, tuple(fold(node, combine) for node in plan.inputs))

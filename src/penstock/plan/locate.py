@@ -48,6 +48,11 @@ def blame(error: BaseException, node: Node, row: int) -> None:
         error.add_note(f"in {node.label()}")
         return
     error.add_note(f"in {node.label()}, at {place(node, row)}")
+    blame_records(error, node, row)
+
+
+def blame_records(error: BaseException, node: Node, row: int) -> None:
+    """Say in the error's notes which records a row of an indexed node is made from."""
     named = [str(record) for record in records(node, np.array([row], np.int64))]
     shown = ", ".join(named[:MOST_RECORDS_NAMED])
     more = f" and {len(named) - MOST_RECORDS_NAMED} more" if len(named) > MOST_RECORDS_NAMED else ""

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import count
 
 from penstock.core.seeds import mix
+from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
-from penstock.ops.order.shard import Shard
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.read.random import Random
 from penstock.plan.graph import post_order, rebuild
@@ -16,7 +16,7 @@ from penstock.plan.node import Node
 
 def is_unseeded(node: Node) -> bool:
     """Whether the node draws from the run's seed."""
-    if isinstance(node, Map):
+    if isinstance(node, Map | Filter):
         return node.draws and node.seed is None
     return isinstance(node, Shuffle | Random) and node.seed is None
 
@@ -24,12 +24,6 @@ def is_unseeded(node: Node) -> bool:
 def needs_seed(plan: Node) -> bool:
     """Whether what the plan yields depends on the run's seed."""
     return any(is_unseeded(node) for node in post_order(plan))
-
-
-def shards_overlap(plan: Node) -> bool:
-    """Whether shards are taken of an order that every iterator draws anew: several ranks' would not be disjoint."""
-    shards = [node for node in post_order(plan) if isinstance(node, Shard) and node.num_shards > 1]
-    return any(isinstance(node, Shuffle) and node.seed is None for shard in shards for node in post_order(shard))
 
 
 def bind_seeds(plan: Node, seed: int) -> Node:

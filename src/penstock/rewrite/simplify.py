@@ -19,7 +19,7 @@ def drop_run_settings(node: Node) -> Node | None:
 def drop_full_take(node: Node) -> Node | None:
     """`x.take(n) -> x` where x has no more than n elements."""
     match node:
-        case Take(input=source, count=count) if count == -1 or INFINITE != source.length <= count:
+        case Take(input=source, count=count) if count == -1 or 0 <= source.length <= count:
             return source
         case _:
             return None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.chunk import Chunk, Columns
+from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows
 
 Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes: of one operation in one thread
@@ -44,28 +45,83 @@ class Counters:
     """
 
     def __init__(self) -> None:
-        self.operations: list[Operation] = []
+        self._operations: list[Operation] = []
         self._open: list[Operation] = []  # operations whose reader is not wrapped yet
+        self._parts: list[Counters] = []
+        self._inside = threading.local()  # of the flows that a thread is in: the time spent in those below
+
+    @property
+    def operations(self) -> list[Operation]:
+        """All that are counted, from the sources up."""
+        return [operation for part in self._parts for operation in part.operations] + self._operations
 
     def wrap(self, node: Node, program: Program) -> Program:
         """The program, measured; nodes come inputs first."""
-        taken = len(self._open) - len(node.inputs)
-        operation = Operation(node.label(), self._open[taken:])
-        self._open[taken:] = [operation]
-        self.operations.append(operation)
+        operation = self._operation(node)
 
         def measured(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
             cell = operation.cell()
             wall, cpu = perf_counter_ns(), thread_time_ns()
             chunk = program(rows, out)
-            cell[CPU] += thread_time_ns() - cpu
-            cell[WALL] += perf_counter_ns() - wall
-            cell[CALLS] += 1
-            cell[ROWS] += len(rows)
-            cell[BYTES] += _size(chunk)
+            _count(cell, wall, cpu, len(rows), chunk)
             return chunk
 
         return measured
+
+    def wrap_spread(self, node: Node, spread: Spread) -> Spread:
+        """What makes elements of a stream, measured; its input was wrapped just before, if it is wrapped."""
+        operation = self._operation(node)
+
+        def measured(piece: Piece) -> Piece:
+            cell = operation.cell()
+            wall, cpu = perf_counter_ns(), thread_time_ns()
+            made = spread(piece)
+            _count(cell, wall, cpu, len(made), made.chunk)
+            return made
+
+        return measured
+
+    def wrap_flow(self, node: Node, begin: Open) -> Open:
+        """What opens the pieces of a node, each measured without what its inputs took in the same thread."""
+        operation = Operation(node.label(), [])
+        self._operations.append(operation)
+        inside = self._inside
+
+        def measured(epoch: int, mark: Mark = None) -> Flow:
+            flow = begin(epoch, mark)
+            try:
+                while True:
+                    above, inside.spent = getattr(inside, "spent", (0, 0)), (0, 0)
+                    wall, cpu = perf_counter_ns(), thread_time_ns()
+                    piece = next(flow, None)
+                    wall, cpu = perf_counter_ns() - wall, thread_time_ns() - cpu
+                    below, inside.spent = inside.spent, (above[0] + wall, above[1] + cpu)
+                    cell = operation.cell()
+                    cell[WALL] += wall - below[0]
+                    cell[CPU] += cpu - below[1]
+                    if piece is None:
+                        return
+                    cell[CALLS] += 1
+                    cell[ROWS] += len(piece)
+                    cell[BYTES] += _size(piece.chunk)
+                    yield piece
+            finally:
+                close(flow)
+
+        return measured
+
+    def part(self) -> Counters:
+        """Counters of a stretch of the plan, which are among these."""
+        part = Counters()
+        self._parts.append(part)
+        return part
+
+    def _operation(self, node: Node) -> Operation:
+        taken = max(len(self._open) - len(node.inputs), 0)
+        operation = Operation(node.label(), self._open[taken:])
+        self._open[taken:] = [operation]
+        self._operations.append(operation)
+        return operation
 
     def drain(self) -> list[Cell]:
         """The counts since the last time, for another process."""
@@ -83,6 +139,15 @@ class Counters:
 
     def __reduce__(self) -> Any:
         return (Counters, ())  # what travels begins from nothing
+
+
+def _count(cell: Cell, wall: int, cpu: int, rows: int, chunk: Chunk) -> None:
+    """Count one call that began at these readings of the clocks."""
+    cell[CPU] += thread_time_ns() - cpu
+    cell[WALL] += perf_counter_ns() - wall
+    cell[CALLS] += 1
+    cell[ROWS] += rows
+    cell[BYTES] += _size(chunk)
 
 
 def _size(chunk: Chunk) -> int:

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from penstock.engine.budget import available_cores
 from penstock.engine.memory import Memory
 from penstock.engine.run import Run
-from penstock.ops.group.batch import Batch
+from penstock.ops.group.grouping import Grouping
 from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Cell, Counters
 from penstock.watch.stats import OperationStats, Stats
+
+if TYPE_CHECKING:
+    from penstock.engine.streaming import StreamRun
 
 NS = 1e-9
 
 
-def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, times: tuple[int, int]) -> Stats:
+def stats_of(
+    run: Run | StreamRun | None, counters: Counters, memory: Memory, items: int, times: tuple[int, int]
+) -> Stats:
     """The counts of a run that may not have begun: `items` received; `times` waited, stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
-    if run is not None and run.job.batch is not None and operations:
-        operations = (*operations, _stacking(run.job.batch, run, counters))
+    if run is not None and run.batch is not None and operations:
+        operations = (*operations, _stacking(run.batch, run, counters))
     made = 0 if run is None else run.items_made
     received = NS * items / made if made else 0.0  # of the work done, what went into items received, in seconds
     return Stats(
-        unit="element" if run is None or run.job.batch is None else "batch",
+        unit="element" if run is None else run.unit,
         items=items,
         rows=0 if run is None or not made else round(run.rows_made * (items / made)),
         waited=times[0] * NS,
@@ -55,7 +62,7 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
     return tuple(own)
 
 
-def _stacking(batch: Batch, run: Run, counters: Counters) -> OperationStats:
+def _stacking(batch: Grouping, run: Run | StreamRun, counters: Counters) -> OperationStats:
     """The last batch has no program of its own: it is what tasks took beyond the program of its elements."""
     source = counters.operations[-1].total()
     wall, cpu = max(run.spent.wall - source[WALL], 0), max(run.spent.cpu - source[CPU], 0)

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.engine.compile import compiled
-from penstock.engine.task import Listed, Stacked, make_listed, make_stacked
+from penstock.engine.compile import compiled, spreading
+from penstock.engine.task import Listed, Meter, Spreaded, Stacked, make_listed, make_stacked
+from penstock.plan.flow import Piece, Spread
 from penstock.plan.node import Node, Program, Rows
 
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
@@ -60,6 +61,20 @@ def run_shipped(shipment: Shipment, rows: Rows, stack: bool) -> tuple[Stacked | 
     else:
         made = make_listed(program, rows)
     return made, observer.drain()
+
+
+def spread_shipped(shipment: Shipment, given: Piece) -> tuple[Any, Any]:
+    """In the worker: what comes of a unit of a stream, and what the task's observer counted."""
+    spread, observer = _spread(shipment)
+    meter = Meter(fully=True)
+    made = spread(given)
+    return Spreaded(made, meter.read()), observer.drain()
+
+
+@lru_cache(maxsize=4)
+def _spread(shipment: Shipment) -> tuple[Spread, Any]:
+    node, observer = shipment.load()
+    return spreading(node, _fresh, observer), observer
 
 
 @lru_cache(maxsize=4)

@@ -1,0 +1,65 @@
+"""From a streamed plan to what opens its pieces: stretches of elementwise work, and the nodes that go one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from penstock.engine.legacy import Legacy
+from penstock.engine.observer import Unobserved
+from penstock.engine.settings import settings_of
+from penstock.engine.stage import Stage, given_units, row_units
+from penstock.engine.workshop import Workshop
+from penstock.ops.read.given import Given
+from penstock.plan.flow import Flow, Mark, Open, close
+from penstock.plan.graph import fold, with_inputs
+from penstock.plan.node import Node
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Elementwise nodes that tasks run in one go, on the rows of `base` or on the pieces of `source`."""
+
+    plan: Node
+    base: Node | None
+    source: Open | None
+
+    def open(self, shop: Workshop) -> Open:
+        """What opens the pieces of the stretch."""
+        if self.base is not None:
+            return Stage(self.plan, self.base, row_units(self.base), shop).open
+        if self.source is None:
+            raise RuntimeError(f"{self.plan.label()} stands on nothing")
+        if isinstance(self.plan, Given):
+            return self.source
+        return Stage(self.plan, None, given_units(self.source), shop).open
+
+
+def opened(plan: Node, shop: Workshop) -> Open:
+    """What opens the pieces of a plan; seeds are bound and rewrites done."""
+
+    def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
+        if node.indexed:
+            return Stretch(node, node, None)
+        if node.elementwise and inputs:
+            (below,) = inputs
+            return Stretch(with_inputs(node, (below.plan,)), below.base, below.source)
+        sources = tuple(stretch.open(shop) for stretch in inputs)
+        return Stretch(Given(), None, shop.observer.wrap_flow(node, partial(_begin, node, sources, shop)))
+
+    return fold(plan, combine).open(shop)
+
+
+def _begin(node: Node, sources: tuple[Open, ...], shop: Workshop, epoch: int, mark: Mark = None) -> Flow:
+    return node.flow(sources, epoch, mark, shop.allocate)
+
+
+def first_element(plan: Node) -> Any:
+    """The first element of a stream, made here; a `StopIteration` where there is none."""
+    shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
+    flow = opened(plan, shop)(0, None)
+    try:
+        return next(piece for piece in flow if len(piece)).chunk.element(0)
+    finally:
+        close(flow)

@@ -1,0 +1,74 @@
+"""Runs the sequential part of a stream in a thread of its own, so that it overlaps with the consumer's step."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from penstock.core.errors import ClosedError
+from penstock.engine.lifetime import WORKER
+from penstock.plan.flow import Flow, Piece, close
+
+
+class Pump:
+    """Takes pieces from a flow, up to `depth` elements ahead of whoever takes them from here, or one piece."""
+
+    def __init__(self, flow: Flow, depth: int) -> None:
+        self._depth = depth
+        self._pieces: deque[Piece] = deque()
+        self._elements = 0
+        self._changed = threading.Condition()
+        self._closed = False
+        self._ended = False
+        self._failure: BaseException | None = None
+        threading.Thread(target=self._work, args=(flow,), name=WORKER, daemon=True).start()
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def take(self) -> Piece | None:
+        """Wait for the next piece; `None` at the end. What the flow raised is raised after the pieces before it."""
+        with self._changed:
+            while not (self._pieces or self._ended or self._closed):
+                self._changed.wait()
+            if self._closed:
+                raise ClosedError("this iterator was closed while it waited for its next item")
+            if not self._pieces:
+                if self._failure is not None:
+                    raise self._failure
+                return None
+            piece = self._pieces.popleft()
+            self._elements -= len(piece)
+            self._changed.notify_all()
+            return piece
+
+    def close(self) -> None:
+        """Stop: what is made ahead is dropped, and whoever waits is woken."""
+        with self._changed:
+            self._closed = True
+            self._pieces.clear()
+            self._changed.notify_all()
+
+    def _work(self, flow: Flow) -> None:
+        failure: BaseException | None = None
+        try:
+            for piece in flow:
+                if not self._handed_over(piece):
+                    break
+            close(flow)
+        except BaseException as error:  # noqa: BLE001 - raised where the pieces are taken
+            failure = error
+        with self._changed:
+            self._ended, self._failure = True, failure
+            self._changed.notify_all()
+
+    def _handed_over(self, piece: Piece) -> bool:
+        with self._changed:
+            while self._elements and self._elements + len(piece) > self._depth and not self._closed:
+                self._changed.wait()
+            if self._closed:
+                return False
+            self._pieces.append(piece)
+            self._elements += len(piece)
+            self._changed.notify_all()
+            return True

@@ -1,0 +1,53 @@
+"""Makes what comes of a unit of stream work: some rows, or some elements, on their way through one task."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.elements.structure import flatten
+from penstock.engine.compile import spreading
+from penstock.engine.executors.remote import Shipment, spread_shipped
+from penstock.engine.observer import Observer
+from penstock.engine.parcel import Parcel
+from penstock.engine.task import Meter, Spreaded
+from penstock.plan.flow import Piece
+from penstock.plan.node import Allocate, Node
+
+
+class Unit(Parcel):
+    """A piece under way, as the window sees it: one task's work."""
+
+    __slots__ = ("given",)
+
+    def __init__(self, given: Piece, nbytes: int) -> None:
+        super().__init__(0, len(given), given.ids, 1)
+        self.given = given
+        self.nbytes = nbytes
+
+
+class Spreader:
+    """Runs a stretch of elementwise nodes, which stands on an indexed node or on what it is given."""
+
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
+        self.source = plan
+        self._spread = spreading(plan, allocate, observer)
+
+    def make(self, parcel: Parcel, piece: int, *, fully: bool = True) -> Spreaded:
+        """Make the elements of a unit; called from any thread."""
+        meter = Meter(fully=fully)
+        made = self._spread(cast("Unit", parcel).given)
+        return Spreaded(made, meter.read())
+
+    def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Shipment, Piece]:
+        """The same for another process."""
+        return spread_shipped, shipment, cast("Unit", parcel).given
+
+
+def bytes_of(element: Any) -> int:
+    """About what an element takes."""
+    leaves, _ = flatten(element)
+    return sum(leaf.nbytes if isinstance(leaf, np.ndarray) else sys.getsizeof(leaf) for leaf in leaves) or 1

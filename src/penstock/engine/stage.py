@@ -1,0 +1,146 @@
+"""One stretch of elementwise work on a stream: inline, or as an ordered window of tasks done side by side."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
+from operator import add
+from time import perf_counter_ns
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from penstock.core.errors import WorkerError
+from penstock.elements.chunk import Items
+from penstock.engine.parcel import Result
+from penstock.engine.spreader import Spreader, Unit, bytes_of
+from penstock.engine.task import Cost, Spreaded
+from penstock.engine.tuning import Tuner
+from penstock.engine.workshop import Workshop
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.locate import blame_records
+from penstock.plan.node import Node
+
+
+class Work(NamedTuple):
+    """Elements for one task, or the rows to make them of; and the mark to go on with after the first k of them."""
+
+    given: Piece
+    mark_after: Callable[[int], Mark]
+
+
+Units = Callable[[int, Mark, Tuner], Generator[Work]]
+"""The units of an epoch from a mark on, as large as the tuner says."""
+
+
+class Stage:
+    """Makes the pieces of a stretch `plan`, which stands on the indexed node `base`, or on what is given to it."""
+
+    def __init__(self, plan: Node, base: Node | None, units: Units, shop: Workshop) -> None:
+        self._shop = shop
+        self._base = base
+        self._units = units
+        self._observer = shop.observer.part()
+        self._spreader = Spreader(plan, shop.allocate, self._observer)
+        self._tuner = shop.tuner()
+
+    def open(self, epoch: int, mark: Mark = None) -> Flow:
+        """The pieces of an epoch, from a mark on."""
+        units = self._units(epoch, mark, self._tuner)
+        try:
+            while self._shop.is_inline(self._tuner):
+                work = next(units, None)
+                if work is None:
+                    return
+                yield from self._finished(work, self._made_here(work.given))
+            yield from self._made_together(units)
+        finally:
+            units.close()
+
+    def _made_together(self, units: Iterator[Work]) -> Flow:
+        under_way: deque[Work] = deque()
+        window = self._shop.window()
+        crew = self._shop.crew(self._spreader, self._tuner, self._observer)
+        try:
+            while True:
+                while self._has_room(len(window), window.nbytes) and (work := next(units, None)) is not None:
+                    unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
+                    under_way.append(work)
+                    window.push(unit)
+                    crew.submit(unit, 0, window)
+                if not under_way:
+                    return
+                result = window.pop().results[0]
+                yield from self._finished(under_way.popleft(), result)
+                if crew.shares_gil and self._tuner.retuned(perf_counter_ns()) is not None:
+                    self._shop.resize()
+        finally:
+            window.close()
+
+    def _has_room(self, units: int, nbytes: int) -> bool:
+        return units == 0 or (units < self._tuner.depth() and nbytes < self._shop.settings.memory_budget)
+
+    def _made_here(self, given: Piece) -> Result:
+        try:
+            return self._spreader.make(Unit(given, 0), 0, fully=self._tuner.looking)
+        except Exception as error:  # noqa: BLE001 - raised once what comes before it is handed out
+            return error
+
+    def _finished(self, work: Work, result: Result | None) -> Flow:
+        if not isinstance(result, Spreaded):
+            yield from self._until(result, work)
+            return
+        made = result.piece
+        self._observe(made, len(work.given), result.cost)
+        made.after = work.mark_after(len(work.given))
+        yield made
+
+    def _observe(self, made: Piece, units: int, cost: Cost) -> None:
+        if len(made) and self._tuner.looking:
+            self._tuner.item_bytes = bytes_of(made.chunk.element(0))
+        self._tuner.observe(cost, max(units, 1))
+        self._shop.spent += cost
+
+    def _until(self, failure: BaseException | None, work: Work) -> Flow:
+        """What comes before the element at fault, which is found by making each alone; then the failure."""
+        if not isinstance(failure, Exception) or isinstance(failure, WorkerError):
+            raise failure or RuntimeError("a task ended with nothing")
+        for at in range(len(work.given)):
+            result = self._made_here(work.given.slice(at, at + 1))
+            if not isinstance(result, Spreaded):
+                if self._base is not None and isinstance(result, Exception):
+                    blame_records(result, self._base, int(work.given.ids[at]))
+                raise result or failure
+            yield Piece(result.piece.chunk, result.piece.ids, work.mark_after(at + 1))
+        # else a failure that passed, such as of a disk
+
+
+def row_units(base: Node) -> Units:
+    """Units of the rows of an indexed node; the mark is the next row of the epoch."""
+
+    def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work]:
+        row, stride = int(mark or 0), base.stride
+        while row < stride:
+            end = min(row + tuner.group_items(), stride)
+            rows = np.arange(epoch * stride + row, epoch * stride + end, dtype=np.int64)
+            yield Work(Piece(NOTHING, rows), partial(add, row))
+            row = end
+
+    return units
+
+
+def given_units(source: Open) -> Units:
+    """Units of the elements of a stream; the mark is a reader's."""
+
+    def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work]:
+        with Reader(source, epoch, mark) as reader:
+            while reader.ready():
+                before, at = reader.mark
+                piece = reader.read(tuner.group_items())
+                yield Work(cast("Piece", piece), lambda count, before=before, at=at: [before, at + count])
+
+    return units
+
+
+NOTHING = Items([])  # the elements of rows that are still to be made

@@ -1,0 +1,174 @@
+"""One pass over one epoch of a streamed plan: pieces pulled through it, here or by a pump, in the order of the plan."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+from penstock.core.errors import ClosedError
+from penstock.engine.cursor import Cursor
+from penstock.engine.legacy import Legacy
+from penstock.engine.lifetime import watch_over
+from penstock.engine.observer import Observer
+from penstock.engine.opening import opened
+from penstock.engine.pump import Pump
+from penstock.engine.run import named_failure
+from penstock.engine.settings import Settings
+from penstock.engine.spreader import bytes_of
+from penstock.engine.task import Cost
+from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
+from penstock.engine.workshop import Workshop
+from penstock.ops.group.grouping import Grouping
+from penstock.plan.flow import Flow, Mark, Piece, close
+from penstock.plan.node import Node, Passing
+
+AHEAD = 4  # pieces that a pump keeps ready, where nothing else is said
+
+
+class Place(NamedTuple):
+    """Where a stream stands: a mark, and how many of the elements that come after it were received."""
+
+    mark: Mark
+    offset: int
+
+
+class StreamRun:
+    """Makes the items of one epoch of a stream from a cursor on, and ends in the four ways that a `Run` does."""
+
+    batch = None  # its batches are made by a node of the plan
+
+    def __init__(self, plan: Node, settings: Settings, observer: Observer, cursor: Cursor, legacy: Legacy) -> None:
+        self.settings = settings
+        self.ended: str | None = None
+        self.items_made = 0
+        self.bytes_made = 0
+        self.unit = _unit(plan)
+        self._plan = plan
+        self._observer = observer
+        self._legacy = legacy
+        self._epoch = cursor.epoch
+        self._made = cursor.row
+        self.place = Place(cursor.mark, cursor.offset)
+        self._next = self.place  # after the piece that was handed out last
+        self._slow = 0
+        self._pump: Pump | None = None
+        self._begin()
+        watch_over(self)
+
+    @property
+    def rows_made(self) -> int:
+        """Elements made; of batches each counts as one."""
+        return self.items_made
+
+    @property
+    def tuner(self) -> Tuner:
+        """That of the stage which took most."""
+        return max(self._shop.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
+
+    @property
+    def spent(self) -> Cost:
+        """What the tasks of all stages took."""
+        return self._shop.spent
+
+    @property
+    def mode(self) -> str:
+        """Where stages work."""
+        return self._shop.mode
+
+    @property
+    def parcels_ahead(self) -> int:
+        """Pieces made and not handed out yet."""
+        return 0 if self._pump is None else len(self._pump)
+
+    def parcel(self) -> tuple[int, list[Any]] | None:
+        """The next items and the position of the first; `None` when the epoch is over."""
+        if self.ended is not None:
+            if self.ended == "exhausted":
+                return None
+            raise ClosedError(f"this iterator was {self.ended}; make another, or load a saved state")
+        try:
+            items = self._items()
+        except Exception as error:
+            self.close("failed")
+            named = named_failure(error, f"while making {self.unit} {self._made}", self._epoch, None)
+            if named is error:
+                raise
+            raise named from error
+        except BaseException:  # KeyboardInterrupt, SystemExit
+            self.close("cancelled")
+            raise
+        if items is None:
+            self.close("exhausted")
+            return None
+        low, self._made = self._made, self._made + len(items)
+        return low, items
+
+    def close(self, ended: str = "closed") -> None:
+        """Stop at once: what waits is dropped, and a task asleep in a user's function is left to end by itself."""
+        if self.ended is None:
+            self.ended = ended
+        self._shop.close()
+        if self._pump is not None:
+            self._pump.close()
+            return
+        with suppress(ValueError):  # it is at work in another thread, which the closed workshop wakes
+            close(self._flow)
+
+    def after_fork(self) -> None:
+        """In a forked child, where no thread of the parent lives on: begin again after what was handed out."""
+        if self.ended is None:
+            self._begin()
+
+    def _begin(self) -> None:
+        place, settings = self._next, self.settings
+        self._shop = Workshop(settings, self._legacy, self._observer)
+        self._flow: Flow = opened(self._plan, self._shop)(self._epoch, place.mark)
+        self._left_out = place.offset
+        self._before = place.mark
+        self._pump = None
+        if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and settings.workers):
+            self._start_pump()
+
+    def _items(self) -> list[Any] | None:
+        self.place = self._next
+        while (piece := self._piece()) is not None:
+            left_out = min(self._left_out, len(piece))
+            self._left_out -= left_out
+            if left_out < len(piece):
+                self.place, self._next = Place(self._before, left_out), Place(piece.after, 0)
+                self._before = piece.after
+                items = piece.chunk.elements()[left_out:]
+                self._count(items)
+                return items
+            self._before = piece.after
+            if not self._left_out:
+                self.place = self._next = Place(self._before, 0)
+        return None
+
+    def _piece(self) -> Piece | None:
+        if self._pump is not None:
+            return self._pump.take()
+        began = perf_counter_ns()
+        piece = next(self._flow, None)
+        if self.settings.executor == "auto" and perf_counter_ns() - began > THREAD_PAYS:
+            self._slow += 1
+            if self._slow >= LOOKS:
+                self._start_pump()
+        return piece
+
+    def _start_pump(self) -> None:
+        depth = self.settings.depth or AHEAD
+        self._pump = Pump(self._flow, depth)
+
+    def _count(self, items: list[Any]) -> None:
+        if not self.items_made:
+            self._item_bytes = bytes_of(items[0])
+        self.items_made += len(items)
+        self.bytes_made += len(items) * self._item_bytes
+
+
+def _unit(plan: Node) -> str:
+    while isinstance(plan, Passing):
+        plan = plan.input
+    return "batch" if isinstance(plan, Grouping) else "element"

@@ -1,0 +1,104 @@
+"""What all stages of one streamed run share: the workers, the budget, and the end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor
+from time import perf_counter_ns
+from typing import Any
+
+from penstock.engine.crew import Crew, Making, RemoteCrew, ThreadCrew, runs_here
+from penstock.engine.executors.threads import Threads
+from penstock.engine.legacy import Legacy
+from penstock.engine.observer import Observer
+from penstock.engine.settings import Settings
+from penstock.engine.task import Cost
+from penstock.engine.tuning import Tuner
+from penstock.engine.window import Window
+
+
+class Workshop:
+    """Hands stages their workers, and stops them all at once. `close` may be called from any thread."""
+
+    def __init__(self, settings: Settings, legacy: Legacy, observer: Observer) -> None:
+        self.settings = settings
+        self.observer = observer
+        self.allocate = legacy.memory.allocate
+        self.tuners: list[Tuner] = []
+        self.spent = Cost(0, 0)
+        self._legacy = legacy
+        self._threads: Threads | None = None
+        self._to_close: list[Callable[[], Any]] = []
+        self._lock = threading.Lock()
+        self.closed = False
+
+    def tuner(self) -> Tuner:
+        """A tuner for one stage, which knows what that of the same stage knew in the run before."""
+        tuner = self._legacy.tuner(self.settings.workers, stage=len(self.tuners))
+        tuner.long_groups()
+        self.tuners.append(tuner)
+        return tuner
+
+    def is_inline(self, tuner: Tuner) -> bool:
+        """Whether a stage works in the thread that asks it for elements."""
+        settings = self.settings
+        if settings.executor == "inline":
+            return True
+        return settings.executor == "auto" and settings.workers is None and not (tuner.threads or tuner.threads_pay())
+
+    def crew(self, maker: Making, tuner: Tuner, observer: Observer) -> Crew:
+        """Workers for a stage; threads are shared by all stages, as many as the one that wants most."""
+        executor = self.settings.executor
+        workers = tuner.start_threads(perf_counter_ns())
+        if isinstance(executor, Executor) and not runs_here(executor):
+            crew: Crew = RemoteCrew(maker, executor, observer)
+            self.at_close(crew.close)
+            return crew
+        if isinstance(executor, Executor):
+            return ThreadCrew(maker, executor)
+        with self._lock:
+            if self._threads is None:
+                self._threads = Threads(workers)
+                if self.closed:
+                    self._threads.shutdown(wait=False)
+        self.resize()
+        return ThreadCrew(maker, self._threads)
+
+    def resize(self) -> None:
+        """Go on with as many threads as the stages want now."""
+        wanted = max((tuner.threads for tuner in self.tuners), default=1)
+        if self._threads is not None and not self.closed and self._threads.workers != wanted:
+            self._threads.resize(wanted)
+
+    def window(self) -> Window:
+        """A window that closes with the workshop."""
+        window = Window(ordered=True)
+        self.at_close(window.close)
+        if self.closed:
+            window.close()
+        return window
+
+    def at_close(self, stop: Callable[[], Any]) -> None:
+        """Call `stop` when the run ends."""
+        with self._lock:
+            self._to_close.append(stop)
+
+    def close(self) -> None:
+        """Drop all that waits, wake whoever waits for it, and let the workers end with the task they are in."""
+        with self._lock:
+            self.closed = True
+            stops, self._to_close = self._to_close, []
+        for stop in stops:
+            stop()
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def mode(self) -> str:
+        """Where stages work."""
+        executor = self.settings.executor
+        if isinstance(executor, Executor):
+            return type(executor).__name__
+        workers = 0 if self._threads is None else self._threads.workers
+        return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"
