@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from penstock import kernels
+from penstock import Dataset, kernels
+from penstock.core.digest import hashed
 from penstock.core.seeds import mix, row_generator
 
 FROZEN: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("orders.json").read_text())
@@ -46,3 +47,15 @@ def test_mix(case: dict[str, Any]) -> None:
 def test_first_draw(case: dict[str, Any]) -> None:
     assert kernels.first_draws(case["key"], np.array([case["row"]])).tolist() == [case["draw"]]
     assert row_generator(case["key"], case["row"]).bit_generator.random_raw() == case["draw"]
+
+
+@pytest.mark.parametrize("case", FROZEN["split"], ids=lambda case: f"{case['length']}-{case['seed']}")
+def test_split(case: dict[str, Any]) -> None:
+    fractions = {str(part): fraction for part, fraction in enumerate(case["fractions"])}
+    parts = Dataset.range(case["length"]).split(fractions, seed=case["seed"])
+    assert [list(part) for part in parts.values()] == case["parts"]
+
+
+@pytest.mark.parametrize("case", FROZEN["hash"], ids=lambda case: f"{case['value']!a}-{case['seed']}")
+def test_hash_of_a_key(case: dict[str, Any]) -> None:
+    assert hashed(case["value"], case["seed"]) == case["hash"]

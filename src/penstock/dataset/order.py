@@ -154,8 +154,9 @@ class Order(Handle[T_co]):
 
         With a `key`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements with
         equal keys (all photos of one person) stay together, and each stays in its part when the data grows. Sizes are
-        near their fractions then, and each part is in the order of the data. The first time that a part's length is
-        needed, one pass over the elements finds the keys' hashes, 8 bytes each, kept in memory for all parts.
+        near their fractions then, and each part is in the order of the data. When a part's length is first
+        needed (to iterate, by `shuffle()`), one pass over the elements finds the keys' hashes, 8 bytes each, which are
+        kept in memory for all parts.
 
         A `split` after a shuffle is a `PlanError`: its parts would be others in every epoch.
 

@@ -1,0 +1,81 @@
+"""What is asked for in `exclude` and `split`, checked and made into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.core.errors import PlanError
+from penstock.ops.order.shuffle import Shuffle
+from penstock.plan.graph import post_order
+from penstock.plan.locate import Record, records
+from penstock.plan.node import INFINITE, Node
+
+
+def positions(plan: Node, rows: Any) -> np.ndarray:
+    """The positions to exclude, sorted, once each: `int64[m]`."""
+    given = np.asarray(list(cast("Any", rows)) if isinstance(rows, set | frozenset | range) else rows)
+    if given.size == 0:
+        return np.zeros(0, np.int64)
+    if given.dtype.kind not in "iu" or given.ndim > 1:
+        hint = "; np.flatnonzero(mask) are the positions of a mask" if given.dtype.kind == "b" else ""
+        raise TypeError(f"exclude(rows={rows!r:.80}): expected positions, or a function of a Record{hint}")
+    found = np.unique(given)
+    for wrong in (int(found[0]), int(found[-1])):
+        if wrong < 0 or (plan.length >= 0 and wrong >= plan.length):
+            has = f"an epoch has {plan.length:,} elements" if plan.length >= 0 else "positions count from 0"
+            raise IndexError(f"exclude(): there is no row {wrong}; {has}")
+    return found.astype(np.int64)
+
+
+def positions_where(plan: Node, is_bad: Callable[[Record], Any]) -> np.ndarray:
+    """The positions of the elements that are made from a record of which `is_bad` is true."""
+    if not plan.indexed or plan.length < 0:
+        raise PlanError("exclude(): records can be asked of indexed, finite datasets; exclude nearer to the source")
+    if reorders(plan):
+        raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
+    if all(len(node.inputs) < 2 for node in post_order(plan)):  # then records come in the order of the rows
+        found = list(records(plan, np.arange(plan.length)))
+        if len(found) == plan.length:
+            return np.flatnonzero([bool(is_bad(record)) for record in found])
+    bad = (any(is_bad(record) for record in records(plan, np.array([row]))) for row in range(plan.length))
+    return np.flatnonzero(np.fromiter(bad, np.bool_, plan.length))
+
+
+def reorders(plan: Node) -> bool:
+    """Whether elements come in another order each epoch, or for each iterator."""
+    return any(isinstance(node, Shuffle) and (node.reshuffle or node.seed is None) for node in post_order(plan))
+
+
+def weights(parts: Mapping[str, float]) -> list[int]:
+    """The fractions as whole numbers in the same proportions, of the decimals as they are written."""
+    from fractions import Fraction  # which brings decimal: only splits need it
+
+    if not isinstance(parts, Mapping) or not parts:
+        raise TypeError(f'split({parts!r:.80}): expected fractions by name, such as {{"train": 0.9, "val": 0.1}}')
+    fractions: list[Fraction] = []
+    for name, share in parts.items():
+        if isinstance(share, bool) or not isinstance(share, int | float | np.number | Fraction):
+            raise TypeError(f"split(): the fraction of {name!r} is {share!r}; expected a number")
+        if not 0 <= share <= 1:
+            raise ValueError(f"split(): the fraction of {name!r} is {share!r}; expected one from 0 to 1")
+        fractions.append(share if isinstance(share, Fraction) else Fraction(repr(float(share))))
+    total = sum(fractions)
+    if abs(total - 1) > 1e-6:
+        raise ValueError(f"split(): the fractions add up to {float(total):g}; expected 1")
+    scale = int(np.lcm.reduce([fraction.denominator for fraction in fractions], dtype=object))
+    return [int(fraction * scale) for fraction in fractions]
+
+
+def check_splittable(plan: Node, key: object) -> None:
+    """Refuse to split what has no fixed elements to deal out."""
+    if key is not None and not callable(key):
+        raise TypeError(f"split(key=): expected a function of an element, not {type(key).__name__}")
+    if plan.length == INFINITE:
+        raise PlanError("split(): a dataset without end has no parts; split before repeat()")
+    if key is None and not plan.indexed:
+        raise PlanError("split(): only an indexed dataset has positions to deal out; split before it, or give a key")
+    if reorders(plan):
+        raise PlanError("split(): after a shuffle, the parts would share elements from epoch to epoch; split before")

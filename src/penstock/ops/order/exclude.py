@@ -1,0 +1,42 @@
+"""Leave out the elements at some positions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.index.excluded import excluded
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import Allocate, Passing, Rows
+
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Exclude(Passing):
+    """Leave out the elements at `positions` of every epoch; `positions` are sorted and come once each."""
+
+    positions: np.ndarray
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length if self.input.length < 0 else self.input.length - len(self.positions)
+
+    def rows_of(self, rows: Rows) -> Rows:
+        return excluded(rows, positions=self.positions, stride=self.stride, input_stride=self.input.stride)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        seen, at = mark or (0, None)
+        with Reader(inputs[0], epoch, at) as reader:
+            while (piece := reader.read(MOST_READ)) is not None:
+                low, high = np.searchsorted(self.positions, (seen, seen + len(piece)))
+                kept = piece.select(np.delete(np.arange(len(piece)), self.positions[low:high] - seen))
+                seen += len(piece)
+                yield Piece(kept.chunk, kept.ids, [seen, reader.mark])
+
+    def arguments(self) -> str:
+        named = ", ".join(map(str, self.positions[:MOST_NAMED].tolist()))
+        more = len(self.positions) - MOST_NAMED
+        return f"{named} and {more:,} more" if more > 0 else named

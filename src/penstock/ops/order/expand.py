@@ -1,0 +1,67 @@
+"""Yield every element several times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.elements.variants import variants
+from penstock.index.expanded import expanded
+from penstock.plan.flow import Piece, Spread, child_ids
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Expand(Node):
+    """Yield every element `count` times in a row, for random functions to make variants of.
+
+    The variants that a task makes together are made from one element, which is read once.
+    """
+
+    elementwise = True
+
+    input: Node
+    count: int
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length if self.input.length < 0 else self.input.length * self.count
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def rows_of(self, rows: Rows) -> Rows:
+        """The row of the input that each row is a variant of."""
+        return expanded(rows, count=self.count, stride=self.stride, input_stride=self.input.stride)
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (self.rows_of(rows),)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            its_rows = self.rows_of(rows)
+            made, which = np.unique(its_rows, return_inverse=True)
+            if len(made) == len(rows):
+                return source(its_rows, out)
+            return variants(source(made), which)
+
+        return run
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            if len(piece) == 0:
+                return piece
+            which = np.repeat(np.arange(len(piece)), self.count)
+            ids = np.concatenate([child_ids(parent, 0, self.count) for parent in piece.ids.tolist()])
+            return Piece(variants(piece.chunk, which), ids, piece.after)
+
+        return run
+
+    def arguments(self) -> str:
+        return str(self.count)

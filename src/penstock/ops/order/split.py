@@ -1,0 +1,142 @@
+"""Keep one part of a split: by a permutation of the positions, or by the elements' keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.digest import hashed
+from penstock.core.errors import ElementError
+from penstock.core.seeds import mix
+from penstock.index.permuted import permuted
+from penstock.index.selected import selected
+from penstock.index.strided import strided
+from penstock.plan.flow import Piece, Spread
+from penstock.plan.functions import name_of
+from penstock.plan.node import UNKNOWN, Allocate, Passing, Rows
+
+SPLIT = 0x73706C6974  # "split": apart from a shuffle with the same seed
+
+
+@dataclass(frozen=True)
+class Part(Passing):
+    """Keep `count` elements from place `start` on of an order keyed by `seed`, the same in every epoch."""
+
+    part: str
+    start: int
+    count: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return "split"
+
+    @cached_property
+    def length(self) -> int:
+        return self.count
+
+    def rows_of(self, rows: Rows) -> Rows:
+        stride = self.input.stride
+        places = strided(rows, length=self.stride, input_stride=stride, start=self.start)
+        return permuted(places, length=stride, key=mix(SPLIT, self.seed), reshuffle=False)
+
+    def arguments(self) -> str:
+        return f"{self.part!r}, seed={self.seed}"
+
+
+class Hashes:
+    """The hash of every element's key: found in one pass, when first asked for, and kept for all parts of the split.
+
+    `elements` begins a pass over an epoch. What travels to another process is what was found.
+    """
+
+    def __init__(self, elements: Callable[[], Iterator[Any]], key: Callable[..., Any], seed: int) -> None:
+        self._elements = elements
+        self._key = key
+        self._seed = seed
+
+    @cached_property
+    def all(self) -> NDArray[np.uint64]:
+        """Shape `(n,)`, in the order of the elements."""
+        made = (_hash(element, self._key, self._seed, row) for row, element in enumerate(self._elements()))
+        return np.fromiter(made, np.uint64)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _found, (self.all, self._key, self._seed)
+
+
+def _found(hashes: NDArray[np.uint64], key: Callable[..., Any], seed: int) -> Hashes:
+    found = Hashes(lambda: iter(()), key, seed)
+    found.__dict__["all"] = hashes
+    return found
+
+
+@dataclass(frozen=True)
+class Keyed(Passing):
+    """Keep the elements whose key's hash is in `[low, high)`, of 2**64 that there are."""
+
+    elementwise = True
+
+    part: str
+    key: Callable[..., Any]
+    seed: int
+    low: int
+    high: int
+    hashes: Hashes = field(metadata={"runs": True}, compare=False)
+
+    @property
+    def name(self) -> str:
+        return "split"
+
+    @cached_property
+    def length(self) -> int:
+        return len(self.positions) if self.input.indexed else UNKNOWN
+
+    @cached_property
+    def positions(self) -> NDArray[np.int64]:
+        """The positions of the part's elements in every epoch, sorted."""
+        return np.flatnonzero(self._has(self.hashes.all))
+
+    def rows_of(self, rows: Rows) -> Rows:
+        return selected(rows, positions=self.positions, input_stride=self.input.stride)
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            found = (_hash(element, self.key, self.seed) for element in piece.chunk.elements())
+            return piece.select(np.flatnonzero(self._has(np.fromiter(found, np.uint64, len(piece)))))
+
+        return run
+
+    def _has(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        if self.low == self.high:
+            return np.zeros(len(hashes), np.bool_)
+        return (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.high - 1))
+
+    def arguments(self) -> str:
+        return f"{self.part!r}, key={name_of(self.key)}"
+
+
+def _hash(element: Any, key: Callable[..., Any], seed: int, row: int | None = None) -> int:
+    """The hash of one element's key; an error names the row, where that is known."""
+    try:
+        return hashed(_checked(key(*element) if type(element) is tuple else key(element)), seed)
+    except Exception as error:
+        error.add_note(f"in split(key={name_of(key)})" + ("" if row is None else f", at row {row}"))
+        raise
+
+
+def _checked(value: Any) -> str | bytes | int:
+    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, str | bytes | int):
+        raise ElementError(
+            f"split(key=): the key of an element is {value!r:.80} ({type(value).__name__}); "
+            "return a str, bytes or a whole number"
+        )
+    return value

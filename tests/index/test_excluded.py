@@ -1,0 +1,35 @@
+"""The positions between those that are left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.index.excluded import excluded
+
+
+@given(n=st.integers(1, 40), data=st.data())
+def test_what_stays_keeps_its_order(n: int, data: st.DataObject) -> None:
+    left_out = data.draw(st.sets(st.integers(0, n - 1), max_size=n - 1))
+    kept = [row for row in range(n) if row not in left_out]
+    rows = data.draw(st.lists(st.integers(0, 3 * len(kept)), max_size=20))
+    expected = [row // len(kept) * n + kept[row % len(kept)] for row in rows]
+    positions = np.array(sorted(left_out), np.int64)
+    made = excluded(np.array(rows, np.int64), positions=positions, stride=len(kept), input_stride=n)
+    assert made.tolist() == expected
+
+
+def test_of_a_trillion_elements() -> None:
+    count = 10**12
+    rows = excluded(
+        np.array([0, 4, 5, count - 3]), positions=np.array([5, count - 1]), stride=count - 2, input_stride=count
+    )
+    assert rows.tolist() == [0, 4, 6, count - 2]
+
+
+def test_no_rows_need_no_dataset_and_negative_ones_are_refused() -> None:
+    assert excluded(np.arange(0), positions=np.arange(2), stride=0, input_stride=2).tolist() == []
+    with pytest.raises(ValueError, match="row -1 is negative"):
+        excluded(np.array([-1]), positions=np.arange(1), stride=4, input_stride=5)
