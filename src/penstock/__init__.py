@@ -9,6 +9,7 @@
 from typing import TYPE_CHECKING, Any
 
 from penstock.core import errors
+from penstock.core.errors import PlanWarning
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
@@ -23,6 +24,7 @@ __all__ = [
     "UNKNOWN",
     "Dataset",
     "Options",
+    "PlanWarning",
     "errors",
     "image",
     "read_files",

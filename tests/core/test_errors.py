@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from penstock.core import errors
@@ -29,4 +31,11 @@ def test_an_error_is_of_both_kinds(name):
 
 def test_every_error_is_in_the_tree():
     own = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert {error.__name__ for error in own} == {*KINDS, "PenstockError"}
+    assert {error.__name__ for error in own} == {*KINDS, "PenstockError", "PlanWarning"}
+
+
+def test_a_warning_tells_its_code_and_travels():
+    warning = pickle.loads(pickle.dumps(errors.PlanWarning("PS101: ...", "PS101")))
+    assert (str(warning), warning.code) == ("PS101: ...", "PS101")
+    assert isinstance(warning, UserWarning)
+    assert not isinstance(warning, errors.PenstockError)

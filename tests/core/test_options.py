@@ -21,6 +21,10 @@ from penstock import Options
         ({"rewrite": "no"}, TypeError, "rewrite="),
         ({"seed": -1}, ValueError, "seed=-1"),
         ({"prefetch": 1}, TypeError, "prefetch"),
+        ({"ignore": "PS1"}, ValueError, "'PS1' is no code"),
+        ({"ignore": ("PS101", "shuffle")}, ValueError, "'shuffle' is no code"),
+        ({"ignore": (101,)}, TypeError, "not int"),
+        ({"ignore": 101}, TypeError, "not int"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(settings, error, says):
@@ -41,3 +45,12 @@ def test_the_later_setting_wins_and_what_it_leaves_open_stays():
 def test_only_what_is_set_is_shown():
     assert repr(Options()) == "Options()"
     assert repr(Options(deterministic=False, workers=3)) == "Options(workers=3, deterministic=False)"
+
+
+def test_ignored_codes_add_up():
+    merged = Options(ignore="PS102").merged(Options(ignore=["PS101", "PS102"])).merged(Options(workers=1))
+    assert merged.ignore == ("PS102", "PS101")
+    assert merged.ignores("PS101")
+    assert not merged.ignores("PS103")
+    assert Options(ignore="all").ignores("PS103")
+    assert repr(Options(ignore="all")) == "Options(ignore=('all',))"

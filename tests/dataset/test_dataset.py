@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock import Dataset
 
 NAMES = """
@@ -22,6 +24,7 @@ def test_a_transformation_leaves_the_dataset_as_it_is():
     assert list(ds) == list(range(6))
 
 
+@pytest.mark.filterwarnings("ignore:PS104")
 def test_pipelines_share_what_they_begin_with():
     base = Dataset.range(100).shuffle(seed=0)
     assert list(base.take(10).iterator(epoch=0)) + list(base.skip(10).iterator(epoch=0)) == list(base.iterator(epoch=0))

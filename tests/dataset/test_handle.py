@@ -9,7 +9,7 @@ from inspect import currentframe
 
 import pytest
 
-from penstock import Dataset
+from penstock import Dataset, Options, PlanWarning
 
 DS = Dataset.range(5)
 
@@ -114,6 +114,55 @@ def is_in_a_list():
 )
 def test_anything_else_does_not_warn(statement):
     assert warned(statement) == []
+
+
+def test_a_discarded_result_is_silenced_as_other_findings_are():
+    ds = DS.with_options(Options(ignore="PS901"))
+
+    def discards():
+        ds.shuffle()
+
+    assert warned(discards) == []
+
+
+def test_a_warning_names_the_line_that_wrote_the_operation():
+    ds = DS.batch(2)
+    ds = ds.shuffle()
+    line = here() - 1
+    ds = ds.prefetch()
+    (warning,) = warned(lambda: list(ds))
+    assert (warning.filename, warning.lineno) == (__file__, line)
+    assert warning.message.code == "PS101"
+
+
+def test_without_that_line_it_names_the_one_that_iterates():
+    ds = pickle.loads(pickle.dumps(DS.batch(2).shuffle()))
+    with pytest.warns(PlanWarning) as caught:
+        list(ds)
+    assert (caught[0].filename, caught[0].lineno) == (__file__, here() - 1)
+
+
+def test_a_place_in_the_code_is_shown_once_as_python_does():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            list(DS.batch(2).shuffle())
+    assert len(caught) == 1
+
+
+def test_both_parts_of_a_split_of_an_order_that_changes_warn():
+    shuffled = DS.shuffle(seed=1)
+    train, test = shuffled.skip(2).batch(2), shuffled.take(2)
+    with pytest.warns(PlanWarning, match=r"PS104: take\(2\) is one of several parts of shuffle\(seed=1\)"):
+        list(test)
+    with pytest.warns(PlanWarning, match=r"PS104: skip\(2\)"):
+        list(train)
+
+
+def test_a_look_at_the_first_elements_is_no_split():
+    shuffled = DS.shuffle()
+    list(shuffled.take(2))
+    list(shuffled.skip(3))
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda ds: pickle.loads(pickle.dumps(ds))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Dataset, Options
+from penstock import Dataset, Options, PlanWarning
 from penstock.core.errors import PlanError
 
 
@@ -64,15 +64,16 @@ def test_nothing_runs_before_the_first_next():
     assert calls == []
 
 
-def test_shards_of_an_order_drawn_anew_warn_at_the_callers_line():
+def test_the_first_iterator_warns_and_no_other_of_the_dataset():
     ds = Dataset.range(8).shuffle().shard(2, 0)
-    with pytest.warns(UserWarning, match="their parts overlap") as caught:
+    with pytest.warns(PlanWarning, match="PS103: .* their parts overlap"):
         list(ds)
-    assert caught[0].filename == __file__
+    list(ds)
 
 
-def test_shards_of_one_order_do_not_warn():
-    list(Dataset.range(8).shuffle(seed=1).shard(2, 0))
-    list(Dataset.range(8).shuffle().shard(2, 0).with_options(Options(seed=1)))
-    list(Dataset.range(8).shard(2, 0).shuffle())
-    list(Dataset.range(8).shuffle().shard(1, 0))
+def test_what_is_silenced_does_not_warn():
+    list(Dataset.range(8).shuffle().shard(2, 0).with_options(Options(ignore="PS103")))
+
+
+def test_what_is_only_advice_does_not_warn():
+    assert len(list(Dataset.range(8).batch(3))) == 3

@@ -43,6 +43,7 @@ def test_a_rule_makes_its_right_side_of_its_left(rule, left, right):
     assert made == (None if right is None else right._plan)
 
 
+@pytest.mark.filterwarnings("ignore:PS104")
 @pytest.mark.parametrize(("rule", "left", "right"), [each for each in EQUATIONS if each[2] is not None])
 def test_both_sides_yield_the_same_in_every_epoch(rule, left, right):
     for epoch in (0, 1, 3):

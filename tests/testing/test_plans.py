@@ -26,7 +26,7 @@ def test_they_are_short_finite_and_seeded(ds):
 @settings(max_examples=30)
 def test_without_depth_they_are_sources(ds):
     assert ds.options().seed is None
-    assert sum(1 for _ in post_order(ds._plan)) <= 2  # a source without end is cut
+    assert sum(1 for _ in post_order(ds._plan)) <= 3  # a source without end is cut; and the options
 
 
 def test_every_operation_comes():

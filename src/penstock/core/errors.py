@@ -10,6 +10,8 @@ PenstockError
 ├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
 ├── WorkerError(RuntimeError)         an executor that lost or could not take a task
 └── MissingDependencyError(ImportError)   an optional library that is not installed
+
+PlanWarning(UserWarning)              a pipeline that runs, and is likely not what was meant
 """
 
 from __future__ import annotations
@@ -58,3 +60,15 @@ class WorkerError(PenstockError, RuntimeError):
 
 class MissingDependencyError(PenstockError, ImportError):
     """An optional library is not installed."""
+
+
+class PlanWarning(UserWarning):
+    """A pipeline can run, and is likely not what was meant; `code` says which finding of docs/lint.md it is.
+
+    It comes with the first iterator of a dataset, at the line that wrote the operation in question. To silence one,
+    set `Options(ignore="PS101")`.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.checks import check_count, check_seed
 
@@ -28,6 +30,8 @@ class Options:
     - `seed`: what every unseeded random operation derives from. Default: fresh for each iterator, and kept in its
       cursor.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
+    - `ignore`: codes of findings not to warn of nor show in `ds.check()`, as `"PS101"` or `("PS101", "PS301")`; `"all"`
+      for all of them. It holds for the whole pipeline, and codes add up.
 
     >>> Options(workers=2).merged(Options(seed=7))
     Options(workers=2, seed=7)
@@ -39,6 +43,7 @@ class Options:
     memory_budget: int | None = None
     seed: int | None = None
     rewrite: bool | None = None
+    ignore: str | tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.executor, str) and self.executor not in ("auto", "inline", "threads"):
@@ -59,17 +64,35 @@ class Options:
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
         check_seed("Options", self.seed)
+        object.__setattr__(self, "ignore", _codes(self.ignore))
+
+    def ignores(self, code: str) -> bool:
+        """Whether findings with this code are silenced."""
+        return code in self.ignore or "all" in self.ignore
 
     def merged(self, later: Options) -> Options:
-        """Return these options with every setting that `later` makes in place of ours."""
+        """Return these options with every setting that `later` makes in place of ours; ignored codes add up."""
         settings = {field.name: getattr(later, field.name) for field in fields(later)}
+        settings["ignore"] = (*self.ignore, *later.ignore)
         return replace(self, **{name: value for name, value in settings.items() if value is not None})
 
     def __repr__(self) -> str:
         settings = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return f"Options({', '.join(f'{name}={_shown(value)}' for name, value in settings if value is not None)})"
+        made = ((name, value) for name, value in settings if value not in (None, ()))
+        return f"Options({', '.join(f'{name}={_shown(value)}' for name, value in made)})"
 
 
 def _shown(value: object) -> str:
     """An executor by its type: where it lies in memory tells nobody anything."""
-    return repr(value) if isinstance(value, bool | int | str) else f"<{type(value).__name__}>"
+    return repr(value) if isinstance(value, bool | int | str | tuple) else f"<{type(value).__name__}>"
+
+
+def _codes(ignore: Any) -> tuple[str, ...]:
+    """The codes to ignore, each once."""
+    given = (ignore,) if isinstance(ignore, str) or not isinstance(ignore, Iterable) else tuple(ignore)
+    for code in given:
+        if not isinstance(code, str):
+            raise TypeError(f"Options(ignore={ignore!r}): expected codes such as 'PS101', not {type(code).__name__}")
+        if code != "all" and re.fullmatch(r"PS\d{3}", code) is None:
+            raise ValueError(f"Options(ignore={ignore!r}): {code!r} is no code; expected 'all', or such as 'PS101'")
+    return tuple(dict.fromkeys(given))

@@ -1,4 +1,4 @@
-"""What every part of `Dataset` stands on: a handle on a plan, which notices when it is thrown away at once."""
+"""What every part of `Dataset` stands on: a handle on a plan, which warns of what was likely not meant."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import itertools
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
+from penstock.dataset.cuts import Cuts, Part
 from penstock.plan.node import Node
+from penstock.rewrite.lint.rules import OF_CALLS, RULES, WARNING, findings
+from penstock.rewrite.lint.written import Finding, Rule, Written
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -20,25 +25,41 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass
-class Use:
-    """Whether a dataset was used, and where it was made: by which call, in which line of whose code."""
+class Place:
+    """A line of the user's code, and the names of its module."""
 
-    call: str
     code: CodeType
     line: int
+    names: dict[str, Any]
+
+
+@dataclass
+class Use:
+    """How a dataset was made and whether it was used.
+
+    It was made `at` a line, out of another one (`after`), perhaps as a `part` of that.
+    """
+
+    plan: Node
+    at: Place
+    after: Use | None
+    part: Part | None
     used: bool = False
 
 
 class Handle(Generic[T_co]):
-    """A plan, the count of its passes, and whether anybody used it."""
+    """A plan, the count of its passes, where in the user's code it was made, and whether anybody used it."""
 
-    def __init__(self, plan: Node, *, transformed: bool = False) -> None:
+    def __init__(
+        self, plan: Node, *, transformed: bool = False, after: Use | None = None, part: Part | None = None
+    ) -> None:
         self._plan_unmarked = plan
         self._passes = itertools.count()  # the next epoch to iterate
         self._use: Use | None = None
+        self._cuts = Cuts()
+        self._warned = False
         if transformed:
-            call = "ds[...]" if plan.name == "slice" else f"ds.{plan.name}(...)"
-            self._use = Use(call, *line_of_caller())
+            self._use = Use(plan, line_of_caller(), after, part)
             weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -54,15 +75,37 @@ class Handle(Generic[T_co]):
         """The dataset that a transformation returns."""
         from penstock.dataset.dataset import Dataset
 
-        return Dataset(plan, transformed=True)
+        part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
+        return Dataset(plan, transformed=True, after=self._use, part=part)
+
+    def _findings(self, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
+        """What is likely not meant, in the plan or in how it was written."""
+        parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
+        return findings(Written(self._plan_unmarked, parts), rules)
+
+    def _warn_once(self) -> None:
+        """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation."""
+        if self._warned:
+            return
+        self._warned = True
+        for finding in self._findings(WARNING):
+            written = (use.at for use in self._uses() if use.plan is finding.node)
+            _warn(finding, next(written, None) or line_of_caller())
+
+    def _uses(self) -> Iterator[Use]:
+        """This dataset, the one it was made of, and so on."""
+        use = self._use
+        while use is not None:
+            yield use
+            use = use.after
 
 
-def line_of_caller() -> tuple[CodeType, int]:
-    """The code and the line, outside Penstock, that called what calls this."""
+def line_of_caller() -> Place:
+    """The line, outside Penstock, that called what calls this."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the cheap way to the line
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame.f_code, frame.f_lineno
+    return Place(frame.f_code, frame.f_lineno, frame.f_globals)
 
 
 def _warn_if_discarded(use: Use) -> None:
@@ -73,11 +116,13 @@ def _warn_if_discarded(use: Use) -> None:
     # Below this frame is weakref's own, and then the code in which the last reference went. Only a statement that is
     # nothing but the call pops its value; a variable may go unused for good reasons, such as an error.
     frame = sys._getframe(1).f_back  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same
-    if frame is not None and frame.f_code is use.code and use.code.co_code[frame.f_lasti] == opmap["POP_TOP"]:
-        warnings.warn_explicit(
-            f"the result of {use.call} was thrown away. A transformation returns a new dataset and leaves the one it "
-            f"is called on as it is: write `ds = {use.call}`",
-            UserWarning,
-            use.code.co_filename,
-            use.line,
-        )
+    code = use.at.code
+    if frame is not None and frame.f_code is code and code.co_code[frame.f_lasti] == opmap["POP_TOP"]:
+        for finding in findings(Written(use.plan, thrown_away=True), OF_CALLS):
+            _warn(finding, use.at)
+
+
+def _warn(finding: Finding, at: Place) -> None:
+    registry = at.names.setdefault("__warningregistry__", {})  # where Python notes what it has shown of a module
+    warning = PlanWarning(str(finding), finding.code)
+    warnings.warn_explicit(warning, PlanWarning, at.code.co_filename, at.line, registry=registry)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.core.checks import check_count
-from penstock.dataset.handle import Handle, T_co, line_of_caller
+from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.iterator import Iterator
 from penstock.engine.legacy import Legacy
-from penstock.ops.buffer.options import options_of
-from penstock.rewrite.seeds import shards_overlap
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -40,17 +37,8 @@ class Iterate(Handle[T_co]):
         True
         """
         which = next(self._passes) if epoch is None else check_count("iterator", "epoch", epoch, least=0)
-        plan = self._plan
-        if options_of(plan).seed is None and shards_overlap(plan):
-            code, line = line_of_caller()
-            warnings.warn_explicit(
-                "shard() comes after a shuffle() without a seed: every rank shards an order of its own, and their "
-                "parts overlap: give shuffle() or Options() a seed that is the same on all ranks, or shard first",
-                UserWarning,
-                code.co_filename,
-                line,
-            )
-        return Iterator(plan, which, self._legacy)
+        self._warn_once()
+        return Iterator(self._plan, which, self._legacy)
 
     @cached_property
     def _legacy(self) -> Legacy:

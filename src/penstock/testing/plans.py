@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
+from penstock.dataset.parts import reorders
 from penstock.elements.nesting import part_in, with_part
 from penstock.elements.structure import flatten, unflatten
-from penstock.ops.order.shard import Shard
-from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE
-from penstock.rewrite.seeds import is_unseeded
 from penstock.testing import functions
 
 LONGEST = 24  # elements; what grows beyond is cut
@@ -52,7 +50,7 @@ def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]
     """Random finite datasets of up to `depth` transformations over a random source, of at most 24 elements.
 
     Where `seeded`, they carry `Options(seed=)`, so that passes over the same epoch are equal and `ds[i]` is
-    well-defined; else only where a shard would warn without. Their functions travel to other processes by name.
+    well-defined. Odd on purpose, they ignore all findings. Their functions travel to other processes by name.
 
     >>> ds = datasets().example()  # doctest: +SKIP
     """
@@ -62,14 +60,7 @@ def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]
         draft = _cut(draw, step(draw, draft))
     if draft.length == INFINITE:
         draft = draft.over(draft.dataset.take(draw(SIZES)))
-    if seeded or _shards_an_order_of_its_own(draft):
-        draft = draft.over(draft.dataset.with_options(Options(seed=draw(SEEDS))))
-    return draft.dataset
-
-
-def _shards_an_order_of_its_own(draft: Draft) -> bool:
-    nodes = list(post_order(draft.dataset._plan))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    return any(isinstance(node, Shard) for node in nodes) and any(map(is_unseeded, nodes))
+    return draft.dataset.with_options(Options(seed=draw(SEEDS) if seeded else None, ignore="all"))
 
 
 def _cut(draw: Draw, draft: Draft) -> Draft:
@@ -240,6 +231,23 @@ def _slice(draw: Draw, draft: Draft) -> Draft:
     return draft.over(draft.dataset[draw(bounds) : draw(bounds) : draw(st.sampled_from([None, 1, 3, -1, -2]))])
 
 
+def _expand(draw: Draw, draft: Draft) -> Draft:
+    return draft.over(draft.dataset.expand(draw(st.integers(1, 3))))
+
+
+def _exclude(draw: Draw, draft: Draft) -> Draft:
+    last = draft.length - 1 if draft.length != INFINITE else 9
+    return draft.over(draft.dataset.exclude(draw(st.sets(st.integers(0, last), max_size=5)) if last >= 0 else []))
+
+
+def _split(draw: Draw, draft: Draft) -> Draft:
+    if draft.length == INFINITE or reorders(draft.dataset._plan):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        return draft
+    key = draw(st.sampled_from([None, functions.as_text]))
+    parts = draft.dataset.split({"most": 0.75, "rest": 0.25}, draw(SEEDS), key=key)
+    return draft.over(parts[draw(st.sampled_from(["most", "most", "rest"]))])
+
+
 def _enumerate(draw: Draw, draft: Draft) -> Draft:
     return Draft(draft.dataset.enumerate(draw(st.integers(-3, 3))), (np.int64(0), draft.example), draft.uniform)
 
@@ -262,5 +270,5 @@ def _prefetch(draw: Draw, draft: Draft) -> Draft:
     return draft.over(draft.dataset.prefetch(draw(st.sampled_from([None, 1, 2, 7]))))
 
 
-_MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice)
+_MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice, _expand, _exclude, _split)
 _STEPS = (*_MOVES, _map, _map, _map_columns, _batch, _enumerate, _concatenate, _zip, _prefetch)

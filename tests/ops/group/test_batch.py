@@ -103,6 +103,7 @@ def test_batches_of_batches():
         list(Dataset.range(10).batch(3).batch(4))
 
 
+@pytest.mark.filterwarnings("ignore:PS101")
 def test_batches_that_are_not_the_end_of_the_plan_are_the_same():
     ds = Dataset.range(7).batch(3)
     assert [batch.tolist() for batch in ds.map(lambda x: x * 2)] == [[0, 2, 4], [6, 8, 10], [12]]

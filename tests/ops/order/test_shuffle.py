@@ -63,6 +63,7 @@ def test_a_window_of_one_changes_nothing_and_a_wide_one_shuffles_everything():
         assert list(ds.shuffle(wide, seed=0)) == list(ds.shuffle(seed=0))
 
 
+@pytest.mark.filterwarnings("ignore:PS102")
 def test_a_repeat_after_it_keeps_epochs_apart_and_one_before_it_mixes_them():
     apart = list(Dataset.range(10).shuffle(seed=0).repeat(3))
     epochs = [apart[:10], apart[10:20], apart[20:]]
@@ -88,6 +89,7 @@ def test_the_order_is_not_stored():
     assert Dataset.range(10**15).shuffle(seed=1)[10**14] != 10**14
 
 
+@pytest.mark.filterwarnings("ignore:PS104")
 def test_split_by_take_and_skip_the_parts_of_an_epoch_are_disjoint():
     ds = Dataset.range(100).shuffle(seed=5)
     for epoch in (0, 1):

@@ -1,0 +1,56 @@
+"""Where the parts of one dataset begin and end, so that a part can tell whether another goes on where it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.ops.order.every import Every
+from penstock.ops.order.skip import Skip
+from penstock.ops.order.take import Take
+from penstock.plan.node import Node
+
+MOST_CUTS = 64  # of one dataset: what is cut in more places is read in parts, not split
+
+
+@dataclass
+class Cuts:
+    """The places at which parts of one dataset begin, and those at which parts of it end."""
+
+    begins: set[int] = field(default_factory=set[int])
+    ends: set[int] = field(default_factory=set[int])
+
+    def part(self, plan: Node) -> Part | None:
+        """The part that `plan` keeps of its input, noted; `None` where it keeps no run of elements."""
+        span = _span(plan)
+        if span is None:
+            return None
+        if len(self.begins) + len(self.ends) < MOST_CUTS:
+            self.begins.add(span[0])
+            self.ends.update(span[1:])
+        return Part(self, *span)
+
+
+@dataclass
+class Part:
+    """The elements from `low` up to `high` of a dataset; to its end where `high` is `None`."""
+
+    cuts: Cuts
+    low: int
+    high: int | None = None
+
+    @property
+    def is_split(self) -> bool:
+        """Whether another part ends where this one begins, or begins where it ends."""
+        return self.low in self.cuts.ends or self.high in self.cuts.begins
+
+
+def _span(plan: Node) -> tuple[int] | tuple[int, int] | None:
+    match plan:
+        case Take(count=count) if count > 0:
+            return 0, count
+        case Skip(count=count) if count > 0:
+            return (count,)
+        case Every(start=start, step=1, count=count) if count > 0:
+            return start, start + count
+        case _:
+            return None

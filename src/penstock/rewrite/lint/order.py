@@ -1,0 +1,111 @@
+"""Orders that are likely not the ones that were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.ops.buffer.options import WithOptions
+from penstock.ops.buffer.prefetch import Prefetch
+from penstock.ops.elementwise.enumerate import Enumerate
+from penstock.ops.elementwise.map import Map
+from penstock.ops.group.batch import Batch
+from penstock.ops.order.repeat import Repeat
+from penstock.ops.order.shard import Shard
+from penstock.ops.order.shuffle import Shuffle
+from penstock.plan.graph import post_order, upstream
+from penstock.plan.node import Node, Passing
+from penstock.rewrite.lint.written import Found, Written
+
+
+def shuffle_after_batch(written: Written) -> Iterator[Found]:
+    """A shuffle after `batch` moves whole batches about.
+
+    The elements of a batch are the same in every epoch, neighbours of the source: examples of one class, where it is
+    sorted by class. Training then converges worse, and nothing else tells. Shuffle first: a shuffle is arithmetic on
+    row numbers and costs the same there.
+    """
+    for shuffle in _shuffles(written.plan):
+        for batch in upstream(shuffle, past=lambda node: isinstance(node, Passing) or _is_one_to_one(node)):
+            shuffled = any(isinstance(node, Shuffle) for node in post_order(batch))
+            if _is_plain_batch(batch) and not shuffled:
+                yield Found(
+                    shuffle,
+                    f"{shuffle.label()} comes after {batch.label()} and moves whole batches: the same elements share "
+                    f"a batch in every epoch; write .{shuffle.label()} before .{batch.label()}",
+                )
+
+
+def repeat_before_shuffle(written: Written) -> Iterator[Found]:
+    """A shuffle after `repeat` mixes the epochs.
+
+    Some elements come twice before others have come once, and no epoch has a beginning or an end. Shuffle first: each
+    epoch of a `repeat` is then shuffled anew. To repeat some classes more often than others, repeat those datasets
+    before they are put together; that is not taken for this.
+    """
+    for shuffle in _shuffles(written.plan):
+        for repeat in upstream(shuffle, past=lambda node: isinstance(node, Shard) or _is_one_to_one(node)):
+            if isinstance(repeat, Repeat) and repeat.count not in (0, 1) and repeat.input.length not in (0, 1):
+                yield Found(
+                    shuffle,
+                    f"{shuffle.label()} comes after {repeat.label()} and mixes the epochs: some elements come twice "
+                    f"before others come once; write .{shuffle.label()} before .{repeat.label()}",
+                )
+
+
+def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
+    """A shard of a shuffle without a seed is a part of an order that no other rank has.
+
+    Every iterator draws a seed of its own where none was given, on each rank another. So the ranks' parts overlap, and
+    some elements come on no rank. Give `shuffle()` or `Options()` a seed that is the same on all ranks, or shard
+    first.
+    """
+    if written.options.seed is not None:
+        return
+    for shard in post_order(written.plan):
+        drawn = any(isinstance(node, Shuffle) and node.seed is None for node in post_order(shard))
+        if isinstance(shard, Shard) and shard.num_shards > 1 and drawn:
+            yield Found(
+                shard,
+                f"{shard.label()} comes after a shuffle() without a seed: every rank shards an order of its own, and "
+                "their parts overlap; give shuffle() or Options() a seed that is the same on all ranks, or shard first",
+            )
+
+
+def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
+    """Two parts of one shuffled dataset, as for training and testing, where each iterator has another order.
+
+    `ds.take(n)` and `ds.skip(n)` are cut from the order of the epoch. The next epoch has another, so what was tested
+    with in one is trained on in the next, and the test says nothing any more. Split first, by `split()`, and shuffle
+    the training part alone; or give the shuffle a seed and `reshuffle_each_iteration=False`: one order for good.
+    """
+    for part in _apart(written):
+        for shuffle in upstream(part, past=lambda node: True):
+            if not isinstance(shuffle, Shuffle):
+                continue
+            if shuffle.reshuffle or (shuffle.seed is None and written.options.seed is None):
+                yield Found(
+                    part,
+                    f"{part.label()} is one of several parts of {shuffle.label()}, whose order changes each epoch: "
+                    "elements leak from one part into another; split() first and shuffle then, or write "
+                    "shuffle(seed=..., reshuffle_each_iteration=False)",
+                )
+                break
+
+
+def _apart(written: Written) -> Iterator[Node]:
+    """The parts that the plan does not put together again with others of the same input."""
+    inputs = [id(read) for node in post_order(written.plan) for read in node.inputs]
+    return (part for part in written.parts if inputs.count(id(part.inputs[0])) == 1)
+
+
+def _shuffles(plan: Node) -> Iterator[Shuffle]:
+    return (node for node in post_order(plan) if isinstance(node, Shuffle) and node.window != 1)
+
+
+def _is_one_to_one(node: Node) -> bool:
+    return isinstance(node, Map | Enumerate | Prefetch | WithOptions)
+
+
+def _is_plain_batch(node: Node) -> bool:
+    """Whether neighbours are put together for no better reason than that they are neighbours, such as their length."""
+    return isinstance(node, Batch) and node.name == "batch" and node.size > 1

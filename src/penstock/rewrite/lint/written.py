@@ -1,0 +1,78 @@
+"""What rules look at, and what they find."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from penstock.core.options import Options
+from penstock.ops.buffer.options import options_of
+from penstock.plan.node import Node
+
+
+@dataclass(frozen=True)
+class Written:
+    """A plan, and what only the code around it tells.
+
+    `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends at the
+    very place that this part does. `thrown_away`: nobody used the dataset.
+    """
+
+    plan: Node
+    parts: tuple[Node, ...] = ()
+    thrown_away: bool = False
+
+    @property
+    def options(self) -> Options:
+        """The options set in the plan."""
+        return options_of(self.plan)
+
+
+class Found(NamedTuple):
+    """The operation in question, and what to say of it."""
+
+    node: Node
+    message: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A code and the function that finds what it stands for.
+
+    `warns`: almost surely a mistake, so the first iterator warns of it; the others are only shown by `ds.check()`.
+    """
+
+    code: str
+    find: Callable[[Written], Iterator[Found]]
+    warns: bool = True
+
+    @property
+    def name(self) -> str:
+        """The situation in words: `shuffle after batch`."""
+        return self.find.__name__.replace("_", " ")
+
+    @property
+    def explanation(self) -> str:
+        """What happens, why it matters and what to write instead."""
+        return inspect.getdoc(self.find) or ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place of a plan that is likely not what was meant.
+
+    `message` names the operation as it was written, says why it matters and what to write instead; `warns` tells
+    whether the first iterator warns of it, or only `ds.check()` shows it.
+    """
+
+    code: str
+    operation: str
+    message: str
+    warns: bool
+    explanation: str = field(repr=False)
+    node: Node = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"

@@ -1,0 +1,37 @@
+"""Batches and groups: what is found, and what looks like it and is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset
+from penstock.rewrite.lint.group import batch_without_drop_remainder
+from penstock.rewrite.lint.written import Written
+
+DS = Dataset.range(20)
+
+
+def found(rule, ds):
+    return [sentence for _, sentence in rule(Written(ds._plan))]
+
+
+@pytest.mark.parametrize("ds", [DS.batch(8), DS.batch(8).map(abs).shuffle().repeat().prefetch(2)])
+def test_a_last_batch_that_is_shorter_is_found(ds):
+    (sentence,) = found(batch_without_drop_remainder, ds)
+    assert sentence.startswith("batch(8): the last batch of an epoch has 4 elements")
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.batch(8, drop_remainder=True),
+        DS.batch(5),
+        DS.repeat().batch(8),
+        DS.batch(30),
+        DS.take(0).batch(3),
+        DS.batch(8).enumerate(),
+        DS,
+    ],
+)
+def test_batches_that_are_all_alike_or_not_the_consumers_are_fine(ds):
+    assert found(batch_without_drop_remainder, ds) == []

@@ -1,0 +1,113 @@
+"""Orders: what is found, and what looks like it and is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset, Options
+from penstock.rewrite.lint.order import (
+    repeat_before_shuffle,
+    shards_of_an_order_drawn_anew,
+    shuffle_after_batch,
+    split_of_an_order_that_changes,
+)
+from penstock.rewrite.lint.written import Written
+
+DS = Dataset.range(20)
+
+
+def found(rule, ds, *parts):
+    return [sentence for _, sentence in rule(Written(ds._plan, parts))]
+
+
+def draw(x, *, rng):
+    return x
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.batch(4).shuffle(seed=1),
+        DS.batch(4, drop_remainder=True).map(abs).repeat(2).take(3).prefetch(1).shuffle(2),
+        Dataset.zip(DS, DS.batch(4).shuffle()),
+    ],
+)
+def test_a_shuffle_of_batches_is_found(ds):
+    (sentence,) = found(shuffle_after_batch, ds)
+    assert "comes after batch(4" in sentence
+    assert "before .batch(4" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.shuffle().batch(4),
+        DS.shuffle().batch(4).shuffle(),
+        DS.batch(1).shuffle(),
+        DS.batch(4).shuffle(1),
+        Dataset.zip(DS.batch(4), DS.batch(4)).shuffle(),  # whether neighbours belong together, nobody can tell
+    ],
+)
+def test_a_shuffle_that_is_not_the_first_or_moves_no_batch_is_fine(ds):
+    assert found(shuffle_after_batch, ds) == []
+
+
+@pytest.mark.parametrize("ds", [DS.repeat(2).shuffle(), DS.repeat().map(abs).shard(2, 0).shuffle(5, seed=1)])
+def test_a_shuffle_of_several_epochs_is_found(ds):
+    (sentence,) = found(repeat_before_shuffle, ds)
+    assert "mixes the epochs" in sentence
+    assert "before .repeat(" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.shuffle().repeat(),
+        DS.repeat(1).shuffle(),
+        DS.repeat(3).concatenate(DS).shuffle(),  # one class more often than another
+        Dataset.from_tensors(0).repeat(9).map(draw).shuffle(),
+        DS.repeat().take(30).shuffle(),
+        DS.repeat().shuffle(1),
+    ],
+)
+def test_a_repeat_that_blurs_no_epoch_is_fine(ds):
+    assert found(repeat_before_shuffle, ds) == []
+
+
+@pytest.mark.parametrize("ds", [DS.shuffle().shard(2, 0), DS.shuffle().batch(2).map(abs).shard(2, 1).repeat()])
+def test_shards_of_orders_that_differ_are_found(ds):
+    (sentence,) = found(shards_of_an_order_drawn_anew, ds)
+    assert sentence.startswith("shard(2, ")
+    assert found(shards_of_an_order_drawn_anew, ds.with_options(Options(seed=1))) == []
+
+
+@pytest.mark.parametrize("ds", [DS.shuffle(seed=1).shard(2, 0), DS.shard(2, 0).shuffle(), DS.shuffle().shard(1, 0)])
+def test_shards_of_one_order_are_fine(ds):
+    assert found(shards_of_an_order_drawn_anew, ds) == []
+
+
+@pytest.mark.parametrize("shuffled", [DS.shuffle(), DS.shuffle(seed=1), DS.shuffle(reshuffle_each_iteration=False)])
+def test_a_split_of_an_order_that_changes_is_found(shuffled):
+    part = shuffled.map(abs).skip(5)
+    (sentence,) = found(split_of_an_order_that_changes, part, part._plan)
+    assert sentence.startswith("skip(5) is one of several parts of shuffle(")
+    assert found(split_of_an_order_that_changes, part) == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        DS.shuffle(seed=1, reshuffle_each_iteration=False).skip(5),
+        DS.shuffle(reshuffle_each_iteration=False).skip(5).with_options(Options(seed=1)),
+        DS.skip(5).shuffle(),
+    ],
+)
+def test_a_split_of_one_order_is_fine(part):
+    cuts = [node for node in (part._plan, *part._plan.inputs) if node.name == "skip"]
+    assert found(split_of_an_order_that_changes, part, *cuts) == []
+
+
+def test_parts_that_come_together_again_are_fine():
+    shuffled = DS.shuffle(seed=1)
+    head, tail = shuffled.take(5), shuffled.skip(5)
+    assert found(split_of_an_order_that_changes, tail.concatenate(head), head._plan, tail._plan) == []
