@@ -10,6 +10,7 @@ from penstock.testing.plans import LONGEST, datasets
 
 OPERATIONS = {
     *("map", "batch", "shuffle", "repeat", "take", "skip", "shard", "slice", "enumerate", "concatenate", "zip"),
+    *("expand", "exclude", "split"),
     *("prefetch", "with_options", "from_tensor_slices", "from_tensors", "random"),
 }
 
