@@ -29,6 +29,16 @@ def test_run_exits_with_1_when_the_pipeline_fails(file, capsys):
     assert "ZeroDivisionError" in capsys.readouterr().err
 
 
+def test_check_exits_with_0_when_nothing_is_amiss_and_with_1_otherwise(file, capsys):
+    assert main(["check", f"{file}:ds"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("ok")
+    assert main(["check", f"{file}:endless", "--rows", "3"]) == 0
+    file.write_text("import penstock as ps\nds = ps.Dataset.range(9).batch(2).shuffle()")
+    assert main(["check", f"{file}:ds"]) == 1
+    assert "PS101: shuffle() comes after batch(2)" in capsys.readouterr().out
+    assert main(["check", "nowhere.py:ds"]) == 2
+
+
 def test_run_exits_with_2_and_one_sentence_when_it_is_asked_wrongly(capsys):
     assert main(["run", "nowhere.py:ds"]) == 2
     error = capsys.readouterr().err
@@ -52,6 +62,7 @@ def test_help_tells_the_commands(capsys):
     told = capsys.readouterr().out
     assert "demo" in told
     assert "run" in told
+    assert "check" in told
 
 
 def test_a_missing_extra_is_one_plain_sentence(monkeypatch, capsys):

@@ -24,6 +24,11 @@ def test_options_are_options():
         Dataset.range(4).with_options({"workers": 2})
 
 
+def test_a_code_to_ignore_must_be_one():
+    with pytest.raises(ValueError, match="there is no finding 'PS999' to ignore; there are PS101"):
+        Dataset.range(4).with_options(Options(ignore="PS999"))
+
+
 def test_options_are_those_set_so_far():
     ds = Dataset.range(4).with_options(Options(workers=2)).with_options(Options(seed=1))
     assert ds.options() == Options(workers=2, seed=1)

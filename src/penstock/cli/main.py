@@ -12,6 +12,7 @@ from penstock.cli.terminal import Terminal
 from penstock.core.errors import MissingDependencyError
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
+TARGET = "a Dataset in a Python file or module, or a function without arguments that returns one: train.py:ds"
 STATUSES = "exit status: 0 all is well; 1 it failed; 2 it was asked wrongly; 130 stopped by Ctrl-C"
 
 
@@ -42,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands.add_parser("demo", help="train from real images, interrupt, resume, measure", epilog=STATUSES))
     _add_run(commands.add_parser("run", help="iterate a dataset of yours and say what limits it", epilog=STATUSES))
+    _add_check(commands.add_parser("check", help="try a dataset of yours and say what is amiss", epilog=STATUSES))
     return parser
 
 
@@ -59,17 +61,23 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Iterate a dataset with live figures, and end with what each operation took and the verdict on what limits it."
     )
-    parser.add_argument(
-        "target",
-        metavar="FILE:NAME",
-        help="a Dataset in a Python file or module, or a function without arguments that returns one: train.py:ds",
-    )
+    parser.add_argument("target", metavar="FILE:NAME", help=TARGET)
     parser.add_argument("--items", type=_positive(int), metavar="N", help="stop after N batches (or elements)")
     parser.add_argument("--seconds", type=_positive(float), metavar="S", help="stop after S seconds")
     parser.add_argument("--epochs", type=_positive(int), metavar="E", default=1, help="how many passes (default: 1)")
     parser.add_argument("--workers", type=_positive(int), metavar="N", help="tasks at a time (default: measured)")
     parser.add_argument("--explain", action="store_true", help="show the plan, as written and as run, first")
     parser.set_defaults(do=_run)
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Make one element of a dataset, and show what came of each operation, what is likely amiss and what to write "
+        "instead. It fails if an operation does, or if there is a finding that iterating would warn of."
+    )
+    parser.add_argument("target", metavar="FILE:NAME", help=TARGET)
+    parser.add_argument("--rows", type=_positive(int), metavar="N", default=1, help="make N elements (default: 1)")
+    parser.set_defaults(do=_check)
 
 
 def _positive(kind: type[int | float]) -> Callable[[str], float]:
@@ -95,3 +103,9 @@ def _run(asked: argparse.Namespace) -> int:
     limits = Limits(asked.items, asked.seconds, asked.epochs)
     ended = run(asked.target, limits, Terminal(), workers=asked.workers, explain=asked.explain)
     return {"failed": FAILED, "interrupted": INTERRUPTED}.get(ended, 0)
+
+
+def _check(asked: argparse.Namespace) -> int:
+    from penstock.cli.check import check
+
+    return 0 if check(asked.target, Terminal(), rows=asked.rows) else FAILED

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from penstock.cli.failure import tell
 from penstock.cli.loading import TargetError, load
 from penstock.cli.report import added, count, rate, report
 from penstock.cli.terminal import Terminal
@@ -19,7 +17,6 @@ from penstock.dataset.dataset import Dataset
 from penstock.plan.node import INFINITE
 from penstock.watch.stats import Stats
 
-PACKAGE = str(Path(__file__).parent.parent)
 TICK = 0.5  # seconds between two live figures
 ENDINGS = {
     "finished": "Finished",
@@ -50,7 +47,8 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
     except TargetError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the user's file raises is shown
-        return _failed(error)
+        tell(error)
+        return "failed"
     if dataset.cardinality() == INFINITE and limits.items is None and limits.seconds is None:
         terminal.show("It never ends: Ctrl-C stops it, --items or --seconds do as well.", 0)
     consumer = Consumer(dataset, limits)
@@ -66,7 +64,9 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
         terminal.show(f"{ENDINGS[ended]}, before the first item.", 0)
     else:
         report(consumer.stats, terminal, ENDINGS[ended], briefly=failure is not None)
-    return ended if failure is None else _failed(failure)
+    if failure is not None:
+        tell(failure)
+    return ended
 
 
 class Consumer:
@@ -114,19 +114,3 @@ class Consumer:
             stats.mode,
         ]
         return " · ".join(filter(None, figures))
-
-
-def _failed(error: Exception) -> str:
-    """Print the error as Python does, with its notes, and without the frames that are not the user's."""
-    shown = traceback.TracebackException.from_exception(error)
-    each: traceback.TracebackException | None = shown
-    while each is not None:
-        each.stack = traceback.StackSummary.from_list([frame for frame in each.stack if _is_users(frame.filename)])
-        each = each.__cause__ or each.__context__
-    sys.stdout.flush()
-    print("\n", *shown.format(), sep="", end="", file=sys.stderr)
-    return "failed"
-
-
-def _is_users(file: str) -> bool:
-    return not file.startswith((PACKAGE, "<frozen importlib"))

@@ -10,6 +10,7 @@ from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
+from penstock.rewrite.lint.rules import CODES
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -33,13 +34,18 @@ class Buffer(Handle[T_co]):
         return self._over(Prefetch(self._plan, check_count("prefetch", "buffer_size", size, least=0, also=(AUTOTUNE,))))
 
     def with_options(self, options: Options) -> Dataset[T_co]:
-        """Run with these options; what they set replaces what was set before.
+        """Run with these options; what they set replaces what was set before. Codes to ignore add up.
 
         >>> Dataset.range(3).with_options(Options(workers=2)).options()
         Options(workers=2)
         """
         if not isinstance(options, Options):
             raise TypeError(f"with_options(): expected penstock.Options, not {type(options).__name__}")
+        for code in options.ignore:
+            if code not in (*CODES, "all"):
+                raise ValueError(
+                    f"with_options(): there is no finding {code!r} to ignore; there are {', '.join(CODES)}"
+                )
         return self._over(WithOptions(self._plan, options))
 
     def options(self) -> Options:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from penstock.core.checks import check_count
 from penstock.core.errors import PlanError
 from penstock.core.seeds import fresh_seed
 from penstock.dataset.handle import Handle, T_co
@@ -29,11 +30,12 @@ from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds, without_drawn_seeds
 
 if TYPE_CHECKING:
+    from penstock.dataset.check import Check
     from penstock.dataset.dataset import Dataset
 
 
 class Inspect(Handle[T_co]):
-    """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `fingerprint` and `repr`."""
+    """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `check`, `fingerprint` and `repr`."""
 
     def cardinality(self) -> int:
         """How many elements one epoch has; `INFINITE` (-1) if it never ends, `UNKNOWN` (-2) if only iterating can tell.
@@ -145,6 +147,30 @@ class Inspect(Handle[T_co]):
         allowed = options_of(plan).rewrite is not False
         run = rewritten(bind_seeds(plan, 0)) if allowed else None
         return explained(plan, without_drawn_seeds(run.plan, plan) if run else None, run.applied if run else ())
+
+    def check(self, rows: int = 1) -> Check:
+        """Make the first `rows` elements here and now, and say what came of each operation, and what is likely amiss.
+
+        A dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of its
+        element, the time that one took alone, or the error and the row at fault; then the findings of the lint (see
+        docs/lint.md). `.ok` is whether nothing failed and nothing would warn. Functions are called for these elements
+        (for all that a batch is made of); of a stream's source at most 10,000 elements are read.
+
+        >>> check = Dataset.range(8).map(lambda x: 6 // x).batch(3).check()
+        >>> print(check)
+        stage        one element  yields
+        range(8)       ...        int64
+        map(lambda)               ZeroDivisionError: ... (at row 0)
+        batch(3)                  not reached
+        PS201: batch(3): the last batch of an epoch has 2 elements, ...
+        not ok: 1 error, 1 remark; to silence it: ds.with_options(ps.Options(ignore="PS201"))
+        >>> check.ok, [finding.code for finding in check.findings]
+        (False, ['PS201'])
+        """
+        from penstock.dataset.check import checked  # not needed to iterate
+
+        count = check_count("check", "rows", rows, least=1)
+        return checked(self._plan, self._bound(), self._findings(), count)
 
     def __repr__(self) -> str:
         plan = self._plan

@@ -25,6 +25,7 @@ OF_PLANS: tuple[Rule, ...] = (
 )
 OF_CALLS: tuple[Rule, ...] = (Rule("PS901", result_thrown_away),)
 RULES = OF_PLANS + OF_CALLS
+CODES = tuple(rule.code for rule in RULES)
 WARNING = tuple(rule for rule in RULES if rule.warns)
 
 

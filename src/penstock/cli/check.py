@@ -1,0 +1,21 @@
+"""Try a dataset for one element, and say what came of each operation and what is likely amiss."""
+
+from __future__ import annotations
+
+from penstock.cli.failure import tell
+from penstock.cli.loading import TargetError, load
+from penstock.cli.terminal import Terminal
+
+
+def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
+    """Check the dataset that `FILE:NAME` names; return whether nothing failed and nothing would warn."""
+    try:
+        dataset = load(target)
+    except TargetError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever the user's file raises is shown
+        tell(error)
+        return False
+    checked = dataset.check(rows)
+    terminal.show(str(checked), 0)
+    return checked.ok

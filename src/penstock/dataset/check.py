@@ -1,0 +1,112 @@
+"""What a dry run of a dataset found, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.elements.spec import Spec, describe
+from penstock.engine.trial import Trial
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+from penstock.rewrite.lint.written import Finding
+
+WIDEST = 48  # characters of an operation that stands in one line with what came of it
+LONGEST = 100  # characters of an error's message
+
+
+@dataclass(frozen=True)
+class StageCheck:
+    """What one operation made in a dry run: its element's spec and the time of one, or the error that it raised.
+
+    Where none of these is there, the dry run did not reach the operation.
+    """
+
+    operation: str
+    element: Spec | None = None
+    seconds: float | None = None
+    error: Exception | None = None
+    depth: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Check:
+    """What `ds.check()` found: every operation as it was written, with what came of it, and the findings of the lint.
+
+    >>> print(Dataset.range(8).batch(4).shuffle().check())  # doctest: +ELLIPSIS
+    stage     one element  yields
+    range(8)  ...          int64
+    batch(4)  ...          int64[4]
+    shuffle() ...          int64[4]
+    PS101: shuffle() comes after batch(4) and moves whole batches: ...
+    not ok: 1 warning; to silence it: ds.with_options(ps.Options(ignore="PS101"))
+    """
+
+    stages: tuple[StageCheck, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no operation failed and no finding is one that iterating would warn of."""
+        return self._error is None and not any(finding.warns for finding in self.findings)
+
+    @property
+    def _error(self) -> StageCheck | None:
+        return next((stage for stage in self.stages if stage.error is not None), None)
+
+    def __str__(self) -> str:
+        lines = [("stage", "one element", "yields"), *map(self._line, self.stages)]
+        width = min(max(len(operation) for operation, _, _ in lines), WIDEST)
+        table: list[str] = []
+        for operation, time, yields in lines:
+            rest = f"  {time:>11}  {yields}"
+            table += [f"{operation:<{width}}{rest}"] if len(operation) <= width else [operation, " " * width + rest]
+        return "\n".join([*table, *map(str, self.findings), self._summary()])
+
+    __repr__ = __str__
+
+    def _line(self, stage: StageCheck) -> tuple[str, str, str]:
+        if stage.error is not None:
+            yields = one_line(stage.error)
+        elif stage.seconds is not None:
+            yields = describe(stage.element)
+        else:
+            yields = "not reached" if self._error is not None else "nothing"
+        return "  " * stage.depth + stage.operation, _time(stage.seconds), yields
+
+    def _summary(self) -> str:
+        warnings = sum(finding.warns for finding in self.findings)
+        remarks = len(self.findings) - warnings
+        counts = [
+            f"{count} {what}{'' if count == 1 else 's'}"
+            for count, what in ((int(self._error is not None), "error"), (warnings, "warning"), (remarks, "remark"))
+            if count
+        ]
+        said = ": ".join([("ok" if self.ok else "not ok"), *([", ".join(counts)] if counts else [])])
+        if not self.findings:
+            return said
+        one = "it" if len(self.findings) == 1 else "one"
+        return f'{said}; to silence {one}: ds.with_options(ps.Options(ignore="{self.findings[0].code}"))'
+
+
+def checked(plan: Node, bound: Node, findings: list[Finding], rows: int) -> Check:
+    """Try a plan, which is given as it was written and with its seeds bound."""
+    tried = zip(post_order(plan), Trial(bound, rows).stages, strict=True)
+    stages = (StageCheck(node.label(), stage.element, stage.seconds, stage.error, stage.depth) for node, stage in tried)
+    return Check(tuple(stages), tuple(findings))
+
+
+def one_line(error: Exception) -> str:
+    """The error's type and the first line of its message, and the row at fault where a note names it."""
+    message = (str(error).splitlines() or [""])[0]
+    shown = message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
+    at = next((note.rpartition(", at ")[2] for note in getattr(error, "__notes__", []) if ", at row " in note), None)
+    return ": ".join(filter(None, [type(error).__name__, shown])) + (f" (at {at})" if at else "")
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"

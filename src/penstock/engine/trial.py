@@ -1,0 +1,153 @@
+"""Make an element of every stage of a plan once, here and alone, to see what comes of it and what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter_ns
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.elements.spec import Spec, spec_of
+from penstock.plan.flow import Flow, Mark, Open, Piece, close
+from penstock.plan.graph import fold
+from penstock.plan.node import INFINITE, Node, Program, Rows
+
+MOST_READ = 10_000  # elements of a source, which then counts as over: a filter may want none of them
+LONGEST = 10.0  # seconds, after which the sources of streams count as over
+
+
+@dataclass(eq=False)
+class Stage:
+    """What came of one node: `made` elements in `wall` ns, its inputs' included; or the error that it raised."""
+
+    node: Node
+    inputs: tuple[Stage, ...]
+    depth: int = 0
+    made: int = 0
+    wall: int = 0
+    element: Spec | None = None
+    error: Exception | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The time of one element, without that of the inputs."""
+        own = self.wall - sum(stage.wall for stage in self.inputs)
+        return max(own, 0) / self.made / 1e9 if self.made else None
+
+    def note(self, chunk: Chunk) -> None:
+        """Count what was made, and look at the first of it."""
+        if self.element is None and len(chunk):
+            self.element = spec_of(chunk.element(0))
+        self.made += len(chunk)
+
+
+@dataclass(frozen=True)
+class Way:
+    """The stages so far, and how to make the last one's elements: any rows, where it is indexed, or one by one."""
+
+    stages: tuple[Stage, ...]
+    program: Program | None
+    open: Open
+
+
+class Trial:
+    """Takes the first `rows` elements of a plan whose seeds are bound, or as many as there are before one fails.
+
+    The sources of streams end early: at `MOST_READ` elements, or after `LONGEST` seconds.
+    """
+
+    def __init__(self, plan: Node, rows: int) -> None:
+        self._began = perf_counter_ns()
+        self._failures: dict[int, tuple[Exception, Stage]] = {}  # by the exception's identity: where it came from
+        way = fold(plan, self._way)
+        self.stages = way.stages
+        try:
+            _take(way, plan, rows)
+        except Exception as error:  # noqa: BLE001 - it is what the trial is for
+            self._failures[id(error)][1].error = error
+
+    def _way(self, node: Node, inputs: tuple[Way, ...]) -> Way:
+        above = [stage for way in inputs for stage in way.stages]
+        for stage in above:
+            stage.depth += len(inputs) > 1  # each input of several stands one step in
+        own = Stage(node, tuple(way.stages[-1] for way in inputs))
+        stages = (*above, own)
+        programs = tuple(way.program for way in inputs if way.program is not None)
+        if node.indexed:
+            program = self._watching_program(own, node.program(programs, np.empty))
+            return Way(stages, program, partial(self._one_by_one, own, program))
+        opens = tuple(way.open for way in inputs)
+        begin = partial(_spread if node.elementwise else _flow, node, opens)
+        return Way(stages, None, partial(self._watching_flow, own, begin))
+
+    def _watching_program(self, stage: Stage, program: Program) -> Program:
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            with self._watch(stage):
+                chunk = program(rows, out)
+                stage.note(chunk)
+                return chunk
+
+        return run
+
+    def _watching_flow(self, stage: Stage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
+        flow = begin(epoch, mark)
+        try:
+            while stage.inputs or not self._is_over(stage):
+                with self._watch(stage):
+                    piece = next(flow, None)
+                    if piece is None:
+                        return
+                    stage.note(piece.chunk)
+                yield piece
+        finally:
+            close(flow)
+
+    def _one_by_one(self, stage: Stage, program: Program, epoch: int, mark: Mark = None) -> Flow:
+        """The rows of an indexed node that a stream reads; the mark is the next row."""
+        stride = stage.node.stride
+        for row in range(mark or 0, stride):
+            if self._is_over(stage):
+                return
+            rows = np.array([epoch * stride + row], np.int64)
+            yield Piece(program(rows), rows, row + 1)
+
+    def _is_over(self, stage: Stage) -> bool:
+        return stage.made >= MOST_READ or (stage.made > 0 and perf_counter_ns() - self._began > LONGEST * 1e9)
+
+    @contextmanager
+    def _watch(self, stage: Stage) -> Generator[None]:
+        began = perf_counter_ns()
+        try:
+            yield
+        except Exception as error:
+            self._failures.setdefault(id(error), (error, stage))
+            raise
+        finally:
+            stage.wall += perf_counter_ns() - began
+
+
+def _take(way: Way, plan: Node, rows: int) -> None:
+    if way.program is not None:
+        count = rows if plan.length == INFINITE else min(rows, plan.length)
+        if count:
+            way.program(np.arange(count, dtype=np.int64))
+        return
+    flow = way.open(0)
+    try:
+        while way.stages[-1].made < rows and next(flow, None) is not None:
+            pass
+    finally:
+        close(flow)
+
+
+def _spread(node: Node, inputs: tuple[Open, ...], epoch: int, mark: Mark = None) -> Flow:
+    spread = node.spread(lambda piece: piece, np.empty)
+    return map(spread, inputs[0](epoch, mark))
+
+
+def _flow(node: Node, inputs: tuple[Open, ...], epoch: int, mark: Mark = None) -> Flow:
+    return node.flow(inputs, epoch, mark, np.empty)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset
+from penstock.cli.failure import tell
+
+
+def refuse(x):
+    raise ValueError("I dislike it")
+
+
+def test_an_error_is_told_with_its_notes_and_only_the_users_frames(capsys):
+    with pytest.raises(ValueError, match="dislike") as raised:
+        list(Dataset.range(3).map(refuse))
+    tell(raised.value)
+    told = capsys.readouterr().err
+    assert 'raise ValueError("I dislike it")' in told
+    assert "in map(refuse), at row 0" in told
+    assert "penstock/ops" not in told
+
+
+def test_a_cause_is_told_too(capsys):
+    try:
+        try:
+            refuse(1)
+        except ValueError as cause:
+            raise RuntimeError("because") from cause
+    except RuntimeError as error:
+        tell(error)
+    told = capsys.readouterr().err
+    assert told.index("I dislike it") < told.index("because")

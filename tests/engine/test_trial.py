@@ -1,0 +1,83 @@
+"""One element of every stage, whatever the stage is: indexed, of each element alone, or a stream."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from penstock import Dataset
+from penstock.elements.spec import ArraySpec
+from penstock.engine import trial
+from penstock.engine.trial import Trial
+from penstock.rewrite.seeds import bind_seeds
+from penstock.testing.plans import datasets
+
+INT = ArraySpec((), np.dtype(np.int64))
+
+
+def tried(ds, rows=1):
+    return Trial(bind_seeds(ds._plan, 0), rows).stages
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        Dataset.range(30).map(abs).batch(4),
+        Dataset.range(30).filter(lambda x: True).batch(4),
+        Dataset.range(30).shuffle().filter(lambda x: True).map(abs).shuffle(5).batch(4),
+    ],
+)
+def test_every_stage_is_made_once_with_all_that_the_last_takes(ds):
+    *above, last = tried(ds)
+    assert last.made == 1
+    assert last.element == ArraySpec((4,), np.dtype(np.int64))
+    assert all(stage.made >= 4 for stage in above)
+    assert {stage.element for stage in above} == {INT}
+    assert all(stage.seconds is not None and stage.seconds >= 0 for stage in (*above, last))
+
+
+@pytest.mark.parametrize("ds", [Dataset.range(30), Dataset.counter(), Dataset.range(30).filter(bool)])
+def test_as_many_rows_come_out_as_asked_for(ds):
+    assert [tried(ds, rows)[-1].made for rows in (1, 3)] == [1, 3]
+
+
+@pytest.mark.parametrize("ds", [Dataset.range(2), Dataset.range(3).filter(bool)])
+def test_no_more_than_there_are(ds):
+    assert tried(ds, 9)[-1].made == 2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_error_belongs_to_the_operation_that_raised_it(streamed):
+    source = Dataset.range(8).filter(lambda x: True) if streamed else Dataset.range(8)
+    *above, at_fault, after = tried(source.map(lambda x: 6 // (3 - x)).batch(8))
+    assert isinstance(at_fault.error, ZeroDivisionError)
+    assert [stage.error for stage in (*above, after)] == [None] * (len(above) + 1)
+    assert after.made == 0
+
+
+def test_inputs_of_several_stand_one_step_in():
+    ds = Dataset.zip(Dataset.range(3).skip(1), Dataset.zip(Dataset.range(2), Dataset.range(2))).take(1)
+    assert [stage.depth for stage in tried(ds)] == [1, 1, 2, 2, 1, 0, 0]
+
+
+def test_a_source_ends_early_where_nothing_comes_of_it(monkeypatch):
+    monkeypatch.setattr(trial, "MOST_READ", 50)
+    source, kept = tried(Dataset.counter().filter(lambda x: x < 0))
+    assert (source.made, kept.made) == (50, 0)
+    monkeypatch.setattr(trial, "LONGEST", 0.0)
+    source, kept = tried(Dataset.counter().filter(lambda x: x < 0))
+    assert (source.made, kept.made) == (1, 0)
+
+
+def test_an_empty_dataset_is_not_run():
+    assert [stage.made for stage in tried(Dataset.range(3).map(abs).take(0))] == [0, 0, 0]
+
+
+@given(datasets(seeded=False))
+@settings(max_examples=40)
+def test_it_goes_through_any_plan(ds):
+    stages = tried(ds)
+    assert [stage.error for stage in stages] == [None] * len(stages)
+    if ds.cardinality() >= 0:
+        assert stages[-1].made == min(ds.cardinality(), 1)
