@@ -1,0 +1,137 @@
+"""The weights of a mixture's inputs, as whole numbers: the same for good, changing at given slots, or asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum, isfinite
+from typing import Any, Protocol
+
+import numpy as np
+
+from penstock.core.arrays import Rows
+
+SCALE = 1 << 30
+"""What weights add up to, within rounding, once they are whole numbers."""
+ASKED_EVERY = 1024
+"""Slots from one call of a function of weights to the next."""
+MOST_EQUAL = 1024  # calls after which a segment ends although the weights stayed as they were
+
+
+class Weights(Protocol):
+    """What the weights of n inputs are from a slot of the epoch on."""
+
+    @property
+    def settle(self) -> bool:
+        """Whether there is a last change."""
+        ...
+
+    def at(self, slot: int, /) -> tuple[Rows, int | None]:
+        """The weights at a slot, `int64[n]`, and the slot of the next change, if there is one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Steady:
+    """The same weights for good.
+
+    >>> Steady((0.5, 1.5)).at(7)[0].tolist()
+    [268435456, 805306368]
+    """
+
+    weights: tuple[float, ...]
+    settle = True
+
+    def at(self, slot: int, /) -> tuple[Rows, int | None]:
+        return self._whole, None
+
+    @cached_property
+    def _whole(self) -> Rows:
+        return whole(self.weights)
+
+    def __str__(self) -> str:
+        return shown(self.weights)
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """Weights that change at the slots given, each with those from then on; the first slot is 0."""
+
+    steps: tuple[tuple[int, tuple[float, ...]], ...]
+    settle = True
+
+    def at(self, slot: int, /) -> tuple[Rows, int | None]:
+        after = bisect_right(self.steps, slot, key=lambda step: step[0])
+        change = self.steps[after][0] if after < len(self.steps) else None
+        return whole(self.steps[after - 1][1]), change
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(f'{slot}: {shown(weights)}' for slot, weights in self.steps)}}}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `function(slot)` returns at every 1,024th slot, for the slots up to the next."""
+
+    function: Callable[[int], Any]
+    count: int
+    settle = False
+
+    def at(self, slot: int, /) -> tuple[Rows, int | None]:
+        begin = slot // ASKED_EVERY
+        weights = self._weights(begin)
+        end = begin + 1
+        while end < begin + MOST_EQUAL and self._weights(end) == weights:
+            end += 1
+        return whole(weights), end * ASKED_EVERY
+
+    def _weights(self, block: int) -> tuple[float, ...]:
+        slot = block * ASKED_EVERY
+        return checked(self.function(slot), self.count, f"weights({slot}) returned ")
+
+    def __str__(self) -> str:
+        return getattr(self.function, "__qualname__", type(self.function).__qualname__).rpartition("<locals>.")[2]
+
+
+def checked(weights: Any, count: int, told: str) -> tuple[float, ...]:
+    """Return `count` weights as floats, or say what is wrong with what was `told`.
+
+    >>> checked([1, -1], 2, "weights=")
+    Traceback (most recent call last):
+    ValueError: weights=[1, -1]: expected finite numbers of at least 0
+    """
+    try:
+        values = tuple(float(weight) for weight in weights)
+    except TypeError:
+        raise TypeError(f"{told}{weights!r:.80}: expected a weight for each of {count} datasets") from None
+    if len(values) != count:
+        raise ValueError(f"{told}{weights!r:.80}: expected {count} weights, one for each dataset, not {len(values)}")
+    if not all(isfinite(value) and value >= 0 for value in values):
+        raise ValueError(f"{told}{weights!r:.80}: expected finite numbers of at least 0")
+    if not any(values):
+        raise ValueError(f"{told}{weights!r:.80}: at least one weight must be above 0")
+    return values
+
+
+def whole(weights: Sequence[float]) -> Rows:
+    """Return weights in the same proportions as whole numbers, `int64[n]`, that add up to 2**30 or less.
+
+    They are exact where they are whole numbers already that add up to no more; else each is rounded to a 2**30th of
+    their sum, and one above 0 to no less than that.
+
+    >>> whole([3, 1]).tolist(), whole([1e-20, 1.0]).tolist()
+    ([3, 1], [1, 1073741824])
+    """
+    if all(weight == int(weight) for weight in weights) and sum(map(int, weights)) <= SCALE:
+        return np.array(weights, np.int64)
+    largest = max(weights)
+    shares = [weight / largest for weight in weights]  # whose sum is finite
+    total, pairs = fsum(shares), zip(shares, weights, strict=True)
+    return np.array([max(round(share / total * SCALE), weight > 0) for share, weight in pairs], np.int64)
+
+
+def shown(weights: Sequence[float]) -> str:
+    """Return a list of weights as the user would write it."""
+    return f"[{', '.join(f'{weight:.12g}' for weight in weights)}]"
