@@ -13,6 +13,8 @@ from penstock.core.errors import PlanWarning
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ __all__ = [
     "Dataset",
     "Options",
     "PlanWarning",
+    "Ragged",
+    "Sparse",
     "errors",
     "image",
     "read_files",

@@ -8,14 +8,17 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
-from penstock.elements.stacking import Allocate, Origin, RowNames, stack
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.stacking import Allocate, Origin, RowNames, Stack, stack
 from penstock.elements.structure import LEAF, Structure
 from penstock.kernels import gather
 
-Column: TypeAlias = NDArray[Any] | list[Any]
-"""One leaf of a run of k elements: an array of shape (k, ...), or a list of k values."""
+Column: TypeAlias = Stack | list[Any]
+"""One leaf of a run of k elements: an array of shape (k, ...), `Ragged` or `Sparse` rows, or a list of k values."""
 
 
 _PYTHONS_OWN = frozenset(map(np.dtype, (np.int64, np.float64, np.bool_)))
@@ -66,7 +69,7 @@ class Columns:
         positions = np.asarray(indices, np.int64)
         plain = positions.tolist()
         columns = [
-            gather(column, positions) if isinstance(column, np.ndarray) else [column[i] for i in plain]
+            [column[i] for i in plain] if isinstance(column, list) else taken(column, positions)
             for column in self.columns
         ]
         return Columns(self.structure, columns, len(positions))
@@ -82,7 +85,7 @@ class Columns:
         rows: RowNames | None = None,
         allocate: Allocate = np.empty,
         operation: str = "batch",
-    ) -> list[NDArray[Any]]:
+    ) -> list[Stack]:
         """Return each column as one array, in `out[leaf]` where it fits there; see `stacking.stack`."""
         paths = structures.paths(self.structure)
         return [
@@ -96,6 +99,11 @@ class Columns:
             )
             for leaf, column in enumerate(self.columns)
         ]
+
+
+def taken(column: Stack, positions: Rows) -> Stack:
+    """Return a copy of the rows at these positions."""
+    return gather(column, positions) if isinstance(column, np.ndarray) else column.take(positions)
 
 
 def _values(column: Column) -> Column:
@@ -161,7 +169,7 @@ class Items:
         rows: RowNames | None = None,
         allocate: Allocate = np.empty,
         operation: str = "batch",
-    ) -> list[NDArray[Any]]:
+    ) -> list[Stack]:
         """Return one array a leaf, in `out[leaf]` where it fits there; see `stacking.stack`."""
         columns = self.to_columns(rows, operation=operation)
         return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
@@ -194,7 +202,15 @@ def _concat_columns(parts: Sequence[Column]) -> Column:
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) == len(parts) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
         return np.concatenate(arrays)
+    for cls in (Ragged, Sparse):
+        rows = [part for part in parts if isinstance(part, cls)]
+        if len(rows) == len(parts) and len({_kind(part) for part in rows}) == 1:
+            return cls.concatenate(rows)  # type: ignore[arg-type]
     return [value for part in parts for value in part]
+
+
+def _kind(rows: Ragged | Sparse) -> tuple[Any, ...]:
+    return rows.dtype, rows.shape[1:], rows.ragged_rank if isinstance(rows, Ragged) else 0
 
 
 def _flat_columns(values: list[Any]) -> Columns | None:

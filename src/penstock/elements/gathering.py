@@ -5,33 +5,37 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.elements.chunk import Chunk
-from penstock.elements.stacking import Allocate, stack
+from penstock.elements.stacking import Allocate, Stack, stack
 from penstock.elements.structure import Structure, paths
 
 
 def stack_all(
     chunk: Chunk, rows: np.ndarray, *, out: list[np.ndarray] | None, allocate: Allocate
-) -> tuple[Structure, list[np.ndarray]]:
-    """The chunk's structure, and one array of shape (k, ...) for each of its leaves.
+) -> tuple[Structure, list[Stack]]:
+    """The chunk's structure, and one array of shape (k, ...) for each of its leaves, or `Ragged` or `Sparse` rows.
 
     An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or
     dtype of the memory given for it, it gets memory of its own.
     """
     columns = chunk.to_columns(rows=rows)
     given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)
-    arrays: list[np.ndarray] = []
+    arrays: list[Stack] = []
     for column, memory, path in zip(columns.columns, given, paths(columns.structure), strict=True):
         array = (
             memory
             if memory is not None and column is memory
             else stack(column, memory, path=path, rows=rows, allocate=allocate)
         )
-        arrays.append(array if array.flags.writeable else _copied(array, allocate))
+        arrays.append(_own(array, allocate))
     return columns.structure, arrays
 
 
-def _copied(array: np.ndarray, allocate: Allocate) -> np.ndarray:
+def _own(array: Stack, allocate: Allocate) -> Stack:
     """A batch belongs to the consumer, so one that is still a view of the source's memory is copied."""
+    if not isinstance(array, np.ndarray):
+        return array.owned(allocate)
+    if array.flags.writeable:
+        return array
     memory = allocate(array.shape, array.dtype)
     np.copyto(memory, array)
     return memory

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 
 Spec: TypeAlias = Any
-"""A nested structure with an `ArraySpec` or `ObjectSpec` for each leaf; `None` where nothing is known."""
+"""A nested structure with a `LeafSpec` for each leaf; `None` where nothing is known."""
+
+_INT64 = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,10 +58,51 @@ class ObjectSpec:
         return self.type.__name__
 
 
+@dataclass(frozen=True, repr=False)
+class RaggedSpec:
+    """The shape and dtype of a `Ragged` leaf: the `ragged_rank` dimensions after the first are `None`, shown as `~`.
+
+    >>> RaggedSpec((8, None, 3), np.dtype(np.float32)), RaggedSpec((None, None, None), np.dtype(np.int64), 2)
+    (ragged float32[8, ~, 3], ragged int64[?, ~, ~])
+    """
+
+    __penstock_leaf__: ClassVar[bool] = True
+
+    shape: tuple[int | None, ...]
+    dtype: np.dtype[Any]
+    ragged_rank: int = 1
+    row_splits_dtype: np.dtype[Any] = _INT64
+
+    def __repr__(self) -> str:
+        ragged = range(1, self.ragged_rank + 1)
+        sizes = ["~" if i in ragged else "?" if size is None else str(size) for i, size in enumerate(self.shape)]
+        splits = "" if self.row_splits_dtype == _INT64 else f" with {self.row_splits_dtype} splits"
+        return f"ragged {self.dtype}[{', '.join(sizes)}]{splits}"
+
+
+@dataclass(frozen=True, repr=False)
+class SparseSpec:
+    """The shape and dtype of a `Sparse` leaf; `None` in the shape is a dimension that is not known.
+
+    >>> SparseSpec((None, 1000), np.dtype(np.float32))
+    sparse float32[?, 1000]
+    """
+
+    __penstock_leaf__: ClassVar[bool] = True
+
+    shape: tuple[int | None, ...]
+    dtype: np.dtype[Any]
+
+    def __repr__(self) -> str:
+        return f"sparse {ArraySpec(self.shape, self.dtype)!r}"
+
+
+LeafSpec: TypeAlias = ArraySpec | ObjectSpec | RaggedSpec | SparseSpec
+"""What is known of one leaf."""
 _OBJECT = np.dtype(object)
 _PYTHON_SCALARS: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
-    int: np.dtype(np.int64),
+    int: _INT64,
     float: np.dtype(np.float64),
     complex: np.dtype(np.complex128),
 }
@@ -76,7 +121,7 @@ def spec_of(element: Any) -> Spec:
     return structures.unflatten(structure, map(leaf_spec, leaves))
 
 
-def leaf_spec(leaf: Any) -> ArraySpec | ObjectSpec:
+def leaf_spec(leaf: Any) -> LeafSpec:
     """Return the spec of one leaf."""
     dtype = _PYTHON_SCALARS.get(type(leaf))
     if dtype is not None:
@@ -85,6 +130,14 @@ def leaf_spec(leaf: Any) -> ArraySpec | ObjectSpec:
         return ObjectSpec(bytes if isinstance(leaf, bytes) else str)
     if isinstance(leaf, (np.ndarray, np.generic)):
         return ArraySpec(leaf.shape, leaf.dtype)
+    return _uncommon_spec(leaf)
+
+
+def _uncommon_spec(leaf: Any) -> LeafSpec:
+    if isinstance(leaf, Ragged):
+        return RaggedSpec(leaf.shape, leaf.dtype, leaf.ragged_rank, leaf.row_splits.dtype)
+    if isinstance(leaf, Sparse):
+        return SparseSpec(leaf.shape, leaf.dtype)
     if isinstance(leaf, (int, float, complex)):  # an enumeration of integers, for example
         return ArraySpec((), next(dtype for cls, dtype in _PYTHON_SCALARS.items() if isinstance(leaf, cls)))
     if is_array_like(leaf):
@@ -106,12 +159,15 @@ def batched(spec: Spec, size: int | None) -> Spec:
     (float32[8, 3], object[8])
     """
 
-    def batch(_: str, leaf: ArraySpec | ObjectSpec) -> ArraySpec:
-        if isinstance(leaf, ArraySpec):
-            return ArraySpec((size, *leaf.shape), leaf.dtype)
-        return ArraySpec((size,), _OBJECT)
+    def batch(_: str, leaf: LeafSpec) -> LeafSpec:
+        if isinstance(leaf, ObjectSpec):
+            return ArraySpec((size,), _OBJECT)
+        if isinstance(leaf, RaggedSpec):
+            shape = (size, None, *leaf.shape[1:])
+            return RaggedSpec(shape, leaf.dtype, leaf.ragged_rank + 1, leaf.row_splits_dtype)
+        return replace(leaf, shape=(size, *leaf.shape))
 
-    return _map(batch, spec)
+    return map_leaves(batch, spec)
 
 
 def sliced(spec: Spec) -> Spec:
@@ -121,15 +177,19 @@ def sliced(spec: Spec) -> Spec:
     {'x': float32[28]}
     """
 
-    def take_slice(path: str, leaf: ArraySpec | ObjectSpec) -> ArraySpec | ObjectSpec:
+    def take_slice(path: str, leaf: LeafSpec) -> LeafSpec:
         if isinstance(leaf, ObjectSpec) or not leaf.shape:
             where = f" at {path}" if path else ""
             raise ElementError(f"cannot slice {leaf!r}{where}: it has no first dimension")
         if len(leaf.shape) == 1 and leaf.dtype.kind in "OUS":
             return ObjectSpec({"O": object, "U": str, "S": bytes}[leaf.dtype.kind])
+        if isinstance(leaf, RaggedSpec) and leaf.ragged_rank > 1:
+            return replace(leaf, shape=leaf.shape[1:], ragged_rank=leaf.ragged_rank - 1)
+        if isinstance(leaf, SparseSpec) and len(leaf.shape) > 1:
+            return SparseSpec(leaf.shape[1:], leaf.dtype)
         return ArraySpec(leaf.shape[1:], leaf.dtype)
 
-    return _map(take_slice, spec)
+    return map_leaves(take_slice, spec)
 
 
 def relax(first: Spec, second: Spec) -> Spec | None:
@@ -167,7 +227,8 @@ def describe(spec: Spec) -> str:
     return structures.describe(structure, map(repr, leaves))
 
 
-def _map(function: Callable[[str, Any], Any], spec: Spec) -> Spec:
+def map_leaves(function: Callable[[str, Any], Any], spec: Spec) -> Spec:
+    """Return the spec with `function(path, leaf)` in the place of each leaf; `None` stays `None`."""
     if spec is None:
         return None
     leaves, structure = structures.flatten(spec)
@@ -183,20 +244,28 @@ def _pairs(first: Spec, second: Spec) -> list[tuple[Any, Any]] | None:
     return list(zip(first_leaves, second_leaves, strict=True)) if first_structure == second_structure else None
 
 
-def _relax_leaf(a: Any, b: Any) -> ArraySpec | ObjectSpec | None:
-    if isinstance(a, ArraySpec) and isinstance(b, ArraySpec):
-        if a.dtype != b.dtype or len(a.shape) != len(b.shape):
+def _relax_leaf(a: LeafSpec, b: LeafSpec) -> LeafSpec | None:
+    if isinstance(a, ObjectSpec) or isinstance(b, ObjectSpec):
+        if type(a) is not type(b):
             return None
-        return ArraySpec(tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)), a.dtype)
-    if isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec):
         return a if a == b else ObjectSpec(object)
-    return None
+    if not _of_one_kind(a, b):
+        return None
+    shape = tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True))
+    if isinstance(a, RaggedSpec) and isinstance(b, RaggedSpec):
+        return replace(a, shape=shape, row_splits_dtype=np.result_type(a.row_splits_dtype, b.row_splits_dtype))
+    return replace(a, shape=shape)
 
 
-def _compatible_leaf(a: Any, b: Any) -> bool:
-    if isinstance(a, ArraySpec) and isinstance(b, ArraySpec):
-        same_rank = a.dtype == b.dtype and len(a.shape) == len(b.shape)
-        return same_rank and all(None in (x, y) or x == y for x, y in zip(a.shape, b.shape, strict=True))
+def _compatible_leaf(a: LeafSpec, b: LeafSpec) -> bool:
     if isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec):
         return issubclass(a.type, b.type) or issubclass(b.type, a.type)
-    return False
+    if isinstance(a, ObjectSpec) or isinstance(b, ObjectSpec):
+        return False
+    return _of_one_kind(a, b) and all(None in (x, y) or x == y for x, y in zip(a.shape, b.shape, strict=True))
+
+
+def _of_one_kind(a: ArraySpec | RaggedSpec | SparseSpec, b: ArraySpec | RaggedSpec | SparseSpec) -> bool:
+    if type(a) is not type(b) or a.dtype != b.dtype or len(a.shape) != len(b.shape):
+        return False
+    return getattr(a, "ragged_rank", 0) == getattr(b, "ragged_rank", 0)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
-from penstock.elements.spec import ArraySpec, ObjectSpec, is_array_like, leaf_spec
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, is_array_like, leaf_spec
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 """Gives fresh memory of a shape and dtype, as `np.empty` does."""
+
+Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
+"""The values of one leaf along a leading dimension: `k` of them, or a batch's."""
 
 RowNames: TypeAlias = Sequence[int] | Rows
 """The global row of each value, by which errors name it."""
@@ -51,21 +56,22 @@ class Origin:
 
 
 def stack(
-    column: list[Any] | NDArray[Any],
+    column: list[Any] | Stack,
     out: NDArray[Any] | None = None,
     *,
     path: str = "",
     rows: RowNames | None = None,
     allocate: Allocate = np.empty,
     operation: str = "batch",
-) -> NDArray[Any]:
+) -> Stack:
     """Return the values of `column` as one array with a leading dimension; an array is returned as it is.
 
     Python's `int`, `float`, `bool` and `complex` are `int64`, `float64`, `bool` and `complex128`; arrays and NumPy
     scalars must agree in shape and dtype, and nothing is cast; text, bytes and other objects give a one-dimensional
-    array of objects. The array is `out` where that has the right shape and dtype, otherwise fresh memory from
-    `allocate`, or from NumPy for objects. Values that differ are an `ElementError` naming `path`, both shapes or
-    dtypes, and the two of `rows`.
+    array of objects. `Ragged` values become one with another ragged dimension, `Sparse` ones with a leading one: they
+    must agree in dtype and in the dimensions that are not ragged, and get memory of their own. An array is `out` where
+    that has the right shape and dtype, otherwise fresh memory from `allocate`, or from NumPy for objects. Values that
+    differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`.
 
     >>> stack([1, 2, 3])
     array([1, 2, 3])
@@ -73,31 +79,78 @@ def stack(
     Traceback (most recent call last):
         ...
     penstock.core.errors.ElementError: batch: elements of rows 7 and 9 differ at ["x"]: shape (2,) against (3,); \
-crop, resize or pad them to one shape
+crop, resize or pad them to one shape, or use padded_batch or ragged_batch
     """
     if isinstance(column, np.ndarray):
         return _stack_array(column, out, allocate)
     origin = Origin(path, rows, operation)
+    if isinstance(column, Ragged | Sparse):
+        return _stack_rows(column, out, origin, allocate)
     types = set(map(type, column))
     if len(types) == 1:
         (cls,) = types
         dtype = _SCALARS.get(cls)
         if dtype is not None:
             return _scalars(column, dtype, out, origin, allocate)
-        if cls is np.ndarray:
-            return _arrays(column, out, origin, allocate)
-        if cls is bytes or cls is str:
-            return _objects(column, out, allocate)
+        return _OF_ONE_TYPE.get(cls, _mixed)(column, out, origin, allocate)
     return _mixed(column, out, origin, allocate)
 
 
-def _stack_array(column: NDArray[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any]:
+def folded(array: Stack, size: int) -> Stack:
+    """Return batches of `size` made of as many values of `array`: `(k * size, ...)` becomes `(k, size, ...)`.
+
+    >>> folded(np.arange(4), 2).tolist()
+    [[0, 1], [2, 3]]
+    """
+    if isinstance(array, np.ndarray):
+        return array.reshape(len(array) // size, size, *array.shape[1:])
+    return array.fold(size)
+
+
+def joined(parts: Sequence[Stack], allocate: Allocate = np.empty) -> Stack:
+    """Return the values of all parts, which fit together, one after another: a copy, in memory from `allocate`.
+
+    >>> joined([np.arange(2), np.arange(1)]).tolist()
+    [0, 1, 0]
+    """
+    first: Any = parts[0]
+    if not isinstance(first, np.ndarray):
+        return type(first).concatenate(parts, allocate)
+    arrays = cast("Sequence[NDArray[Any]]", parts)
+    return np.concatenate(arrays, out=_memory(None, (sum(map(len, arrays)), *first.shape[1:]), first.dtype, allocate))
+
+
+def _stack_array(column: NDArray[Any], out: NDArray[Any] | None, allocate: Allocate) -> Stack:
     if column.ndim == 1 and column.dtype.kind in "OUS":  # text and objects: the same result as from a list of them
         return stack(column.tolist(), out, allocate=allocate)
     if out is None or not _fits(out, column.shape, column.dtype):
         return column
     np.copyto(out, column)
     return out
+
+
+def _stack_rows(column: Ragged | Sparse, out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> Stack:
+    """Stack the rows of a column: as from a list of them, those that are arrays must agree in their length."""
+    if isinstance(column, Sparse):
+        return column if column.ndim > 1 else _stack_array(column.to_dense(), out, allocate)
+    if column.ragged_rank > 1:
+        return column
+    lengths = column.row_lengths()
+    if len(lengths) and (lengths != lengths[0]).any():
+        _refuse_different(list(map(leaf_spec, column)), origin)
+    size = int(lengths[0]) if len(lengths) else 0
+    return _stack_array(column.flat_values.reshape(len(column), size, *column.shape[2:]), out, allocate)
+
+
+def _rows(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> Stack:
+    """Stack values that are all `Ragged`, or all `Sparse`; the number of rows of the former may differ."""
+    specs = [
+        replace(spec, shape=(None, *spec.shape[1:]), row_splits_dtype=_INT64) if isinstance(spec, RaggedSpec) else spec
+        for spec in map(leaf_spec, column)
+    ]
+    if len(set(specs)) > 1:
+        _refuse_different(specs, origin)
+    return type(column[0]).stack(column, allocate)
 
 
 def _scalars(
@@ -128,7 +181,7 @@ def _arrays(column: list[NDArray[Any]], out: NDArray[Any] | None, origin: Origin
     return result
 
 
-def _objects(column: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any]:
+def _objects(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
     result = _memory(out, (len(column),), _OBJECT, allocate)
     for i, value in enumerate(column):  # not `result[:] = column`, which takes lists among the objects apart
         result[i] = value
@@ -141,7 +194,7 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
         return _memory(out, (0,), np.dtype(np.float64), allocate) if out is None or len(out) else out
     specs = [leaf_spec(value) for value in column]
     if all(isinstance(spec, ObjectSpec) for spec in specs):
-        return _objects(column, out, allocate)
+        return _objects(column, out, origin, allocate)
     first = specs[0]
     if not isinstance(first, ArraySpec) or any(spec != first for spec in specs):
         _refuse_different(specs, origin)
@@ -156,6 +209,15 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
     return result
 
 
+_OF_ONE_TYPE: dict[type, Callable[[list[Any], NDArray[Any] | None, Origin, Allocate], Stack]] = {
+    np.ndarray: _arrays,
+    Ragged: _rows,
+    Sparse: _rows,
+    bytes: _objects,
+    str: _objects,
+}
+
+
 def _memory(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any], allocate: Allocate) -> NDArray[Any]:
     if out is not None and _fits(out, shape, dtype):
         return out
@@ -166,19 +228,30 @@ def _fits(out: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bo
     return out.shape == shape and out.dtype == dtype
 
 
-def _refuse_different(specs: Sequence[ArraySpec | ObjectSpec], origin: Origin) -> NoReturn:
+def _refuse_different(specs: Sequence[LeafSpec], origin: Origin) -> NoReturn:
     first = specs[0]
     other = next(i for i, spec in enumerate(specs) if spec != first and not _both_objects(spec, first))
     second = specs[other]
     here = f"{origin.operation}: {origin.name(0, other)} differ{origin.where}"
-    if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec):
+    if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec) or type(first) is not type(second):
         raise ElementError(f"{here}: {first!r} against {second!r}; return the same type for every row")
     if first.dtype != second.dtype:
         raise ElementError(f"{here}: dtype {first.dtype} against {second.dtype}; return the same dtype for every row")
-    raise ElementError(f"{here}: shape {first.shape} against {second.shape}; crop, resize or pad them to one shape")
+    raise ElementError(f"{here}: shape {_shape(first)} against {_shape(second)}; {_REMEDY[type(first)]}")
 
 
-def _both_objects(a: ArraySpec | ObjectSpec, b: ArraySpec | ObjectSpec) -> bool:
+_REMEDY = {
+    ArraySpec: "crop, resize or pad them to one shape, or use padded_batch or ragged_batch",
+    RaggedSpec: "only rows may have different lengths: the other dimensions must agree",
+    SparseSpec: "make them of one dense_shape, or use sparse_batch",
+}
+
+
+def _shape(spec: ArraySpec | RaggedSpec | SparseSpec) -> str:
+    return str(spec.shape) if isinstance(spec, ArraySpec) else repr(spec)
+
+
+def _both_objects(a: LeafSpec, b: LeafSpec) -> bool:
     return isinstance(a, ObjectSpec) and isinstance(b, ObjectSpec)
 
 

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 import optree
 
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+
 NAMESPACE = "penstock"
 
 # Types known to be leaves without asking optree.
 _LEAF_TYPES: frozenset[type] = frozenset(
-    [bool, int, float, complex, bytes, str, np.ndarray, *np.sctypeDict.values()],
+    [bool, int, float, complex, bytes, str, np.ndarray, Ragged, Sparse, *np.sctypeDict.values()],
 )
 _REGISTRATION = threading.Lock()
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.chunk import Column, Columns
+from penstock.elements.stacking import Stack, folded
 from penstock.elements.structure import unflatten
 from penstock.ops.group.batch import Batch
 from penstock.plan.node import Node, Passing, Rows
@@ -81,9 +82,9 @@ class Job:
             rows = move.rows_of(rows)
         return rows
 
-    def delivered(self, structure: Any, arrays: list[np.ndarray], items: int) -> list[Any]:
+    def delivered(self, structure: Any, arrays: list[Stack], items: int) -> list[Any]:
         """The items of a finished parcel of batches; `arrays` have `items` batches end to end."""
         if items == 1:
             return [unflatten(structure, arrays)]
-        columns: list[Column] = [array.reshape(items, self.size, *array.shape[1:]) for array in arrays]
+        columns: list[Column] = [folded(array, len(array) // items) for array in arrays]  # perhaps all of them short
         return Columns(structure, columns, items).elements()

@@ -10,7 +10,10 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.errors import ElementError
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec
+from penstock.elements.stacking import Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
 from penstock.engine.executors.remote import Shipment, run_shipped
 from penstock.engine.job import Job
@@ -22,15 +25,16 @@ from penstock.plan.node import Node, Program
 
 @dataclass(frozen=True)
 class LeafShape:
-    """What one element takes in a batch's memory."""
+    """What one element takes in a batch's memory, and `beside`: bytes of rows that differ too much to have a place."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    beside: int = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes of the leaf in one element."""
-        return prod(self.shape) * self.dtype.itemsize
+        return prod(self.shape) * self.dtype.itemsize + self.beside
 
 
 class Maker:
@@ -86,27 +90,31 @@ class Maker:
             return elements
         pieces = cast("list[Stacked]", parcel.results)
         arrays = self._joined(parcel, pieces)
-        self._know([LeafShape(array.shape[1:], array.dtype) for array in arrays])
+        self._know(list(map(_shape_of, arrays)))
         return self.job.delivered(pieces[0].structure, arrays, parcel.items)
 
-    def _joined(self, parcel: Parcel, pieces: list[Stacked]) -> list[np.ndarray]:
+    def _joined(self, parcel: Parcel, pieces: list[Stacked]) -> list[Stack]:
         """The arrays of all pieces end to end: the parcel's memory itself, where every piece was written there."""
         if parcel.memory is not None and all(piece.in_place for piece in pieces):
-            return parcel.memory
+            return list(parcel.memory)
         if len(pieces) == 1:
             return pieces[0].arrays
         for piece, rows in zip(pieces, parcel.rows, strict=True):
             _check_fit(pieces[0], piece, int(parcel.rows[0][0]), int(rows[0]))
-        return [self._concatenated(list(parts)) for parts in zip(*(piece.arrays for piece in pieces), strict=True)]
+        allocate = self.memory.allocate
+        return [joined(parts, allocate) for parts in zip(*(piece.arrays for piece in pieces), strict=True)]
 
-    def _concatenated(self, parts: list[np.ndarray]) -> np.ndarray:
-        shape = (sum(map(len, parts)), *parts[0].shape[1:])
-        return np.concatenate(parts, out=self.memory.allocate(shape, parts[0].dtype))
+
+def _shape_of(array: Stack) -> LeafShape:
+    """What one of the values takes; a place for `Ragged` or `Sparse` rows is found when they are there."""
+    if isinstance(array, np.ndarray):
+        return LeafShape(array.shape[1:], array.dtype)
+    return LeafShape((), np.dtype(object), beside=array.nbytes // max(len(array), 1))
 
 
 def _bytes_of(element: Any) -> int:
-    leaves, _ = flatten(element)
-    return sum(leaf.nbytes if isinstance(leaf, np.ndarray) else sys.getsizeof(leaf) for leaf in leaves) or 1
+    arrays = np.ndarray | Ragged | Sparse
+    return sum(leaf.nbytes if isinstance(leaf, arrays) else sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
 
 
 def _static_shapes(job: Job) -> list[LeafShape] | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.gathering import stack_all
+from penstock.elements.stacking import Stack
 from penstock.plan.flow import Piece
 from penstock.plan.node import Allocate, Program, Rows
 
@@ -42,7 +43,7 @@ class Stacked:
     """The elements of a task's rows as arrays of shape (k, ...), one a leaf."""
 
     structure: Any
-    arrays: list[np.ndarray]
+    arrays: list[Stack]
     in_place: bool
     cost: Cost
 

@@ -15,7 +15,9 @@ from penstock.core.digest import hasher
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Column, Columns
-from penstock.elements.spec import ArraySpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.elements.structure import Structure
 from penstock.kernels import gather
 
@@ -27,8 +29,8 @@ _BLOCKS = 1024  # of 64 KiB, from larger arrays
 class ArraySource:
     """Elements whose leaves are the rows of arrays: no copy is made, and slices are read-only views.
 
-    A leaf of text, bytes or other objects is a list. Rows that follow each other are a view of the arrays; others are
-    gathered.
+    A leaf of text, bytes or other objects is a list; `Ragged` and `Sparse` leaves are sliced row by row. Rows that
+    follow each other are a view of the arrays; others are gathered.
     """
 
     structure: Structure
@@ -104,6 +106,8 @@ def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
 def _column(leaf: Any, path: str) -> Column:
     """Return a leaf of `from_tensor_slices` as a read-only array, or as a list where it holds objects."""
     at = f" at {path}" if path else ""
+    if isinstance(leaf, Ragged | Sparse):
+        return leaf.frozen()
     sequence = isinstance(leaf, Sequence) and not isinstance(leaf, (str, bytes, bytearray))
     if not (isinstance(leaf, np.ndarray) or sequence or (is_array_like(leaf) and not isinstance(leaf, np.generic))):
         raise ElementError(
@@ -140,6 +144,8 @@ def _run(rows: Rows) -> slice | None:
 def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | None) -> Column:
     if isinstance(column, list):
         return column[run] if run is not None else [column[i] for i in rows.tolist()]
+    if isinstance(column, Ragged | Sparse):
+        return column[run] if run is not None else column.take(rows)
     if run is not None:
         if into is None or into.shape != (len(rows), *column.shape[1:]) or into.dtype != column.dtype:
             return column[run]
@@ -151,9 +157,9 @@ def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | No
         return gather(column, rows)
 
 
-def _column_spec(column: Column) -> ArraySpec | ObjectSpec:
-    if isinstance(column, np.ndarray):
-        return sliced(ArraySpec(column.shape, column.dtype))
+def _column_spec(column: Column) -> LeafSpec:
+    if not isinstance(column, list):
+        return sliced(leaf_spec(column))
     if len(set(map(type, column))) == 1 and isinstance(column[0], (str, bytes)):
         return leaf_spec(column[0])
     specs = set(map(leaf_spec, column))
@@ -164,6 +170,8 @@ def _column_spec(column: Column) -> ArraySpec | ObjectSpec:
 def _column_fingerprint(column: Column) -> tuple[Any, ...]:
     if isinstance(column, np.ndarray):
         return (str(column.dtype), column.shape, digest(column))
+    if isinstance(column, Ragged | Sparse):
+        return (type(column).__name__, column.shape, *map(_column_fingerprint, column.arrays()))
     return ("objects", len(column), digest_values(column))
 
 

@@ -12,6 +12,8 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Columns
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec, spec_of
 from penstock.elements.structure import Structure
 from penstock.sources.arrays import as_array, digest
@@ -57,6 +59,8 @@ def constant(tensors: Any) -> ConstantSource:
 
 
 def _frozen(leaf: Any, path: str) -> Any:
+    if isinstance(leaf, Ragged | Sparse):
+        return leaf.frozen()
     if isinstance(leaf, (list, np.ndarray)):
         leaf = as_array(leaf, call="from_tensors", path=path).view()
         leaf.flags.writeable = False
@@ -66,6 +70,8 @@ def _frozen(leaf: Any, path: str) -> Any:
 def _identity(leaf: Any) -> tuple[Any, ...]:
     if isinstance(leaf, np.ndarray):
         return (str(leaf.dtype), leaf.shape, digest(leaf))
+    if isinstance(leaf, Ragged | Sparse):
+        return (type(leaf).__name__, leaf.shape, *map(_identity, leaf.arrays()))
     if isinstance(leaf, (bool, int, float, complex, str, bytes, np.generic)):
         return (type(leaf).__name__, repr(leaf))
     return (type(leaf).__qualname__,)

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
-from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.chunk import Chunk, Column, Columns, Items
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
 from penstock.sources.arrays import digest_values
 
@@ -79,7 +81,9 @@ class IndexableSource:
         if isinstance(result, list):
             return self._items(result, count, "read_many")
         leaves, structure = structures.flatten(result, keep=lambda node: isinstance(node, list))
-        columns = [leaf if isinstance(leaf, list) else np.asarray(leaf) for leaf in leaves]
+        columns: list[Column] = [
+            leaf if isinstance(leaf, list | Ragged | Sparse) else np.asarray(leaf) for leaf in leaves
+        ]
         if not columns:
             raise ElementError(f"{self.name}: read_many returned {structure!r}, with no array in it")
         for column, path in zip(columns, structures.paths(structure), strict=True):

@@ -12,6 +12,9 @@ import numpy as np
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import leaf_spec
 from penstock.elements.structure import flatten, paths
 from penstock.engine.settings import settings_of
 
@@ -162,6 +165,11 @@ def _expect(whole: Sequence[Any], made: Sequence[Any], epoch: int, name: str, *,
 def _leaf_difference(one: Any, other: Any) -> str | None:
     if type(one) is not type(other):
         return f"{type(one).__name__} {one!r} against {type(other).__name__} {other!r}"
+    if isinstance(one, Ragged | Sparse):
+        if one.shape != other.shape or len(one.arrays()) != len(other.arrays()):
+            return f"{leaf_spec(one)!r} against {leaf_spec(other)!r}"
+        pairs = zip(one.arrays(), other.arrays(), strict=True)
+        return next((found for pair in pairs if (found := _array_difference(*pair)) is not None), None)
     if isinstance(one, np.ndarray | np.generic):
         return _array_difference(np.asarray(one), np.asarray(other))
     if isinstance(one, float | complex):
@@ -195,6 +203,8 @@ def _text(element: Any) -> str:
 
 
 def _leaf_text(leaf: Any) -> str:
+    if isinstance(leaf, Ragged | Sparse):
+        return f"{leaf_spec(leaf)!r} {[_leaf_text(array) for array in leaf.arrays()]}"
     if isinstance(leaf, np.ndarray | np.generic):
         content = [_text(each) for each in leaf.ravel()] if leaf.dtype.hasobject else np.asarray(leaf).tolist()
         return f"{type(leaf).__name__} {leaf.dtype}{list(leaf.shape)} {content!r}"

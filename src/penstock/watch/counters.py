@@ -154,7 +154,7 @@ def _size(chunk: Chunk) -> int:
     """Bytes of a chunk's leaves; of columns that are lists, as many times the first as there are."""
     if not isinstance(chunk, Columns):
         return 0
-    return sum(column.nbytes if isinstance(column, np.ndarray) else _listed(column) for column in chunk.columns)
+    return sum(_listed(column) if isinstance(column, list) else column.nbytes for column in chunk.columns)
 
 
 def _listed(column: list[Any]) -> int:

@@ -12,6 +12,9 @@ from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
 from penstock.plan.functions import ColumnFunction
 from penstock.plan.locate import blame
@@ -108,8 +111,8 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
     return apply
 
 
-def _column(leaf: Any, path: str, count: int) -> np.ndarray:
-    column = np.asarray(leaf)
+def _column(leaf: Any, path: str, count: int) -> Stack:
+    column: Stack = leaf if isinstance(leaf, Ragged | Sparse) else np.asarray(leaf)
     if column.ndim == 0 or len(column) != count:
         raise ElementError(
             f"a vectorized function was given {count} elements and returned shape {column.shape} at "

@@ -10,6 +10,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.spec import batched
+from penstock.elements.stacking import folded
 from penstock.elements.structure import unflatten
 from penstock.ops.group.grouping import Grouping, spans
 from penstock.plan.node import Allocate, Program, Rows, Spec
@@ -42,7 +43,7 @@ class Batch(Grouping):
                 self.blame(error, int(rows[0]))
                 raise
             if uniform:
-                columns: list[Column] = [array.reshape(len(rows), counts[0], *array.shape[1:]) for array in arrays]
+                columns: list[Column] = [folded(array, int(counts[0])) for array in arrays]
                 return Columns(structure, columns, len(rows))
             return Items([unflatten(structure, [array[low:high] for array in arrays]) for low, high in spans(counts)])
 

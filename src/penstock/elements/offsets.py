@@ -1,0 +1,83 @@
+"""Where rows of different lengths begin and end, as integer arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from penstock.core.errors import ElementError
+
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+
+
+def begins(lengths: Any, dtype: DTypeLike = _INT64) -> NDArray[Any]:
+    """Return where each of k rows of these lengths begins, and the end: shape `(k + 1,)`.
+
+    >>> begins([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    counts = np.asarray(lengths)
+    splits = np.zeros(len(counts) + 1, dtype)
+    np.cumsum(counts, out=splits[1:])
+    return splits
+
+
+def spread(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the positions `starts[i], starts[i] + 1, ...`, `lengths[i]` of them, for one row after another.
+
+    >>> spread(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    splits = begins(lengths)
+    return np.arange(splits[-1], dtype=np.int64) + np.repeat(starts - splits[:-1], lengths)
+
+
+def checked_splits(row_splits: Any, count: int) -> NDArray[Any]:
+    """Return splits of `count` values as `int64`, or `int32` if given so, or say what is wrong with them."""
+    splits = np.asarray(row_splits)
+    if splits.dtype.kind not in "iu" or splits.ndim != 1:
+        raise ElementError(
+            f"row_splits: expected one dimension of whole numbers, not {splits.dtype} of shape {splits.shape}"
+        )
+    if not len(splits) or splits[0] != 0:
+        raise ElementError(f"row_splits: they begin with 0, not with {splits[:1].tolist()}")
+    down = np.flatnonzero(splits[1:] < splits[:-1])
+    if len(down):
+        at = int(down[0])
+        raise ElementError(f"row_splits: they must not decrease: {splits[at]}, then {splits[at + 1]} for row {at}")
+    if splits[-1] != count:
+        raise ElementError(f"row_splits: they end with {splits[-1]}, and there are {count} values")
+    return splits if splits.dtype == _INT32 else splits.astype(_INT64, copy=False)
+
+
+def alike(levels: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+    """Return splits of several dimensions with one dtype: `int64` if any has it."""
+    if len({level.dtype for level in levels}) <= 1:
+        return levels
+    return tuple(level.astype(_INT64, copy=False) for level in levels)
+
+
+def split_dtype(dtype: DTypeLike, name: str = "row_splits_dtype") -> np.dtype[Any]:
+    """Return a dtype that splits may have, or say that it is none."""
+    found = np.dtype(dtype)
+    if found not in (_INT32, _INT64):
+        raise ValueError(f"{name}: expected int32 or int64, not {found}")
+    return found
+
+
+def positions(rows: Any, count: int) -> NDArray[np.int64]:
+    """Return a mask, or positions that may be negative, as positions among `count` rows."""
+    found = np.asarray(rows)
+    if found.dtype == np.bool_:
+        if found.shape != (count,):
+            raise IndexError(f"a mask of shape {found.shape} for {count} rows")
+        return np.flatnonzero(found)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise IndexError(f"expected one dimension of whole numbers, not {found.dtype} of shape {found.shape}")
+    found = found.astype(np.int64)
+    outside = found[(found < -count) | (found >= count)]
+    if len(outside):
+        raise IndexError(f"row {outside[0]} of {count}")
+    return np.where(found < 0, found + count, found)

@@ -1,0 +1,338 @@
+"""Rows of different lengths as one leaf: all their values end to end, and where each row begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from penstock.core.errors import ElementError
+from penstock.elements.offsets import alike, begins, checked_splits, positions, split_dtype, spread
+from penstock.elements.ragged_exchange import RaggedExchange
+from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, read_only
+from penstock.kernels import gather
+
+MOST_SHOWN = 6  # rows, and values of a row, in a repr
+
+
+class Ragged(RaggedExchange):
+    """Rows of different lengths: `values` of all rows end to end; row i is `values[row_splits[i]:row_splits[i + 1]]`.
+
+    Where `values` are `Ragged` themselves, there is one more ragged dimension. What comes after the ragged dimensions
+    is uniform, in the shape of the values. A row is an array, or `Ragged` where there are several ragged dimensions; it
+    is a view, and so is a slice. Splits are `int64`, or `int32` if given so; those that decrease, or do not end with
+    the values, are an `ElementError`. `==` compares contents and types and gives one `bool`.
+
+    >>> words = Ragged(np.arange(5), [0, 2, 2, 5])
+    >>> words
+    Ragged([[0, 1], [], [2, 3, 4]], int64[3, ~])
+    >>> words[2], len(words), Ragged(words, [0, 1, 3]).tolist()
+    (array([2, 3, 4]), 3, [[[0, 1]], [[], [2, 3, 4]]])
+    """
+
+    __slots__ = ("_splits", "_values")
+    __penstock_leaf__: ClassVar[bool] = True
+    __array_ufunc__ = None  # `array == ragged` is ours to answer
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] - as of everything that can be written to
+
+    def __init__(self, values: Any, row_splits: Any) -> None:
+        inner: tuple[NDArray[Any], ...] = ()
+        if isinstance(values, Ragged):
+            flat, inner, count = values.flat_values, values.nested_row_splits, len(values)
+        else:
+            flat = as_values(values, call="Ragged")
+            count = len(flat)
+        self._values = flat
+        self._splits = alike((checked_splits(row_splits, count), *inner))
+
+    # Made from
+
+    @staticmethod
+    def from_rows(rows: Iterable[Any], dtype: DTypeLike | None = None) -> Ragged:
+        """Rows given one by one: arrays, lists of numbers or text, or lists of rows for more ragged dimensions.
+
+        Arrays must agree in dtype and in every dimension but the first, and are not cast; numbers in lists become
+        `dtype`, or what NumPy makes of them all.
+
+        >>> Ragged.from_rows([[1], [], [2, 3]])
+        Ragged([[1], [], [2, 3]], int64[3, ~])
+        >>> Ragged.from_rows([np.zeros((1, 2)), np.ones((2, 2))]).shape
+        (2, None, 2)
+        """
+        given = list(rows)
+        for i, row in enumerate(given):
+            if isinstance(row, str | bytes) or not isinstance(row, Iterable) or getattr(row, "ndim", 1) == 0:
+                raise ElementError(f"Ragged.from_rows: row {i} is {row!r:.40}, not an array or a list of values")
+        if given and all(isinstance(row, Ragged) for row in given):
+            return Ragged.stack(given)
+        if given and dtype is None and all(isinstance(row, np.ndarray) for row in given):
+            return _made(end_to_end(given, np.empty), (begins([len(row) for row in given]),))
+        lists = [list(row) for row in given]
+        cells = [cell for row in lists for cell in row]
+        deeper = bool(cells) and all(isinstance(cell, list | tuple) or getattr(cell, "ndim", 0) > 0 for cell in cells)
+        values = Ragged.from_rows(cells, dtype) if deeper else as_values(cells, dtype, call="Ragged.from_rows")
+        return Ragged(values, begins([len(row) for row in lists]))
+
+    @staticmethod
+    def from_row_lengths(values: Any, lengths: Any) -> Ragged:
+        """The values cut into rows of these lengths.
+
+        >>> Ragged.from_row_lengths([1, 2, 3], [1, 2])
+        Ragged([[1], [2, 3]], int64[2, ~])
+        """
+        return Ragged(values, begins(lengths))
+
+    @staticmethod
+    def from_dense(array: Any, lengths: Any = None, *, padding: Any = None) -> Ragged:
+        """The rows of an array of shape (k, n, ...), cut to `lengths`, or where only `padding` follows.
+
+        >>> Ragged.from_dense([[1, 2], [3, 0]], padding=0)
+        Ragged([[1, 2], [3]], int64[2, ~])
+        """
+        dense = np.asarray(array)
+        if dense.ndim < 2:
+            raise ElementError(f"Ragged.from_dense: expected two dimensions or more, not shape {dense.shape}")
+        count, widest = dense.shape[:2]
+        if lengths is not None:
+            kept = np.asarray(lengths, np.int64)
+            if kept.shape != (count,) or (count and not 0 <= int(kept.min()) <= int(kept.max()) <= widest):
+                raise ElementError(
+                    f"Ragged.from_dense: expected {count} lengths from 0 to {widest}, not {lengths!r:.60}"
+                )
+        elif padding is not None:
+            real = (dense != padding).reshape(count, widest, -1).any(axis=2)
+            kept = np.where(real.any(axis=1), widest - real[:, ::-1].argmax(axis=1), 0)
+        else:
+            kept = np.full(count, widest, np.int64)
+        return _made(dense[np.arange(widest) < kept[:, None]], (begins(kept),))
+
+    # What it is
+
+    @property
+    def values(self) -> Any:
+        """What the rows are cut from: an array, or `Ragged` where there are several ragged dimensions."""
+        return _made(self._values, self._splits[1:]) if len(self._splits) > 1 else self._values
+
+    @property
+    def flat_values(self) -> NDArray[Any]:
+        """All values end to end, of shape (n, ...) with the uniform inner dimensions."""
+        return self._values
+
+    @property
+    def row_splits(self) -> NDArray[Any]:
+        """Where each row begins in `values`, and the end: one more than there are rows."""
+        return self._splits[0]
+
+    @property
+    def nested_row_splits(self) -> tuple[NDArray[Any], ...]:
+        """The splits of all ragged dimensions, from the outermost."""
+        return self._splits
+
+    @property
+    def ragged_rank(self) -> int:
+        """How many dimensions are ragged."""
+        return len(self._splits)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self._values.dtype
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The dimensions, `None` for the ragged ones."""
+        return (len(self), *[None] * len(self._splits), *self._values.shape[1:])
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are, of rows, ragged and uniform."""
+        return len(self._splits) + self._values.ndim
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values and the splits."""
+        return self._values.nbytes + sum(splits.nbytes for splits in self._splits)
+
+    @property
+    def writeable(self) -> bool:
+        """Whether the values may be written to."""
+        return self._values.flags.writeable
+
+    def row_lengths(self) -> NDArray[Any]:
+        """How long each row is, in the outermost ragged dimension."""
+        return np.diff(self._splits[0])
+
+    # Rows
+
+    def __len__(self) -> int:
+        return len(self._splits[0]) - 1
+
+    @overload
+    def __getitem__(self, rows: int) -> Any: ...
+    @overload
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[Any]) -> Ragged: ...
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            low, high, step = rows.indices(len(self))
+            return self._between(low, max(low, high)) if step == 1 else self.take(np.arange(low, high, step))
+        if isinstance(rows, list | np.ndarray):
+            return self.take(positions(rows, len(self)))
+        row = range(len(self))[rows]  # an IndexError of Python's own where there is none
+        low, high = int(self._splits[0][row]), int(self._splits[0][row + 1])
+        return self.values[low:high]
+
+    def __iter__(self) -> Iterator[Any]:
+        values = self.values
+        return (values[low:high] for low, high in pairwise(self._splits[0].tolist()))
+
+    def take(self, rows: NDArray[np.int64], allocate: Allocate = np.empty) -> Ragged:
+        """A copy of the rows at these positions, in that order."""
+        splits: list[NDArray[Any]] = []
+        for level in self._splits:
+            lengths = np.diff(level)[rows]
+            rows = spread(level[:-1][rows].astype(np.int64, copy=False), lengths)
+            splits.append(begins(lengths, level.dtype))
+        taken = gather(self._values, rows, memory((len(rows), *self._values.shape[1:]), self.dtype, allocate))
+        return _made(taken, tuple(splits))
+
+    def _between(self, low: int, high: int) -> Ragged:
+        splits: list[NDArray[Any]] = []
+        for level in self._splits:
+            part = level[low : high + 1]
+            low, high = int(part[0]), int(part[-1])
+            splits.append(part - part[0] if low else part)
+        return _made(self._values[low:high], tuple(splits))
+
+    # Several
+
+    @staticmethod
+    def stack(parts: Sequence[Ragged], allocate: Allocate = np.empty) -> Ragged:
+        """`Ragged` of equal dtype, ragged rank and inner shape along a new first dimension: a copy.
+
+        >>> Ragged.stack([Ragged.from_rows([[1], [2, 3]]), Ragged.from_rows([[4]])])
+        Ragged([[[1], [2, 3]], [[4]]], int64[2, ~, ~])
+        """
+        whole = Ragged.concatenate(parts, allocate)
+        outer = begins([len(part) for part in parts], whole.row_splits.dtype)
+        return _made(whole.flat_values, (outer, *whole.nested_row_splits))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Ragged], allocate: Allocate = np.empty) -> Ragged:
+        """The rows of all parts, one after another: a copy.
+
+        >>> Ragged.concatenate([Ragged.from_rows([[1], [2, 3]]), Ragged.from_rows([[4]])])
+        Ragged([[1], [2, 3], [4]], int64[3, ~])
+        """
+        ranks = [part.ragged_rank for part in parts]
+        if len(set(ranks)) != 1:
+            raise ElementError(f"Ragged: parts of ragged ranks {ranks} do not fit together")
+        levels = zip(*(part.nested_row_splits for part in parts), strict=True)
+        splits = tuple(begins(np.concatenate(list(map(np.diff, level))), np.result_type(*level)) for level in levels)
+        return _made(end_to_end([part.flat_values for part in parts], allocate), alike(splits))
+
+    def fold(self, size: int) -> Ragged:
+        """Every `size` rows as one, in one more ragged dimension; the number of rows must be a multiple."""
+        outer = begins([size] * (len(self) // size), self._splits[0].dtype)
+        return _made(self._values, (outer, *self._splits))
+
+    def owned(self, allocate: Allocate = np.empty) -> Ragged:
+        """Itself where it can be written to, else a copy that can."""
+        return self if self.writeable else _made(end_to_end([self._values], allocate), self._splits)
+
+    def frozen(self) -> Ragged:
+        """The same memory, not to be written to."""
+        return _made(read_only(self._values), tuple(map(read_only, self._splits)))
+
+    def with_splits(self, dtype: DTypeLike) -> Ragged:
+        """The same values with splits of `int32` or `int64`."""
+        if self._splits[0].dtype == dtype:
+            return self
+        if np.dtype(dtype) == np.int32 and max(int(level[-1]) for level in self._splits) >= 1 << 31:
+            raise ElementError(f"Ragged: splits up to {len(self._values)} do not fit int32")
+        return _made(self._values, tuple(level.astype(split_dtype(dtype)) for level in self._splits))
+
+    # As something else
+
+    def to_dense(
+        self, fill: Any = None, shape: Sequence[int | None] | None = None, allocate: Allocate = np.empty
+    ) -> NDArray[Any]:
+        """One array, padded at the end of each row with `fill`: zero, `False` or empty text by default.
+
+        `shape` fixes sizes of the ragged dimensions, from the outermost; `None` is the longest. A row that is longer is
+        an `ElementError`.
+
+        >>> Ragged.from_rows([[1], [2, 3]]).to_dense(fill=-1, shape=[3]).tolist()
+        [[1, -1, -1], [2, 3, -1]]
+        """
+        wanted = [None] * self.ragged_rank if shape is None else list(shape)
+        if len(wanted) != self.ragged_rank:
+            raise ElementError(f"Ragged.to_dense(shape={shape}): expected {self.ragged_rank} sizes")
+        sizes: list[int] = []
+        places = np.arange(len(self), dtype=np.int64)  # where each row of a level goes, in the flattened result
+        for level, size in zip(self._splits, wanted, strict=True):
+            lengths = np.diff(level).astype(np.int64, copy=False)
+            longest = int(lengths.max(initial=0))
+            if size is not None and size < longest:
+                raise ElementError(f"Ragged.to_dense(shape={shape}): a row has {longest} values, more than {size}")
+            sizes.append(longest if size is None else size)
+            places = spread(places * sizes[-1], lengths)
+        whole = (len(self), *sizes, *self._values.shape[1:])
+        dense = memory(whole, self.dtype, allocate)
+        dense[...] = empty_value(self._values) if fill is None else fill
+        dense.reshape(-1, *self._values.shape[1:])[places] = self._values
+        return dense
+
+    def tolist(self) -> list[Any]:
+        """The rows as lists of Python's own values.
+
+        >>> Ragged.from_rows([[1], [2, 3]]).tolist()
+        [[1], [2, 3]]
+        """
+        return [row.tolist() for row in self]
+
+    # As a value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ragged):
+            return NotImplemented
+        mine, others = self.arrays(), other.arrays()
+        return len(mine) == len(others) and all(
+            a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(mine, others, strict=True)
+        )
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What it consists of: the values and the splits."""
+        return (self._values, *self._splits)
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return ("ragged", *self.arrays())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self._values, self._splits)
+
+    def __repr__(self) -> str:
+        dimensions = ", ".join("~" if size is None else str(size) for size in self.shape)
+        return f"Ragged({_shown(self)}, {self.dtype}[{dimensions}])"
+
+
+def _made(values: NDArray[Any], splits: tuple[NDArray[Any], ...]) -> Ragged:
+    """Put together what is known to fit."""
+    made = object.__new__(Ragged)
+    made._values = values  # pyright: ignore[reportPrivateUsage]
+    made._splits = splits  # pyright: ignore[reportPrivateUsage]
+    return made
+
+
+def _shown(ragged: Ragged) -> str:
+    """The first rows, and of each the first values."""
+    rows = [_shown(row) if isinstance(row, Ragged) else _shown_row(row) for row in ragged[:MOST_SHOWN]]
+    return f"[{', '.join([*rows, '...'] if len(ragged) > MOST_SHOWN else rows)}]"
+
+
+def _shown_row(row: NDArray[Any]) -> str:
+    cells = [repr(cell) if isinstance(cell, str | bytes) else str(cell) for cell in row[:MOST_SHOWN].tolist()]
+    return f"[{', '.join([*cells, '...'] if len(row) > MOST_SHOWN else cells)}]"

@@ -1,0 +1,320 @@
+"""Arrays that are mostly zero as one leaf: where the other values are, and what they are."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from math import prod
+from typing import Any, ClassVar, Self, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import ElementError
+from penstock.elements.offsets import begins, positions, spread
+from penstock.elements.sparse_exchange import SparseExchange
+from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, read_only
+from penstock.kernels import gather
+
+MOST_SHOWN = 6  # values in a repr
+
+
+class Sparse(SparseExchange):
+    """An array of `dense_shape` given by some of its values, at `indices`: `int64[n, ndim]`, in row-major order.
+
+    What is not given is zero (or empty text); a zero may be given too. An index outside the shape, one given twice, or
+    one out of order is an `ElementError`; `from_coo` sorts. Elements and slices along the first dimension are `Sparse`;
+    of one dimension, an element is a number. `==` compares contents and types, given zeros too, and gives one `bool`.
+
+    >>> grid = Sparse([[0, 1], [2, 0]], np.float32([5, 7]), (3, 2))
+    >>> grid
+    Sparse({(0, 1): 5.0, (2, 0): 7.0}, float32[3, 2])
+    >>> grid[2], grid.to_dense().tolist()
+    (Sparse({(0,): 7.0}, float32[2]), [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]])
+    """
+
+    __slots__ = ("_indices", "_shape", "_splits", "_values")
+    __penstock_leaf__: ClassVar[bool] = True
+    __array_ufunc__ = None  # `array == sparse` is ours to answer
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] - as of everything that can be written to
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Sequence[int]) -> None:
+        self._shape = _checked_shape(dense_shape)
+        self._values = as_values(values, call="Sparse")
+        self._indices = _checked_indices(indices, self._values, self._shape)
+        keys = _keys(self._indices, self._shape)
+        wrong = np.flatnonzero(keys[1:] <= keys[:-1])
+        if len(wrong):
+            one, two = self._indices[wrong[0] : wrong[0] + 2].tolist()
+            problem = "comes twice" if one == two else f"comes before {two}"
+            raise ElementError(f"Sparse: index {one} {problem}: they must be in row-major order; from_coo() sorts them")
+        self._splits: NDArray[np.int64] | None = None
+
+    # Made from
+
+    @classmethod
+    def from_coo(cls, coordinates: Sequence[Any], values: Any, dense_shape: Sequence[int]) -> Self:
+        """Values in any order, with one array of coordinates for each dimension, as `numpy.nonzero` gives them.
+
+        >>> Sparse.from_coo(([2, 0], [0, 1]), [7, 5], (3, 2))
+        Sparse({(0, 1): 5, (2, 0): 7}, int64[3, 2])
+        """
+        shape, given = _checked_shape(dense_shape), as_values(values, call="Sparse.from_coo")
+        columns = [np.asarray(column) for column in coordinates]
+        if len(columns) != len(shape) or any(column.shape != (len(given),) for column in columns):
+            raise ElementError(
+                f"Sparse.from_coo: expected {len(shape)} arrays of {len(given)} coordinates, not shapes "
+                f"{[column.shape for column in columns]}"
+            )
+        indices = _checked_indices(np.stack(columns, axis=1), given, shape)
+        order = np.argsort(_keys(indices, shape), kind="stable")
+        return cls(indices[order], given[order], shape)
+
+    @staticmethod
+    def from_dense(array: Any) -> Sparse:
+        """The values of an array that are not zero.
+
+        >>> Sparse.from_dense([[0, 5], [0, 0]])
+        Sparse({(0, 1): 5}, int64[2, 2])
+        """
+        dense = np.asarray(array)
+        if dense.ndim == 0:
+            raise ElementError("Sparse.from_dense: a number has no dimensions")
+        kept = dense != empty_value(dense)
+        return made(np.argwhere(kept).astype(np.int64, copy=False), dense[kept], dense.shape)
+
+    @staticmethod
+    def from_csr(values: Any, columns: Any, row_splits: Any, dense_shape: Sequence[int]) -> Sparse:
+        """Two dimensions in the form of compressed rows: row i has the values `row_splits[i]` to `row_splits[i + 1]`.
+
+        >>> Sparse.from_csr([5, 7], [1, 0], [0, 1, 1, 2], (3, 2))
+        Sparse({(0, 1): 5, (2, 0): 7}, int64[3, 2])
+        """
+        splits = np.asarray(row_splits, np.int64)
+        if len(dense_shape) != 2 or splits.shape != (dense_shape[0] + 1,) or (np.diff(splits) < 0).any():
+            raise ElementError(
+                f"Sparse.from_csr: row_splits of shape {splits.shape} for {tuple(dense_shape)}: expected one more than "
+                "there are rows, which do not decrease"
+            )
+        rows = np.repeat(np.arange(dense_shape[0]), np.diff(splits))
+        return Sparse.from_coo((rows, columns), values, dense_shape)
+
+    # What it is
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Where the values are, `int64[n, ndim]`, in row-major order."""
+        return self._indices
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values that are given, of shape (n,)."""
+        return self._values
+
+    @property
+    def dense_shape(self) -> tuple[int, ...]:
+        """The shape of the whole array."""
+        return self._shape
+
+    shape = dense_shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values."""
+        return self._values.dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions there are."""
+        return len(self._shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the indices and values."""
+        return self._indices.nbytes + self._values.nbytes
+
+    @property
+    def writeable(self) -> bool:
+        """Whether the values may be written to."""
+        return self._values.flags.writeable
+
+    @property
+    def row_splits(self) -> NDArray[np.int64]:
+        """Which values each row has: row i those from `row_splits[i]` to `row_splits[i + 1]`."""
+        if self._splits is None:
+            self._splits = begins(np.bincount(self._indices[:, 0], minlength=len(self)))
+        return self._splits
+
+    def csr(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """Two dimensions as compressed rows: the values, their columns, and the row splits.
+
+        >>> [part.tolist() for part in Sparse.from_dense([[0, 5], [0, 0], [7, 0]]).csr()]
+        [[5, 7], [1, 0], [0, 1, 1, 2]]
+        """
+        if self.ndim != 2:
+            raise ElementError(f"Sparse.csr: compressed rows have two dimensions, and this has {self.ndim}")
+        return self._values, self._indices[:, 1], self.row_splits
+
+    # Rows
+
+    def __len__(self) -> int:
+        return self._shape[0]
+
+    @overload
+    def __getitem__(self, rows: int) -> Any: ...
+    @overload
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[Any]) -> Sparse: ...
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, slice):
+            low, high, step = rows.indices(len(self))
+            return self._between(low, max(low, high)) if step == 1 else self.take(np.arange(low, high, step))
+        if isinstance(rows, list | np.ndarray):
+            return self.take(positions(rows, len(self)))
+        row = range(len(self))[rows]  # an IndexError of Python's own where there is none
+        low, high = self.row_splits[row], self.row_splits[row + 1]
+        if self.ndim == 1:
+            return self._values[low] if high > low else self.dtype.type(empty_value(self._values))
+        return made(self._indices[low:high, 1:], self._values[low:high], self._shape[1:])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
+    def take(self, rows: NDArray[np.int64], allocate: Allocate = np.empty) -> Sparse:
+        """A copy of the rows at these positions, in that order."""
+        lengths = np.diff(self.row_splits)[rows]
+        at = spread(self.row_splits[:-1][rows], lengths)
+        indices = gather(self._indices, at)
+        indices[:, 0] = np.repeat(np.arange(len(rows)), lengths)
+        values = gather(self._values, at, memory((len(at),), self.dtype, allocate))
+        return made(indices, values, (len(rows), *self._shape[1:]))
+
+    def _between(self, low: int, high: int) -> Sparse:
+        first, last = self.row_splits[low], self.row_splits[high]
+        indices = self._indices[first:last]
+        if low:
+            indices = indices - np.eye(1, self.ndim, dtype=np.int64) * low  # rows count from the first that is taken
+        return made(indices, self._values[first:last], (high - low, *self._shape[1:]))
+
+    # Several
+
+    @staticmethod
+    def stack(parts: Sequence[Sparse], allocate: Allocate = np.empty) -> Sparse:
+        """Arrays of equal dtype and shape along a new first dimension: a copy.
+
+        >>> Sparse.stack([Sparse.from_dense([0, 5]), Sparse.from_dense([7, 0])])
+        Sparse({(0, 1): 5, (1, 0): 7}, int64[2, 2])
+        """
+        shapes = {part.dense_shape for part in parts}
+        if len(shapes) != 1:
+            raise ElementError(f"Sparse.stack: parts of shapes {sorted(shapes)} do not fit together")
+        counts = [len(part.values) for part in parts]
+        which = np.repeat(np.arange(len(parts), dtype=np.int64), counts)
+        indices = np.concatenate([part.indices for part in parts])
+        values = end_to_end([part.values for part in parts], allocate)
+        return made(np.column_stack([which, indices]), values, (len(parts), *shapes.pop()))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Sparse], allocate: Allocate = np.empty) -> Sparse:
+        """The rows of all parts, one after another: a copy.
+
+        >>> Sparse.concatenate([Sparse.from_dense([0, 5]), Sparse.from_dense([7])])
+        Sparse({(1,): 5, (2,): 7}, int64[3])
+        """
+        if len({part.dense_shape[1:] for part in parts}) != 1:
+            raise ElementError(f"Sparse: parts of shapes {[part.dense_shape for part in parts]} do not fit together")
+        firsts = begins(list(map(len, parts)))
+        indices = np.concatenate([part.indices for part in parts])
+        indices[:, 0] += np.repeat(firsts[:-1], [len(part.values) for part in parts])
+        shape = (int(firsts[-1]), *parts[0].dense_shape[1:])
+        return made(indices, end_to_end([part.values for part in parts], allocate), shape)
+
+    def fold(self, size: int) -> Sparse:
+        """Every `size` rows as one, in one more dimension; the number of rows must be a multiple."""
+        outer, inner = np.divmod(self._indices[:, :1], size)
+        indices = np.concatenate([outer, inner, self._indices[:, 1:]], axis=1)
+        return made(indices, self._values, (len(self) // size, size, *self._shape[1:]))
+
+    def owned(self, allocate: Allocate = np.empty) -> Sparse:
+        """Itself where it can be written to, else a copy that can."""
+        return self if self.writeable else made(self._indices.copy(), end_to_end([self._values], allocate), self._shape)
+
+    def frozen(self) -> Sparse:
+        """The same memory, not to be written to."""
+        return made(read_only(self._indices), read_only(self._values), self._shape)
+
+    # As something else
+
+    def to_dense(self, fill: Any = None) -> NDArray[Any]:
+        """The whole array, with `fill` where no value is given: zero, `False` or empty text by default."""
+        dense = np.full(self._shape, empty_value(self._values) if fill is None else fill, self.dtype)
+        dense[tuple(self._indices.T)] = self._values
+        return dense
+
+    def resized(self, dense_shape: Sequence[int]) -> Sparse:
+        """The same values in an array of another shape, in which every one of them must have its place."""
+        shape = _checked_shape(dense_shape)
+        return made(_checked_indices(self._indices, self._values, shape), self._values, shape)
+
+    # As a value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sparse):
+            return NotImplemented
+        pairs = zip(self.arrays(), other.arrays(), strict=True)
+        return self._shape == other.dense_shape and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What it consists of: the values and their indices."""
+        return self._values, self._indices
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What tells it from others."""
+        return ("sparse", self._shape, *self.arrays())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return made, (self._indices, self._values, self._shape)
+
+    def __repr__(self) -> str:
+        given = zip(self._indices.tolist(), self._values.tolist(), strict=True)
+        cells = [f"{tuple(index)}: {value!r}" for index, value in islice(given, MOST_SHOWN)]
+        if len(self._values) > MOST_SHOWN:
+            cells.append(f"{len(self._values) - MOST_SHOWN:,} more")
+        return f"Sparse({{{', '.join(cells)}}}, {self.dtype}{list(self._shape)})"
+
+
+def made(indices: NDArray[np.int64], values: NDArray[Any], shape: tuple[int, ...]) -> Sparse:
+    """Put together what is known to fit."""
+    sparse = object.__new__(Sparse)
+    sparse._indices, sparse._values, sparse._shape = indices, values, shape  # pyright: ignore[reportPrivateUsage]
+    sparse._splits = None  # pyright: ignore[reportPrivateUsage]
+    return sparse
+
+
+def _checked_shape(dense_shape: Sequence[int]) -> tuple[int, ...]:
+    shape = tuple(map(operator.index, dense_shape))
+    if not shape or min(shape) < 0 or prod(shape) >= 1 << 63:
+        raise ElementError(f"Sparse: dense_shape {shape}: expected one or more sizes of at least 0, below 2**63 in all")
+    return shape
+
+
+def _checked_indices(indices: Any, values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    found = np.asarray(indices)
+    if not found.size:
+        found = found.reshape(-1, len(shape)).astype(np.int64)
+    if values.ndim != 1 or found.dtype.kind not in "iu" or found.shape != (len(values), len(shape)):
+        raise ElementError(
+            f"Sparse: indices {found.dtype}{list(found.shape)} for values {values.dtype}{list(values.shape)}: expected "
+            f"whole numbers of shape {[len(values), len(shape)]}, and values of one dimension"
+        )
+    outside = ((found < 0) | (found >= np.array(shape))).any(axis=1)
+    if outside.any():
+        raise ElementError(f"Sparse: index {found[outside][0].tolist()} is outside the shape {list(shape)}")
+    return found.astype(np.int64, copy=False)
+
+
+def _keys(indices: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Where each index comes in row-major order."""
+    if not indices.size:
+        return np.zeros(0, np.int64)
+    return np.asarray(np.ravel_multi_index(tuple(indices.T), shape), np.int64)

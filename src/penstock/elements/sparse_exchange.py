@@ -1,0 +1,116 @@
+"""Sparse arrays to and from the types that other libraries have for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import ElementError
+from penstock.core.lazy import require
+
+
+class SparseExchange:
+    """What `Sparse` can become and be made from; libraries are imported when they are asked for."""
+
+    __slots__ = ()
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_coo(cls, coordinates: Sequence[Any], values: Any, dense_shape: Sequence[int]) -> Self:
+        """Values in any order."""
+        raise NotImplementedError
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Where the values are."""
+        raise NotImplementedError
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The values that are given."""
+        raise NotImplementedError
+
+    @property
+    def dense_shape(self) -> tuple[int, ...]:
+        """The shape of the whole array."""
+        raise NotImplementedError
+
+    def csr(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+        """Two dimensions as compressed rows."""
+        raise NotImplementedError
+
+    def to_scipy(self, format: str = "csr") -> Any:
+        """A SciPy sparse array, in the format `"csr"` (two dimensions) or `"coo"`."""
+        sparse = require("scipy.sparse", extra="scipy", purpose="Sparse.to_scipy()")
+        if format == "coo":
+            return sparse.coo_array((self.values, tuple(self.indices.T)), shape=self.dense_shape)
+        if format == "csr":
+            return sparse.csr_array(self.csr(), shape=self.dense_shape)
+        raise ValueError(f"Sparse.to_scipy(format={format!r}): expected 'csr' or 'coo'")
+
+    @classmethod
+    def from_scipy(cls, array: Any) -> Self:
+        """The values that a SciPy sparse array or matrix stores, zeros too; those stored twice are added up."""
+        sparse = require("scipy.sparse", extra="scipy", purpose="Sparse.from_scipy()")
+        if not sparse.issparse(array):
+            raise ElementError(f"Sparse.from_scipy: expected a sparse array, not {type(array).__name__}")
+        whole = array.tocoo(copy=True)
+        whole.sum_duplicates()
+        coordinates = getattr(whole, "coords", None) or (whole.row, whole.col)
+        return cls.from_coo(coordinates, whole.data, whole.shape)
+
+    def to_torch(self) -> Any:
+        """A coalesced `torch.sparse_coo_tensor`; the indices are copied, the values shared where they can be."""
+        torch = require("torch", extra="torch", purpose="Sparse.to_torch()")
+        values = self.values if self.values.flags.writeable else self.values.copy()
+        indices = np.ascontiguousarray(self.indices.T)
+        indices = indices if indices.flags.writeable else indices.copy()
+        return torch.sparse_coo_tensor(
+            torch.from_numpy(indices), torch.from_numpy(values), self.dense_shape, is_coalesced=True
+        )
+
+    @classmethod
+    def from_torch(cls, tensor: Any) -> Self:
+        """The values of a sparse tensor of PyTorch, of any layout; those stored twice are added up."""
+        require("torch", extra="torch", purpose="Sparse.from_torch()")
+        if not hasattr(tensor, "to_sparse_coo"):
+            raise ElementError(f"Sparse.from_torch: expected a sparse tensor, not {type(tensor).__name__}")
+        whole = tensor.to_sparse_coo().coalesce()
+        return cls(whole.indices().numpy(force=True).T, whole.values().numpy(force=True), tuple(whole.shape))
+
+    def to_tensorflow(self) -> Any:
+        """A `tf.SparseTensor`."""
+        tensorflow = require("tensorflow", extra="tensorflow", purpose="Sparse.to_tensorflow()")
+        return tensorflow.SparseTensor(self.indices, self.values, self.dense_shape)
+
+    @classmethod
+    def from_tensorflow(cls, tensor: Any) -> Self:
+        """The values of a `tf.SparseTensor`, in any order."""
+        require("tensorflow", extra="tensorflow", purpose="Sparse.from_tensorflow()")
+        if not hasattr(tensor, "dense_shape") or not hasattr(tensor, "indices"):
+            raise ElementError(f"Sparse.from_tensorflow: expected a SparseTensor, not {type(tensor).__name__}")
+        shape = tuple(tensor.dense_shape.numpy().tolist())
+        return cls.from_coo(tuple(tensor.indices.numpy().T), tensor.values.numpy(), shape)
+
+    def to_jax(self) -> Any:
+        """A `jax.experimental.sparse.BCOO` with sorted, unique indices; JAX narrows 64-bit types unless told not to."""
+        sparse = require("jax.experimental.sparse", extra="jax", purpose="Sparse.to_jax()")
+        jax = require("jax", extra="jax", purpose="Sparse.to_jax()")
+        narrow = {} if jax.config.jax_enable_x64 else {"dtype": np.int32}
+        with jax.default_device(jax.devices("cpu")[0]):
+            parts = (jax.numpy.asarray(self.values), jax.numpy.asarray(self.indices, **narrow))
+            return sparse.BCOO(parts, shape=self.dense_shape, indices_sorted=True, unique_indices=True)
+
+    @classmethod
+    def from_jax(cls, array: Any) -> Self:
+        """The values of a `BCOO` without batch or dense dimensions; those stored twice are added up."""
+        require("jax", extra="jax", purpose="Sparse.from_jax()")
+        if getattr(array, "n_dense", 1) or getattr(array, "n_batch", 1):
+            raise ElementError(f"Sparse.from_jax: expected a BCOO whose dimensions are all sparse, not {array!r:.80}")
+        whole = array.sum_duplicates()
+        return cls.from_coo(tuple(np.asarray(whole.indices).T), np.asarray(whole.data), whole.shape)

@@ -1,0 +1,67 @@
+"""The values inside a leaf of several arrays: taken in, put end to end, made read-only, and what pads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from penstock.core.errors import ElementError
+
+Allocate = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+
+
+def as_values(values: Any, dtype: DTypeLike | None = None, *, call: str) -> NDArray[Any]:
+    """Return numbers, or text as objects, as an array with a first dimension, or say why they do not make one.
+
+    >>> as_values(["a", "bc"], call="example")
+    array(['a', 'bc'], dtype=object)
+    """
+    if isinstance(values, list | tuple) and values and all(isinstance(value, str | bytes) for value in values):
+        return np.array(values, object)
+    try:
+        array: NDArray[Any] = np.asarray(values, dtype)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ElementError(f"{call}: the values do not make one array: {error}") from None
+    if array.ndim == 0 or (array.dtype.kind in "OUS" and isinstance(values, list | tuple)):
+        raise ElementError(f"{call}: {values!r:.60} does not make one array of numbers or of text")
+    return array
+
+
+def memory(shape: tuple[int, ...], dtype: np.dtype[Any], allocate: Allocate) -> NDArray[Any]:
+    """Return fresh memory, from NumPy where it is for objects."""
+    return np.empty(shape, dtype) if dtype.hasobject else allocate(shape, dtype)
+
+
+def end_to_end(arrays: Sequence[NDArray[Any]], allocate: Allocate) -> NDArray[Any]:
+    """Return arrays of equal dtype and inner shape end to end: a copy, in memory from `allocate`."""
+    first = arrays[0]
+    for i, array in enumerate(arrays):
+        if array.dtype != first.dtype or array.shape[1:] != first.shape[1:]:
+            raise ElementError(
+                f"rows 0 and {i} differ: {first.dtype}{[None, *first.shape[1:]]} "
+                f"against {array.dtype}{[None, *array.shape[1:]]}; nothing is cast"
+            )
+    whole = memory((sum(map(len, arrays)), *first.shape[1:]), first.dtype, allocate)
+    return np.concatenate(arrays, out=whole)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def empty_value(values: NDArray[Any]) -> Any:
+    """Return what pads such values: zero, `False`, empty text, or empty bytes among bytes.
+
+    >>> empty_value(np.array([b"a", b"b"], object)), empty_value(np.ones(3))
+    (b'', np.float64(0.0))
+    """
+    if values.dtype.kind != "O":
+        return np.zeros((), values.dtype)[()]
+    first = next(iter(values.flat), None)
+    return b"" if isinstance(first, bytes) else ""
