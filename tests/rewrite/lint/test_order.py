@@ -9,6 +9,7 @@ from penstock.rewrite.lint.order import (
     repeat_before_shuffle,
     shards_of_an_order_drawn_anew,
     shuffle_after_batch,
+    shuffle_in_a_small_buffer,
     split_of_an_order_that_changes,
 )
 from penstock.rewrite.lint.written import Written
@@ -111,3 +112,14 @@ def test_parts_that_come_together_again_are_fine():
     shuffled = DS.shuffle(seed=1)
     head, tail = shuffled.take(5), shuffled.skip(5)
     assert found(split_of_an_order_that_changes, tail.concatenate(head), head._plan, tail._plan) == []
+
+
+@pytest.mark.parametrize("ds", [DS.shuffle(5), DS.map(abs).shuffle(19, seed=1).batch(2)])
+def test_a_buffer_where_none_is_needed_is_found(ds):
+    (sentence,) = found(shuffle_in_a_small_buffer, ds)
+    assert "none of 20 elements by" in sentence
+
+
+@pytest.mark.parametrize("ds", [DS.shuffle(), DS.shuffle(20), DS.filter(bool).shuffle(5), DS.repeat().shuffle(5)])
+def test_a_buffer_that_holds_all_or_is_needed_is_fine(ds):
+    assert found(shuffle_in_a_small_buffer, ds) == []

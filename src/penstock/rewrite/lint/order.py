@@ -92,6 +92,23 @@ def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
                 break
 
 
+def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
+    """A shuffle with a buffer moves elements about within it, though all of them could be permuted.
+
+    Where any row can be read alone, `shuffle()` without a buffer permutes the whole dataset, without memory or a
+    start-up time. A buffer (in `tf.data` there is no other way) leaves what lay far apart far apart: the classes of
+    data that is sorted by class. Keep it for data that is only cheap to read nearly in order, and silence this.
+    """
+    for shuffle in _shuffles(written.plan):
+        window, length = shuffle.window, shuffle.input.length
+        if window is not None and shuffle.input.indexed and length > window:
+            yield Found(
+                shuffle,
+                f"{shuffle.label()} moves none of {length:,} elements by {window:,} places or more; shuffle() without "
+                "a buffer permutes all of them, and costs no more",
+            )
+
+
 def _apart(written: Written) -> Iterator[Node]:
     """The parts that the plan does not put together again with others of the same input."""
     inputs = [id(read) for node in post_order(written.plan) for read in node.inputs]

@@ -12,6 +12,7 @@ from penstock.rewrite.lint.order import (
     repeat_before_shuffle,
     shards_of_an_order_drawn_anew,
     shuffle_after_batch,
+    shuffle_in_a_small_buffer,
     split_of_an_order_that_changes,
 )
 from penstock.rewrite.lint.written import Finding, Rule, Written
@@ -21,6 +22,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS102", repeat_before_shuffle),
     Rule("PS103", shards_of_an_order_drawn_anew),
     Rule("PS104", split_of_an_order_that_changes),
+    Rule("PS105", shuffle_in_a_small_buffer, warns=False),
     Rule("PS201", batch_without_drop_remainder, warns=False),
 )
 OF_CALLS: tuple[Rule, ...] = (Rule("PS901", result_thrown_away),)

@@ -1,0 +1,43 @@
+"""docs/lint.md has every code: its name, whether it warns, an example that is found out, and a remedy that is not."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import penstock as ps
+from penstock.rewrite.lint.rules import RULES
+
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "lint.md").read_text("utf-8")
+SECTION = re.compile(r"^### (PS\d{3}): (.+?)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+SECTIONS = {code: (name, text) for code, name, text in SECTION.findall(TEXT)}
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def codes(program):
+    """What is found in the datasets that a program makes, and in those of its function `pipeline`, if it has one."""
+    names = {"ps": ps}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        exec(program, names)
+        names["made"] = names["pipeline"]() if "pipeline" in names else None
+    warned = {warning.message.code for warning in caught}
+    datasets = [value for value in names.values() if isinstance(value, ps.Dataset)]
+    return warned | {finding.code for ds in datasets for finding in ds.check().findings}
+
+
+def test_every_code_is_there_under_its_name_and_no_other():
+    assert {code: name for code, (name, _) in SECTIONS.items()} == {rule.code: rule.name for rule in RULES}
+    assert list(SECTIONS) == sorted(SECTIONS)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_its_example_is_found_out_and_its_remedy_is_not(rule):
+    _, text = SECTIONS[rule.code]
+    assert text.lstrip().startswith("*Warns.*" if rule.warns else "*Remark.*")
+    example, remedy = BLOCK.findall(text)
+    assert codes(example) == {rule.code}
+    assert codes(remedy) == set()
