@@ -1,0 +1,203 @@
+"""Values as JSON data and back, to the last bit: numbers, text, bytes, arrays, and nestings of them."""
+
+from __future__ import annotations
+
+import math
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.elements.structure import flatten, unflatten
+
+MOST_BYTES = 1 << 20
+"""What a value may take; a larger one is not encoded."""
+PLAIN_TYPES: frozenset[type] = frozenset([bool, int, float, complex, str, bytes, type(None)])
+"""Python's own values that nothing can change."""
+
+_JSON_INTEGERS = 1 << 53  # beyond, not every reader of JSON keeps all digits
+_KINDS = "biufcmMSU"  # of dtypes whose memory is their value
+
+Classes = tuple[type, ...]
+
+
+class Encoded(NamedTuple):
+    """JSON data that stands for a value, and about how many characters of it there are."""
+
+    data: Any
+    size: int
+
+
+class _InexactError(Exception):
+    """A value is of another kind, or too large."""
+
+
+def encoded(value: Any, classes: Classes = ()) -> Encoded | None:
+    """Return `value` as JSON data that `decoded` makes an equal one of; `None` if that cannot be, or takes over 1 MiB.
+
+    Type and dtype are kept (an `int` stays apart from an `np.int64`, and `True` from 1), and every bit of a float, so
+    that a NaN is itself again. Named tuples and dataclasses have to be among `classes`, which `decoded` is given too;
+    see `classes_in`.
+
+    >>> encoded((1, np.float32([0.5])))
+    Encoded(data=['tuple', [1, ['array', '<f4', [1], 'AAAAPw==']]], size=29)
+    >>> encoded(object()) is None
+    True
+    """
+    encoder = _Encoder(classes)
+    try:
+        return Encoded(encoder.encode(value), encoder.size)
+    except (_InexactError, RecursionError):
+        return None
+
+
+def decoded(data: Any, classes: Classes = ()) -> Any:
+    """Return the value that `encoded` made the data of; arrays are fresh and may be written to.
+
+    >>> decoded(encoded({"mean": np.ones(2), "count": 3}).data)
+    {'mean': array([1., 1.]), 'count': 3}
+    """
+    if not isinstance(data, list):
+        return data
+    tag, *parts = data
+    return _DECODERS[tag](classes, *parts)
+
+
+def copied(value: Any) -> Any:
+    """Return the value with arrays and containers of its own; other objects stay the same.
+
+    Arrays become contiguous, as those that `decoded` makes.
+    """
+    if type(value) in PLAIN_TYPES or isinstance(value, np.generic):
+        return value
+    leaves, structure = flatten(value)
+    return unflatten(structure, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
+
+
+def classes_in(value: Any) -> Classes:
+    """Return the named tuples and dataclasses there are in the value, each once."""
+    found = dict[type, None]()
+
+    def look(value: Any) -> None:
+        if _is_record(type(value)):
+            found[type(value)] = None
+            for part in _fields(value):
+                look(part)
+        elif isinstance(value, list | tuple):
+            for part in value:
+                look(part)
+        elif isinstance(value, dict):
+            for part in value.values():
+                look(part)
+
+    look(value)
+    return tuple(found)
+
+
+class _Encoder:
+    """Makes JSON data and counts it, up to `MOST_BYTES`."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.size = 0
+        self._classes = classes
+
+    def encode(self, value: Any) -> Any:
+        cls = type(value)
+        if cls is bool or (cls is int and abs(value) < _JSON_INTEGERS) or (cls is float and math.isfinite(value)):
+            self._count(8)
+            return value
+        if cls is str:
+            self._count(len(value))
+            return value
+        if cls in (list, tuple):
+            return [cls.__name__, [self.encode(part) for part in self._counted(value)]]
+        if cls is dict:
+            return ["dict", [[self.encode(key), self.encode(part)] for key, part in self._counted(value.items())]]
+        if cls in self._classes:
+            return ["record", self._classes.index(cls), [self.encode(part) for part in self._counted(_fields(value))]]
+        return self._atom(value)
+
+    def _atom(self, value: Any) -> list[Any]:
+        cls = type(value)
+        if value is None:
+            return ["none"]
+        if cls is int:
+            self._count(value.bit_length() // 4)
+            return ["int", hex(value)]
+        if cls is float:
+            return ["float", struct.pack("<d", value).hex()]
+        if cls is complex:
+            return ["complex", struct.pack("<dd", value.real, value.imag).hex()]
+        if cls is bytes:
+            return ["bytes", self._base64(value, len(value))]
+        if cls is np.ndarray or (isinstance(value, np.generic) and cls is value.dtype.type):
+            return self._array(value, scalar=cls is not np.ndarray)
+        raise _InexactError
+
+    def _array(self, value: Any, *, scalar: bool) -> list[Any]:
+        dtype = value.dtype
+        empty = dtype.itemsize == 0 and not scalar  # no array of it can be made
+        if empty or dtype.kind not in _KINDS or np.dtype(dtype.str) != dtype:
+            raise _InexactError
+        content = self._base64(value, value.nbytes)
+        return ["scalar", dtype.str, content] if scalar else ["array", dtype.str, list(value.shape), content]
+
+    def _base64(self, value: Any, size: int) -> str:
+        if size == 0:  # NumPy's empty text has bytes none the less
+            return ""
+        self._count(size * 4 // 3)  # before the work
+        return b64encode(value if isinstance(value, bytes) else value.tobytes()).decode("ascii")
+
+    def _counted(self, parts: Any) -> Any:
+        self._count(8 * len(parts))
+        return parts
+
+    def _count(self, size: int) -> None:
+        self.size += size
+        if self.size > MOST_BYTES * 4 // 3:
+            raise _InexactError
+
+
+def _array_of(classes: Classes, dtype: str, shape: list[int], content: str) -> np.ndarray:
+    if not content:  # an array without elements, or an empty text
+        return np.zeros(shape, np.dtype(dtype))
+    return np.frombuffer(b64decode(content), np.dtype(dtype)).reshape(shape).copy()
+
+
+def _record_of(classes: Classes, which: int, parts: list[Any]) -> Any:
+    cls: Any = classes[which]
+    values = [decoded(part, classes) for part in parts]
+    if issubclass(cls, tuple):
+        return cls(*values)
+    made = object.__new__(cls)
+    for field, value in zip(fields(cls), values, strict=True):
+        object.__setattr__(made, field.name, value)  # also where the class is frozen
+    return made
+
+
+_DECODERS: dict[str, Callable[..., Any]] = {
+    "none": lambda classes: None,
+    "int": lambda classes, digits: int(digits, 16),
+    "float": lambda classes, bits: struct.unpack("<d", bytes.fromhex(bits))[0],
+    "complex": lambda classes, bits: complex(*struct.unpack("<dd", bytes.fromhex(bits))),
+    "bytes": lambda classes, content: b64decode(content),
+    "scalar": lambda classes, dtype, content: _array_of(classes, dtype, [], content)[()],
+    "array": _array_of,
+    "list": lambda classes, parts: [decoded(part, classes) for part in parts],
+    "tuple": lambda classes, parts: tuple(decoded(part, classes) for part in parts),
+    "dict": lambda classes, pairs: {decoded(key, classes): decoded(part, classes) for key, part in pairs},
+    "record": _record_of,
+}
+
+
+def _is_record(cls: type) -> bool:
+    return is_dataclass(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
+
+
+def _fields(value: Any) -> list[Any]:
+    if isinstance(value, tuple):
+        return list(value)
+    return [getattr(value, field.name) for field in fields(value)]
