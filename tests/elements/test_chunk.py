@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Columns, Items, concat, from_elements
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.structure import LEAF, flatten
+from penstock.testing.laws import difference
 
 
 class Point(NamedTuple):
@@ -130,3 +133,24 @@ def test_an_element_beyond_the_chunk_is_an_index_error():
         for i in (2, -3):
             with pytest.raises(IndexError):
                 chunk.element(i)
+
+
+@pytest.mark.parametrize("column", [Ragged.from_rows([[1], [], [2, 3]]), Sparse.from_dense([[1, 0], [0, 0], [2, 3]])])
+def test_ragged_and_sparse_rows_are_columns(column):
+    chunk = Columns(LEAF, [column], 3)
+    rows = list(column)
+    for made, wanted in [
+        (chunk.elements(), rows),
+        (chunk.slice(1, 3).elements(), rows[1:]),
+        (chunk.select([2, 0]).elements(), [rows[2], rows[0]]),
+        (concat([chunk, chunk.slice(0, 1)]).elements(), [*rows, rows[0]]),
+        (concat([chunk, Items(rows)]).elements(), [*rows, *rows]),
+        ([chunk.element(2)], rows[2:]),
+    ]:
+        assert [difference(one, other) for one, other in zip(made, wanted, strict=True)] == [None] * len(wanted)
+    assert isinstance(concat([chunk, chunk]).columns[0], type(column))
+
+
+def test_columns_of_other_kinds_are_put_together_as_lists():
+    one, other = Ragged.from_rows([[1]]), Ragged.from_rows([[1.5]])
+    assert [row.dtype for row in concat([Columns(LEAF, [each], 1) for each in (one, other)]).elements()] == ["i8", "f8"]

@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import ElementError
-from penstock.elements.spec import ArraySpec, ObjectSpec, batched, compatible, describe, relax, sliced, spec_of
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import (
+    ArraySpec,
+    ObjectSpec,
+    RaggedSpec,
+    SparseSpec,
+    batched,
+    compatible,
+    describe,
+    relax,
+    sliced,
+    spec_of,
+)
 from penstock.elements.structure import is_leaf
 
 F4 = np.dtype("f4")
@@ -118,3 +131,35 @@ def test_relax_gives_the_common_supertype(first, second, relaxed):
 def test_compatible_specs_could_be_of_one_element(first, second, fits):
     assert compatible(first, second) is fits
     assert compatible(second, first) is fits
+
+
+def test_ragged_and_sparse_leaves():
+    ragged = Ragged(np.zeros((3, 2), np.float32), [0, 1, 3])
+    sparse = Sparse.from_dense(np.zeros((4, 5), np.float32))
+    spec = spec_of({"r": ragged, "s": sparse})
+    assert spec == {"r": RaggedSpec((2, None, 2), F4), "s": SparseSpec((4, 5), F4)}
+    assert all(map(is_leaf, spec.values()))
+    assert describe(spec) == '{"r": ragged float32[2, ~, 2], "s": sparse float32[4, 5]}'
+    assert describe(batched(spec, 8)) == '{"r": ragged float32[8, ~, ~, 2], "s": sparse float32[8, 4, 5]}'
+    assert describe(sliced(spec)) == '{"r": float32[?, 2], "s": sparse float32[5]}'
+    assert sliced(sliced(spec["s"])) == ArraySpec((), F4)
+    assert sliced(batched(spec, 8)) == {"r": RaggedSpec((None, None, 2), F4), "s": SparseSpec((4, 5), F4)}
+    assert repr(spec_of(Ragged([1], np.int32([0, 1])))) == "ragged int64[1, ~] with int32 splits"
+
+
+def test_ragged_and_sparse_specs_relax():
+    ragged, sparse = RaggedSpec((2, None), F4), SparseSpec((2, 3), F4)
+    assert relax(ragged, RaggedSpec((3, None), F4)) == RaggedSpec((None, None), F4)
+    assert relax(ragged, RaggedSpec((2, None), F4, 1, np.int32)) == ragged
+    assert relax(sparse, SparseSpec((2, 4), F4)) == SparseSpec((2, None), F4)
+    others = [
+        ArraySpec((2, 3), F4),
+        ObjectSpec(Ragged),
+        RaggedSpec((2, None, None), F4, 2),
+        RaggedSpec((2, None), "f8"),
+    ]
+    for other in [*others, sparse]:
+        assert relax(ragged, other) is None
+        assert not compatible(ragged, other)
+    assert compatible(ragged, RaggedSpec((None, None), F4))
+    assert not compatible(ragged, RaggedSpec((3, None), F4))

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from penstock.core.errors import ElementError
-from penstock.elements.stacking import stack
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.stacking import folded, joined, stack
 
 dtypes = st.sampled_from(["?", "i1", "u8", ">i4", "<f2", ">f8", "c8", "M8[s]", "m8[ns]", "i4,f8", "S3"])
 shapes = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
@@ -194,3 +196,50 @@ def test_integers_beyond_int64_are_refused_by_row(value, hint):
     with pytest.raises(ElementError, match=rf'the integer of row 11 at \["id"\] does not fit int64: .*{hint}'):
         stack([1, value, 2], path='["id"]', rows=ROWS)
     assert stack([np.uint64(2**63)]).dtype == np.uint64
+
+
+def test_ragged_and_sparse_values_become_one():
+    parts = [Ragged.from_rows([[1], [2, 3]]), Ragged.from_rows([[4]])]
+    assert stack(parts).tolist() == [[[1], [2, 3]], [[4]]]
+    assert stack([parts[0], parts[1].with_splits(np.int32)]).row_splits.dtype == np.int64
+    assert stack([Sparse.from_dense([0, 5])] * 2) == Sparse.from_dense([[0, 5], [0, 5]])
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ([Ragged([1], [0, 1]), Ragged([1.5], [0, 1])], "dtype int64 against float64"),
+        (
+            [Ragged([1], [0, 1]), Ragged([[1]], [0, 1])],
+            r"ragged int64\[\?, ~\] against ragged int64\[\?, ~, 1\]; only rows",
+        ),
+        ([Ragged([1], [0, 1]), Ragged([1], [0, 1]).fold(1)], r"ragged int64\[\?, ~, ~\]"),
+        ([Ragged([1], [0, 1]), np.zeros(2)], r"ragged int64\[1, ~\] against float64\[2\]"),
+        ([Sparse.from_dense([1]), Sparse.from_dense([1, 2])], "use sparse_batch"),
+    ],
+)
+def test_ragged_and_sparse_values_that_differ_name_the_rows(column, message):
+    with pytest.raises(ElementError, match=rf'elements of rows 30 and 11 differ at \["x"\]: .*{message}'):
+        stack(column, path='["x"]', rows=ROWS)
+
+
+@pytest.mark.parametrize("memory", [None, np.zeros((2, 3), np.int64)])
+def test_rows_that_are_arrays_must_agree_in_length(memory):
+    rows = Ragged.from_rows([[1, 2, 3], [4, 5, 6]])
+    made = stack(rows, memory)
+    assert made.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert memory is None or made is memory
+    with pytest.raises(ElementError, match=r"rows 30 and 7 differ: shape \(2,\) against \(1,\); .*ragged_batch"):
+        stack(Ragged.from_rows([[1, 2], [3, 4], [5]]), rows=ROWS)
+    assert stack(Sparse.from_dense([0, 5])).tolist() == [0, 5]
+
+
+def test_folded_and_joined_are_for_every_kind():
+    dense = np.array([[0, 1], [2, 0], [0, 0], [3, 4]])
+    for kind in (np.asarray, Sparse.from_dense, Ragged.from_dense):
+        rows = kind(dense)
+        whole = folded(rows, 2)
+        assert len(whole) == 2
+        assert list(whole[1][0]) == list(rows[2])
+        assert list(joined([rows[:1], rows[1:]])[3]) == list(rows[3])
+    assert folded(np.zeros((4, 0)), 2).shape == (2, 2, 0)

@@ -70,3 +70,8 @@ def test_batches_made_together_are_taken_apart():
     assert second["x"].tolist() == [4, 5, 6, 7]
     (alone,) = made.delivered(structure, [np.arange(3)], 1)
     assert alone["x"].tolist() == [0, 1, 2]
+
+
+def test_short_batches_that_share_a_parcel_come_apart():
+    made = job(ps.Dataset.range(1).batch(3).repeat(3)).delivered(flatten(0)[1], [np.array([7, 8, 9])], 3)
+    assert [batch.tolist() for batch in made] == [[7], [8], [9]]

@@ -11,6 +11,7 @@ from penstock.engine.maker import Maker
 from penstock.engine.memory import Memory
 
 D = ps.Dataset
+RAGGED = ps.Ragged(ps.Ragged.from_rows([[1], [], [2, 3], [4]]), [0, 1, 3, 3, 4])
 
 
 def maker_of(ds):
@@ -83,3 +84,27 @@ def test_what_an_element_takes_is_learnt_from_the_last(element):
     maker.items(parcel)
     assert 3200 <= maker.item_bytes <= 3300
     assert maker.begin(0, 2, 4, 1).nbytes == 2 * maker.item_bytes
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_ragged_and_sparse_batches_are_put_together_from_pieces(pieces):
+    sparse = ps.Sparse.from_dense(np.eye(4))
+    maker = maker_of(D.from_tensor_slices({"r": RAGGED, "s": sparse, "x": np.arange(4)}).batch(4))
+    parcel, (batch,) = made(maker, 0, 1, pieces)
+    assert batch["r"] == RAGGED
+    assert batch["s"] == sparse
+    assert batch["x"].tolist() == [0, 1, 2, 3]
+    assert batch["r"].writeable
+    assert maker.item_bytes >= RAGGED.nbytes // 4 * 4
+    assert made(maker, 0, 1, pieces)[1][0]["r"] == RAGGED
+
+
+def test_several_ragged_batches_share_a_parcel():
+    batches = made(maker_of(D.from_tensor_slices(RAGGED).batch(2)), 0, 2, 1)[1]
+    assert batches == [RAGGED[:2], RAGGED[2:]]
+
+
+def test_ragged_pieces_that_do_not_fit_together_are_refused():
+    source = D.from_source([ps.Ragged([row], [0, 1]) if row < 2 else ps.Ragged([1.5], [0, 1]) for row in range(4)])
+    with pytest.raises(ElementError, match="rows 0 and 2 differ: dtype int64 against float64"):
+        made(maker_of(source.batch(4)), 0, 1, 2)

@@ -9,8 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
-from penstock.elements.spec import ArraySpec, ObjectSpec
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
 from penstock.sources.arrays import slices
+from penstock.testing.laws import same
 
 
 class Pair(NamedTuple):
@@ -166,3 +169,36 @@ def test_a_source_travels_in_a_pickle():
     source = pickle.loads(pickle.dumps(slices({"x": np.arange(4)})))
     assert read(source, 2).elements() == [{"x": 2}]
     assert source.describe(2) == "slice 2 of the array"
+
+
+RAGGED = Ragged.from_rows([[1], [], [2, 3]])
+DEEP = Ragged(RAGGED, [0, 1, 1, 3])
+SPARSE = Sparse.from_dense([[1, 0], [0, 0], [0, 2]])
+
+
+@pytest.mark.parametrize("rows", [[0, 1, 2], [1, 2], [2, 0, 0], []])
+def test_ragged_and_sparse_leaves_are_sliced_by_rows(rows):
+    source = slices({"one": RAGGED, "two": DEEP, "sparse": SPARSE})
+    made = read(source, *rows, out=[np.zeros(0)] * 3).elements()
+    assert same(made, [{"one": RAGGED[row], "two": DEEP[row], "sparse": SPARSE[row]} for row in rows])
+    assert source.spec() == {
+        "one": ArraySpec((None,), "i8"),
+        "two": RaggedSpec((None, None), "i8"),
+        "sparse": SparseSpec((2,), "i8"),
+    }
+
+
+def test_ragged_and_sparse_slices_are_read_only():
+    source = slices((RAGGED, SPARSE))
+    one, sparse = read(source, 0).elements()[0]
+    assert not one.flags.writeable
+    assert not sparse.values.flags.writeable
+    assert RAGGED.writeable
+    assert SPARSE.writeable
+
+
+def test_the_fingerprint_follows_ragged_and_sparse_contents():
+    leaves = [RAGGED, DEEP, SPARSE, Ragged([1, 2, 3], [0, 2, 2, 3]), Ragged([1, 2, 4], RAGGED.row_splits)]
+    leaves += [Sparse(SPARSE.indices, [1, 3], (3, 2)), Sparse(SPARSE.indices, [1, 2], (3, 4))]
+    assert len({slices(leaf).fingerprint() for leaf in leaves}) == len(leaves)
+    assert slices(RAGGED).fingerprint() == slices(Ragged.from_rows(list(RAGGED))).fingerprint()

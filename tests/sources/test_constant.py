@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import ElementError
-from penstock.elements.spec import ArraySpec, ObjectSpec
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec
 from penstock.sources.constant import constant
 
 
@@ -43,3 +45,15 @@ def test_the_fingerprint_follows_the_value():
     values = [1, 1.0, "1", np.int64(1), np.zeros(2), np.ones(2), np.zeros(2, "f4"), {"a": 1}, {"b": 1}]
     assert len({constant(value).fingerprint() for value in values}) == len(values)
     assert constant([1, 2]).fingerprint() == constant(np.array([1, 2])).fingerprint()
+
+
+def test_ragged_and_sparse_leaves_are_kept_whole():
+    ragged, sparse = Ragged.from_rows([[1], [2, 3]]), Sparse.from_dense([0, 5])
+    source = constant({"r": ragged, "s": sparse})
+    assert source.spec()["r"] == RaggedSpec((2, None), "i8")
+    element = source.read_many(np.array([0])).elements()[0]
+    assert element == {"r": ragged, "s": sparse}
+    assert not element["r"].writeable
+    assert not element["s"].writeable
+    others = [ragged[1:], Ragged([1, 2, 4], [0, 1, 3]), sparse, Sparse.from_dense([0, 5, 0])]
+    assert len({constant(leaf).fingerprint() for leaf in [ragged, *others]}) == 5

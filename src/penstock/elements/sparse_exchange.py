@@ -71,7 +71,11 @@ class SparseExchange:
         indices = np.ascontiguousarray(self.indices.T)
         indices = indices if indices.flags.writeable else indices.copy()
         return torch.sparse_coo_tensor(
-            torch.from_numpy(indices), torch.from_numpy(values), self.dense_shape, is_coalesced=True
+            torch.from_numpy(indices),
+            torch.from_numpy(values),
+            self.dense_shape,
+            is_coalesced=True,
+            check_invariants=False,  # they have been checked
         )
 
     @classmethod

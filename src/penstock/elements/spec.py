@@ -73,6 +73,11 @@ class RaggedSpec:
     ragged_rank: int = 1
     row_splits_dtype: np.dtype[Any] = _INT64
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
+        object.__setattr__(self, "row_splits_dtype", np.dtype(self.row_splits_dtype))
+
     def __repr__(self) -> str:
         ragged = range(1, self.ragged_rank + 1)
         sizes = ["~" if i in ragged else "?" if size is None else str(size) for i, size in enumerate(self.shape)]
@@ -92,6 +97,10 @@ class SparseSpec:
 
     shape: tuple[int | None, ...]
     dtype: np.dtype[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(self.shape))
+        object.__setattr__(self, "dtype", np.dtype(self.dtype))
 
     def __repr__(self) -> str:
         return f"sparse {ArraySpec(self.shape, self.dtype)!r}"
