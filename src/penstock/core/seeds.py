@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator, Philox
 
 _WORD = (1 << 64) - 1
-_START = 0x70656E73746F636B  # "penstock"
-_INCREMENT = 0x9E3779B97F4A7C15
+START = 0x70656E73746F636B  # "penstock"
+INCREMENT = 0x9E3779B97F4A7C15
 
 
 def mix(*parts: int) -> int:
@@ -25,12 +25,12 @@ def mix(*parts: int) -> int:
     >>> mix(0, 1) == mix(1, 0)
     False
     """
-    state = _START
+    state = START
     for part in parts:
-        state = scramble(((state ^ part) + _INCREMENT) & _WORD)
+        state = scramble(((state ^ part) + INCREMENT) & _WORD)
         rest = part >> 64
         while rest not in (0, -1):
-            state = scramble(((scramble(state) ^ rest) + _INCREMENT) & _WORD)  # not as if it were the next part
+            state = scramble(((scramble(state) ^ rest) + INCREMENT) & _WORD)  # not as if it were the next part
             rest >>= 64
     return state
 

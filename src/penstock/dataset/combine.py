@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
+from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import describe, relax
 from penstock.elements.structure import flatten
 from penstock.ops.combine.concatenate import Concatenate
+from penstock.ops.combine.flat_map import FlatMap
+from penstock.ops.combine.interleave import Interleave
 from penstock.ops.combine.zip import Zip
-from penstock.plan.node import INFINITE
+from penstock.ops.elementwise.map import Map
+from penstock.plan.functions import takes_rng
+from penstock.plan.node import INFINITE, Node
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
+DEFAULT_CYCLE = 8
+
+
+def plan_of(result: Any) -> Node | None:
+    """The plan of a result of the user's function that is a dataset."""
+    return getattr(result, "_plan", None) if isinstance(result, Handle) else None
+
+
 class Combine(Handle[T_co]):
-    """`zip` and `concatenate`."""
+    """`zip`, `concatenate`, `flat_map` and `interleave`."""
 
     @staticmethod
     def zip(*args: Any, datasets: Any = None) -> Dataset[Any]:
@@ -48,6 +63,63 @@ class Combine(Handle[T_co]):
         if not leaves:
             raise ValueError("zip(): there is nothing to zip")
         return Dataset(Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
+
+    def flat_map(self, map_func: Callable[..., Any]) -> Dataset[Any]:
+        """Put in the place of each element all those that `map_func` returns for it: a dataset, array or iterable.
+
+        The function is called as that of `map` is, in the same tasks. An array stands for its rows, a list or tuple for
+        its items; a dataset is gone through as it is needed, at its own order for each element where it shuffles, and a
+        generator is made again from its beginning when a restored iterator comes to it.
+
+        >>> list(Dataset.range(4).flat_map(lambda n: [int(n)] * n)) == [1, 2, 2, 3, 3, 3]
+        True
+        >>> list(Dataset.range(2).flat_map(lambda n: Dataset.range(n + 1, n + 3))) == [1, 2, 2, 3]
+        True
+        """
+        calls = self._calling("flat_map", map_func, None, None)
+        return self._over(FlatMap(calls, plan_of, None))
+
+    def interleave(
+        self,
+        map_func: Callable[..., Any],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+    ) -> Dataset[Any]:
+        """Take turns among what `map_func` returns for several elements: `cycle_length` of them (8 if not given).
+
+        Each gives `block_length` elements (1) when it is its turn; where one comes to its end, the next element takes
+        its place. The function returns what that of `flat_map` does. Datasets are read ahead by as many workers as pay,
+        or `num_parallel_calls`; the order is the same for any number of them, and kept also where `deterministic=False`
+        would permit another.
+
+        >>> five = Dataset.range(1, 4).interleave(lambda n: [int(n)] * 3, cycle_length=2, block_length=2)
+        >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]
+        True
+        """
+        cycle = DEFAULT_CYCLE if cycle_length in (None, AUTOTUNE) else cycle_length
+        block = 1 if block_length is None else block_length
+        calls = self._calling("interleave", map_func, num_parallel_calls, deterministic)
+        cycle = check_count("interleave", "cycle_length", cycle, least=1)
+        block = check_count("interleave", "block_length", block, least=1, clip=True)
+        if calls.num_parallel_calls is not None and calls.num_parallel_calls > cycle:
+            raise ValueError(
+                f"interleave(num_parallel_calls={num_parallel_calls}): expected at most cycle_length={cycle}"
+            )
+        return self._over(Interleave(calls, plan_of, None, cycle, block))
+
+    def _calling(self, call: str, function: Callable[..., Any], calls: int | None, deterministic: bool | None) -> Map:
+        """The node that calls the function whose results stand for several elements."""
+        if not callable(function):
+            raise TypeError(f"{call}(map_func=): expected a function, not {type(function).__name__}")
+        if calls is not None:
+            calls = check_count(call, "num_parallel_calls", calls, least=1, also=(AUTOTUNE,))
+        if deterministic is not None:
+            deterministic = check_flag(call, "deterministic", deterministic)
+        return Map(
+            self._plan, function, draws=takes_rng(function), num_parallel_calls=calls, deterministic=deterministic
+        )
 
     def concatenate(self, dataset: Dataset[T_co]) -> Dataset[T_co]:
         """Yield the elements of this dataset, then those of another with elements of the same structure and dtypes.

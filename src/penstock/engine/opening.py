@@ -11,10 +11,13 @@ from penstock.engine.observer import Unobserved
 from penstock.engine.settings import settings_of
 from penstock.engine.stage import Stage, given_units, row_units
 from penstock.engine.workshop import Workshop
+from penstock.ops.combine.inner import Unfolding
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, close
 from penstock.plan.graph import fold, with_inputs
 from penstock.plan.node import Node
+from penstock.rewrite.passes import rewritten
+from penstock.rewrite.seeds import bind_seeds
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,28 @@ def opened(plan: Node, shop: Workshop) -> Open:
             (below,) = inputs
             return Stretch(with_inputs(node, (below.plan,)), below.base, below.source)
         sources = tuple(stretch.open(shop) for stretch in inputs)
-        return Stretch(Given(), None, shop.observer.wrap_flow(node, partial(_begin, node, sources, shop)))
+        begin = (
+            partial(_unfold, node, *sources, shop)
+            if isinstance(node, Unfolding)
+            else partial(_begin, node, sources, shop)
+        )
+        return Stretch(Given(), None, shop.observer.wrap_flow(node, begin))
 
     return fold(plan, combine).open(shop)
 
 
 def _begin(node: Node, sources: tuple[Open, ...], shop: Workshop, epoch: int, mark: Mark = None) -> Flow:
     return node.flow(sources, epoch, mark, shop.allocate)
+
+
+def _unfold(node: Unfolding, source: Open, shop: Workshop, epoch: int, mark: Mark = None) -> Flow:
+    inner = shop.inner()
+
+    def open_plan(plan: Node, key: int) -> Open:
+        inner.begin_again()
+        return opened(rewritten(bind_seeds(plan, key)).plan, inner)
+
+    return node.unfold(source, epoch, mark, open_plan)
 
 
 def first_element(plan: Node) -> Any:

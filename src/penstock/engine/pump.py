@@ -7,6 +7,7 @@ from collections import deque
 
 from penstock.core.errors import ClosedError
 from penstock.engine.lifetime import WORKER
+from penstock.engine.window import WHILE_WAITING
 from penstock.plan.flow import Flow, Piece, close
 
 
@@ -32,7 +33,7 @@ class Pump:
             while not (self._pieces or self._ended or self._closed):
                 self._changed.wait()
             if self._closed:
-                raise ClosedError("this iterator was closed while it waited for its next item")
+                raise ClosedError(WHILE_WAITING)
             if not self._pieces:
                 if self._failure is not None:
                     raise self._failure

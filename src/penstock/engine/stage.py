@@ -50,6 +50,7 @@ class Stage:
         units = self._units(epoch, mark, self._tuner)
         try:
             while self._shop.is_inline(self._tuner):
+                self._shop.check_open()
                 work = next(units, None)
                 if work is None:
                     return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ from penstock.engine.settings import Settings
 from penstock.engine.spreader import bytes_of
 from penstock.engine.task import Cost
 from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
+from penstock.engine.window import WHILE_WAITING
 from penstock.engine.workshop import Workshop
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.flow import Flow, Mark, Piece, close
@@ -88,8 +91,11 @@ class StreamRun:
                 return None
             raise ClosedError(f"this iterator was {self.ended}; make another, or load a saved state")
         try:
+            if not self._is_begun:
+                self._begin()
             items = self._items()
         except Exception as error:
+            self._check_open()
             self.close("failed")
             named = named_failure(error, f"while making {self.unit} {self._made}", self._epoch, None)
             if named is error:
@@ -99,10 +105,16 @@ class StreamRun:
             self.close("cancelled")
             raise
         if items is None:
+            self._check_open()
             self.close("exhausted")
             return None
         low, self._made = self._made, self._made + len(items)
         return low, items
+
+    def _check_open(self) -> None:
+        """Raise a `ClosedError` where another thread has closed the run, whatever came of that here."""
+        if self.ended is not None:
+            raise ClosedError(WHILE_WAITING) from None
 
     def close(self, ended: str = "closed") -> None:
         """Stop at once: what waits is dropped, and a task asleep in a user's function is left to end by itself."""
@@ -116,11 +128,19 @@ class StreamRun:
             close(self._flow)
 
     def after_fork(self) -> None:
-        """In a forked child, where no thread of the parent lives on: begin again after what was handed out."""
-        if self.ended is None:
-            self._begin()
+        """In a forked child, where no thread of the parent lives on: begin again, once asked, after what was handed out.
+
+        It is done inline where the executor was handed in: that has no workers here.
+        """
+        self._shop.after_fork()
+        self._legacy.memory.after_fork()
+        self._pump, self._flow = None, iter(())
+        self._is_begun = False
+        if isinstance(self.settings.executor, Executor):
+            self.settings = replace(self.settings, executor="inline")
 
     def _begin(self) -> None:
+        self._is_begun = True
         place, settings = self._next, self.settings
         self._shop = Workshop(settings, self._legacy, self._observer)
         self._flow: Flow = opened(self._plan, self._shop)(self._epoch, place.mark)
@@ -160,6 +180,8 @@ class StreamRun:
     def _start_pump(self) -> None:
         depth = self.settings.depth or AHEAD
         self._pump = Pump(self._flow, depth)
+        if self.ended is not None:  # closed meanwhile, from another thread
+            self._pump.close()
 
     def _count(self, items: list[Any]) -> None:
         if not self.items_made:

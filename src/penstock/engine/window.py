@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 
+WHILE_WAITING = "this iterator was closed while it waited for its next item"
+
+
 class Window:
     """Parcels in the order they were begun; `pop` hands out the oldest, or where not `ordered` the first done."""
 
@@ -61,7 +64,7 @@ class Window:
                     self._parcels.remove(parcel)
                     return parcel
                 self._changed.wait()
-        raise ClosedError("this iterator was closed while it waited for its next item")
+        raise ClosedError(WHILE_WAITING)
 
     def _next_done(self) -> Parcel | None:
         if self._ordered:

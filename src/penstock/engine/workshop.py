@@ -5,40 +5,62 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
+from weakref import WeakSet
 
+from penstock.core.errors import ClosedError
 from penstock.engine.crew import Crew, Making, RemoteCrew, ThreadCrew, runs_here
 from penstock.engine.executors.threads import Threads
 from penstock.engine.legacy import Legacy
-from penstock.engine.observer import Observer
+from penstock.engine.observer import Observer, Unobserved
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.tuning import Tuner
-from penstock.engine.window import Window
+from penstock.engine.window import WHILE_WAITING, Window
 
 
 class Workshop:
     """Hands stages their workers, and stops them all at once. `close` may be called from any thread."""
 
-    def __init__(self, settings: Settings, legacy: Legacy, observer: Observer) -> None:
+    def __init__(self, settings: Settings, legacy: Legacy, observer: Observer, outer: Workshop | None = None) -> None:
         self.settings = settings
         self.observer = observer
         self.allocate = legacy.memory.allocate
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
         self._legacy = legacy
+        self._outer = outer
+        self._stages = 0
         self._threads: Threads | None = None
+        self._inner: WeakSet[Workshop] = WeakSet()
+        self._windows: WeakSet[Window] = WeakSet()
         self._to_close: list[Callable[[], Any]] = []
         self._lock = threading.Lock()
-        self.closed = False
+        self._closed = False
 
     def tuner(self) -> Tuner:
         """A tuner for one stage, which knows what that of the same stage knew in the run before."""
-        tuner = self._legacy.tuner(self.settings.workers, stage=len(self.tuners))
-        tuner.long_groups()
-        self.tuners.append(tuner)
-        return tuner
+        self._stages += 1
+        if self._stages > len(self.tuners):
+            tuner = self._legacy.tuner(self.settings.workers, stage=len(self.tuners))
+            tuner.long_groups()
+            self.tuners.append(tuner)
+        return self.tuners[self._stages - 1]
+
+    def inner(self) -> Workshop:
+        """A workshop with the same workers, for datasets that are elements: many, of few kinds, and not counted."""
+        settings = self.settings
+        if isinstance(settings.executor, Executor):  # a plan that travels is worth it for long work only
+            settings = replace(settings, executor="inline")
+        shop = Workshop(settings, Legacy(), Unobserved(), self)
+        self._inner.add(shop)
+        return shop
+
+    def begin_again(self) -> None:
+        """Hand out the same tuners to the stages of another dataset of the same kind."""
+        self._stages = 0
 
     def is_inline(self, tuner: Tuner) -> bool:
         """Whether a stage works in the thread that asks it for elements."""
@@ -49,6 +71,8 @@ class Workshop:
 
     def crew(self, maker: Making, tuner: Tuner, observer: Observer) -> Crew:
         """Workers for a stage; threads are shared by all stages, as many as the one that wants most."""
+        if self._outer is not None:
+            return self._outer.crew(maker, tuner, observer)
         executor = self.settings.executor
         workers = tuner.start_threads(perf_counter_ns())
         if isinstance(executor, Executor) and not runs_here(executor):
@@ -60,36 +84,60 @@ class Workshop:
         with self._lock:
             if self._threads is None:
                 self._threads = Threads(workers)
-                if self.closed:
+                if self._closed:
                     self._threads.shutdown(wait=False)
         self.resize()
         return ThreadCrew(maker, self._threads)
 
     def resize(self) -> None:
         """Go on with as many threads as the stages want now."""
-        wanted = max((tuner.threads for tuner in self.tuners), default=1)
-        if self._threads is not None and not self.closed and self._threads.workers != wanted:
+        if self._outer is not None:
+            self._outer.resize()
+            return
+        tuners = [tuner for shop in [self, *self._inner] for tuner in shop.tuners]
+        wanted = max((tuner.threads for tuner in tuners), default=1)
+        if self._threads is not None and self._threads.workers != wanted:
             self._threads.resize(wanted)
 
     def window(self) -> Window:
         """A window that closes with the workshop."""
+        if self._outer is not None:
+            return self._outer.window()
         window = Window(ordered=True)
-        self.at_close(window.close)
-        if self.closed:
+        self._windows.add(window)
+        if self._closed:
             window.close()
         return window
 
     def at_close(self, stop: Callable[[], Any]) -> None:
         """Call `stop` when the run ends."""
         with self._lock:
-            self._to_close.append(stop)
+            if not self._closed:
+                self._to_close.append(stop)
+                return
+        stop()
+
+    def check_open(self) -> None:
+        """Raise a `ClosedError` once the run is over: work that may go on without end asks before each step."""
+        if self._outer is not None:
+            self._outer.check_open()
+        elif self._closed:
+            raise ClosedError(WHILE_WAITING)
+
+    def after_fork(self) -> None:
+        """In a forked child, which begins another workshop: forget all workers, and do without any of their locks."""
+        self._lock = threading.Lock()
+        self._threads, self._to_close = None, []
+        for window in list(self._windows):
+            window.after_fork()
 
     def close(self) -> None:
         """Drop all that waits, wake whoever waits for it, and let the workers end with the task they are in."""
         with self._lock:
-            self.closed = True
+            self._closed = True
             stops, self._to_close = self._to_close, []
-        for stop in stops:
+            windows = list(self._windows)
+        for stop in [*stops, *(window.close for window in windows)]:
             stop()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)

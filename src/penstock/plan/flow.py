@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from penstock.core.seeds import mix
+from penstock.core.seeds import INCREMENT, START
 from penstock.elements.chunk import Chunk, concat
 from penstock.plan.node import Rows
 
@@ -106,6 +106,14 @@ class Reader:
         low, self._at = self._at, self._at + count
         return self._piece.slice(low, self._at) if count < len(self._piece) else self._piece
 
+    def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
+        """What is at hand, again and again to the end, each with what tells the mark after its first k elements."""
+        while self.ready():
+            before, at = self.mark
+            piece = self.read(MOST_READ)
+            if piece is not None:
+                yield piece, lambda count, before=before, at=at: [before, at + count]
+
     def take(self, count: int) -> Piece | None:
         """`count` elements, or as many as are left; `None` at the end."""
         first = self.read(count)
@@ -164,11 +172,26 @@ def ordinals(epoch: int, first: int, count: int) -> Rows:
     return np.arange(begin, begin + count, dtype=np.int64)
 
 
-def child_ids(parent: int, first: int, count: int) -> Rows:
-    """The ids of elements `first` to `first + count` of those that one with the id `parent` was made into.
+def child_ids(parents: Rows, counts: Rows, first: int = 0) -> Rows:
+    """The ids of elements that others were made into: `counts[i]` of those of `parents[i]`, from its `first` on.
 
-    >>> child_ids(5, 0, 3)[2] == child_ids(5, 2, 1)[0]
+    >>> both = child_ids(np.array([5, 6]), np.array([3, 1]))
+    >>> bool(both[2] == child_ids(np.array([5]), np.array([1]), first=2)[0])
     True
     """
-    begin = mix(parent) >> 2  # below 2**62, so the ids of a whole epoch of children fit
-    return np.arange(begin + first, begin + first + count, dtype=np.int64)
+    ends = np.cumsum(counts)
+    place = np.arange(first, first + (int(ends[-1]) if len(ends) else 0), dtype=np.int64)
+    return np.repeat(mixed(parents) - (ends - counts), counts) + place
+
+
+def mixed(ids: Rows) -> Rows:
+    """Scatter ids over [0, 2**62): `mix` of each, with room above for its children."""
+    with np.errstate(over="ignore"):
+        words = _scrambled((np.uint64(START) ^ ids.astype(np.uint64)) + np.uint64(INCREMENT))
+    return (words >> np.uint64(2)).astype(np.int64)
+
+
+def _scrambled(words: np.ndarray) -> np.ndarray:
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))

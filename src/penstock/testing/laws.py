@@ -84,7 +84,7 @@ def verify_determinism(
         again = bound.with_options(options)
         made = _first(again.iterator(epoch=epoch), count)
         _expect(whole, made, epoch, name, ordered=is_ordered(again))
-    if ordered:
+    if ordered and dataset._plan.indexed:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         alone = [bound[epoch, row] for row in range(len(whole))]
         _expect(whole, alone, epoch, "made alone", ordered=True)
 

@@ -47,6 +47,8 @@ class Threads(Executor):
     def resize(self, workers: int) -> None:
         """Go on with this many threads; those too many end after their task."""
         with self._lock:
+            if self._closed:
+                return
             for _ in range(self._workers - workers):
                 self._tasks.put(None)
             for _ in range(workers - self._workers):

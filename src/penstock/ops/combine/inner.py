@@ -1,0 +1,110 @@
+"""What a function's result becomes where it stands for many elements: pieces that can be opened at a mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.core.seeds import mix
+from penstock.elements.chunk import Chunk, Items
+from penstock.elements.nesting import leaf_column
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.locate import blame
+from penstock.plan.node import UNKNOWN, Node, Rows, Spec
+
+PlanOf: TypeAlias = Callable[[Any], Node | None]
+"""The plan of a result that is a dataset; `None` for anything else."""
+OpenPlan: TypeAlias = Callable[[Node, int], Open]
+"""What opens a plan, its unseeded operations keyed by a number."""
+
+AT_A_TIME = 64  # elements taken from an iterator before they are handed on
+
+
+@dataclass(frozen=True)
+class Unfolding(Node):
+    """Yield the elements that each element of `input` stands for: a dataset, an array, or any iterable.
+
+    `input` calls the user's function, so that tasks do it.
+    """
+
+    input: Node
+    plan_of: PlanOf
+    seed: int | None
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return None
+
+    def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
+        """The pieces of one epoch, from `mark` on, where `open_plan` opens the datasets that stand for elements."""
+        raise NotImplementedError
+
+    def elements_of(self, holder: Piece, mark: Mark, open_plan: OpenPlan) -> Reader:
+        """A reader of what the only element of `holder` stands for, from its own mark on."""
+        result, name = holder.chunk.element(0), self.name
+        try:
+            plan = self.plan_of(result)
+            begin = _begin(result, name) if plan is None else open_plan(plan, mix(self.seed or 0, int(holder.ids[0])))
+            return Reader(begin, 0, mark)
+        except Exception as error:
+            blame(error, self, 0)
+            raise
+
+
+def is_sequence(result: Any) -> bool:
+    """Whether the elements of a result are all there."""
+    return type(result) in (list, tuple) or (isinstance(result, np.ndarray) and result.ndim > 0)
+
+
+def chunk_of(results: list[Any]) -> tuple[Chunk, Rows]:
+    """The elements of sequences, one sequence after another, and how many each has: `int64[k]`."""
+    counts = np.fromiter(map(len, results), np.int64, len(results))
+    arrays = [result for result in results if isinstance(result, np.ndarray)]
+    if len(arrays) == len(results) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
+        return leaf_column(np.concatenate(arrays) if len(arrays) > 1 else arrays[0]), counts
+    return Items([element for result in results for element in _elements(result)]), counts
+
+
+def _elements(sequence: Any) -> list[Any]:
+    """The elements of one sequence; numbers of an array as those of a column are."""
+    return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
+
+
+def _begin(result: Any, operation: str) -> Open:
+    if is_sequence(result):
+        return lambda epoch, mark=None: _of_sequence(result, mark)
+    if isinstance(result, str | bytes | dict) or not isinstance(result, Iterable):
+        raise ElementError(
+            f"{operation}: the function returned {type(result).__name__} {result!r:.60}; return a dataset, an array or "
+            "an iterable of elements"
+        )
+    elements = iter(cast("Iterable[Any]", result))
+    return lambda epoch, mark=None: _of_iterator(elements, mark)
+
+
+def _of_sequence(values: Any, mark: Mark) -> Flow:
+    low, chunk = int(mark or 0), chunk_of([values])[0]
+    yield Piece(chunk.slice(low, len(chunk)), np.arange(low, len(chunk), dtype=np.int64), len(chunk))
+
+
+def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
+    """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
+    count = int(mark or 0)
+    next(islice(elements, count, count), None)
+    while run := list(islice(elements, AT_A_TIME)):
+        ids = np.arange(count, count + len(run), dtype=np.int64)
+        count += len(run)
+        yield Piece(Items(run), ids, count)

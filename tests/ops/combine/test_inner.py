@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.ops.combine.inner import chunk_of, is_sequence
+
+
+def test_sequences_are_what_has_all_its_elements():
+    assert all(map(is_sequence, ([1], (), np.zeros(3))))
+    assert not any(map(is_sequence, (np.float32(1), iter([]), "text")))
+
+
+def test_arrays_of_one_kind_are_put_end_to_end_as_a_column():
+    chunk, counts = chunk_of([np.arange(2), np.arange(0), np.arange(3)])
+    assert chunk.elements() == [0, 1, 0, 1, 2]
+    assert counts.tolist() == [2, 0, 3]
+
+
+def test_arrays_of_several_kinds_keep_their_kinds():
+    chunk, _ = chunk_of([np.zeros(1, np.float32), np.zeros(1, np.int8)])
+    assert [element.dtype for element in chunk.elements()] == [np.float32, np.int8]
+
+
+@pytest.mark.parametrize("result", ["text", b"bytes", {"a": 1}, 7, np.float32(1)])
+def test_a_result_that_holds_no_elements_is_refused_by_name(result):
+    with pytest.raises(
+        ps.errors.ElementError, match=f"flat_map: the function returned {type(result).__name__}"
+    ) as caught:
+        list(ps.Dataset.range(1).flat_map(lambda _: result))
+    assert any("flat_map" in note for note in caught.value.__notes__)
