@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from numpy.typing import DTypeLike
 
 from penstock.core.checks import check_flag, check_seed
 from penstock.dataset.handle import Handle, T_co
+from penstock.elements.spec import Spec
+from penstock.ops.read.generator import FromGenerator
 from penstock.ops.read.random import Random
 from penstock.ops.read.source import Read as ReadNode
 from penstock.sources.arrays import slices
@@ -53,6 +55,34 @@ class Read(Handle[T_co]):
         True
         """
         return reading(counter(start, step, dtype=dtype))
+
+    @staticmethod
+    def from_generator(
+        generator: Callable[..., Iterable[Any]], output_signature: Spec | None = None, *, args: Sequence[Any] = ()
+    ) -> Dataset[Any]:
+        """The elements of `generator(*args)`, which is called anew for every epoch and every `repeat`.
+
+        Elements are checked against `output_signature`, a nesting of specs like an element, where there is one. The
+        generator runs one element after another in a thread of its own; what is mapped after it runs in workers.
+
+        A restored iterator runs the generator again from its beginning and drops what was received, unless what
+        `generator` returns has methods `state_dict()`, with JSON data, and `load_state_dict(state)`. If it draws random
+        numbers, seed them inside, or what is dropped is something else.
+
+        >>> def squares(n):
+        ...     for i in range(n):
+        ...         yield i * i
+        >>> list(Dataset.from_generator(squares, args=[4])) == [0, 1, 4, 9]
+        True
+        """
+        from penstock.dataset.dataset import Dataset
+
+        if not callable(generator):
+            raise TypeError(
+                f"from_generator(generator=): expected a function that returns an iterable, not "
+                f"{type(generator).__name__}; pass the function itself, not what it returns"
+            )
+        return Dataset(FromGenerator(generator, tuple(args), output_signature))
 
     @staticmethod
     def random(seed: int | None = None, *, rerandomize_each_iteration: bool = False) -> Dataset[Any]:

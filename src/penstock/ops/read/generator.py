@@ -1,0 +1,108 @@
+"""Yield what a Python generator does."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from time import perf_counter_ns
+from typing import Any, cast
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Items
+from penstock.elements.spec import compatible, describe, spec_of
+from penstock.plan.flow import Flow, Mark, Open, Piece, close, ordinals
+from penstock.plan.functions import name_of
+from penstock.plan.locate import blame
+from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+
+AT_ONCE = 1_000_000  # ns for which elements are collected before they are handed on
+MOST = 256
+
+
+@dataclass(frozen=True)
+class FromGenerator(Node):
+    """Yield the elements of `function(*args)`, called anew for each epoch.
+
+    Where the iterator has `state_dict` and `load_state_dict`, its own state is the mark; else how many elements came of
+    it, and those are made again and dropped.
+    """
+
+    function: Callable[..., Iterable[Any]]
+    args: tuple[Any, ...]
+    signature: Spec | None
+
+    @property
+    def name(self) -> str:
+        return "from_generator"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return self.signature
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        count, state = mark or (0, None)
+        elements = self._begun()
+        try:
+            if state is not None:
+                cast("Any", elements).load_state_dict(copy.deepcopy(state))
+            else:
+                next(islice(elements, count, count), None)
+            keeps_state = hasattr(elements, "state_dict") and hasattr(elements, "load_state_dict")
+            failure: Exception | None = None
+            while failure is None:
+                run, failure = self._run(elements, count)
+                if not run:
+                    break
+                ids = ordinals(epoch, count, len(run))
+                count += len(run)
+                state = copy.deepcopy(cast("Any", elements).state_dict()) if keeps_state else None
+                yield Piece(Items(run), ids, [count, state])
+            if failure is not None:
+                blame(failure, self, 0)
+                raise failure
+        finally:
+            close(cast("Any", elements))
+
+    def _begun(self) -> Iterator[Any]:
+        try:
+            made = self.function(*self.args)
+            return made if hasattr(made, "__next__") else iter(made)  # pyright: ignore[reportReturnType]
+        except Exception as error:
+            blame(error, self, 0)
+            raise
+
+    def _run(self, elements: Iterator[Any], count: int) -> tuple[list[Any], Exception | None]:
+        """The next elements: what there is in a millisecond, or one that takes longer; and what ended them."""
+        run: list[Any] = []
+        end = perf_counter_ns() + AT_ONCE
+        try:
+            for element in elements:
+                self._check(element, count + len(run))
+                run.append(element)
+                if len(run) >= MOST or perf_counter_ns() >= end:
+                    break
+        except Exception as error:  # noqa: BLE001 - raised after the elements before it
+            return run, error
+        return run, None
+
+    def _check(self, element: Any, number: int) -> None:
+        if element is None:
+            raise ElementError(f"from_generator: element {number} is None; yield the element")
+        if self.signature is not None and not compatible(found := spec_of(element), self.signature):
+            raise ElementError(
+                f"from_generator: element {number} is {describe(found)}, and the signature says "
+                f"{describe(self.signature)}; yield what the signature says, or correct it"
+            )
+
+    def arguments(self) -> str:
+        return name_of(self.function)

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.elements.spec import ArraySpec
+from penstock.testing.laws import verify_determinism, verify_resume
+
+Dataset = ps.Dataset
+
+
+def count_to(n):
+    for i in range(n):
+        yield {"i": i, "x": np.full(3, i)}
+
+
+class Counting:
+    """An iterator with a state of its own, which notes how often it was asked for an element."""
+
+    asked = 0
+
+    def __init__(self, n):
+        self.n, self.at = n, 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        Counting.asked += 1
+        if self.at == self.n:
+            raise StopIteration
+        self.at += 1
+        return self.at - 1
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def test_a_generator_is_called_anew_for_every_epoch():
+    ds = Dataset.from_generator(count_to, args=[3])
+    assert [[e["i"] for e in ds] for _ in range(2)] == [[0, 1, 2]] * 2
+    assert [e["i"] for e in ds.repeat(2)] == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 300])
+def test_it_resumes_exactly(n):
+    ds = Dataset.from_generator(count_to, args=[n]).map(lambda e: e["i"]).batch(4)
+    verify_resume(ds, most=8)
+    verify_determinism(ds)
+
+
+def test_an_iterator_with_a_state_goes_on_from_it():
+    ds = Dataset.from_generator(Counting, args=[100_000])
+    with ds.iterator(epoch=0) as it:
+        for _ in range(50_000):
+            next(it)
+        state = it.state_dict()
+    Counting.asked = 0
+    with ds.iterator(epoch=0) as again:
+        again.load_state_dict(state)
+        assert next(again) == 50_000
+    assert Counting.asked < 2_000
+
+
+def test_elements_are_checked_against_the_signature():
+    signature = {"i": ArraySpec((), np.dtype(np.int64)), "x": ArraySpec((3,), np.dtype(np.int64))}
+    ds = Dataset.from_generator(count_to, signature, args=[2])
+    assert ds.element_spec == signature
+    assert len(list(ds)) == 2
+    wrong = Dataset.from_generator(count_to, signature | {"x": ArraySpec((4,), np.dtype(np.int64))}, args=[2])
+    with pytest.raises(ps.errors.ElementError, match=r"element 0 is .*int64\[3\].* the signature says .*int64\[4\]"):
+        list(wrong)
+
+
+def test_what_comes_before_an_error_arrives_first():
+    def failing():
+        yield 1
+        yield 2
+        raise KeyError("third")
+
+    it = iter(Dataset.from_generator(failing))
+    assert [next(it), next(it)] == [1, 2]
+    with pytest.raises(KeyError, match="third") as caught:
+        next(it)
+    assert any("from_generator(failing)" in note for note in caught.value.__notes__)
+
+
+def test_the_generator_is_closed_with_the_iterator():
+    ended = []
+
+    def endless():
+        try:
+            while True:
+                yield 1
+        finally:
+            ended.append(True)
+
+    with Dataset.from_generator(endless).with_options(ps.Options(executor="inline")).iterator() as it:
+        next(it)
+    assert ended == [True]
+
+
+def test_none_is_refused():
+    with pytest.raises(ps.errors.ElementError, match="element 0 is None"):
+        list(Dataset.from_generator(lambda: [None]))
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="pass the function itself"):
+        Dataset.from_generator(count_to(3))
