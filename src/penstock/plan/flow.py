@@ -114,6 +114,14 @@ class Reader:
             if piece is not None:
                 yield piece, lambda count, before=before, at=at: [before, at + count]
 
+    def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
+        """What is at hand, again and again to the end, each with what tells the mark after its first k elements."""
+        while self.ready():
+            before, at = self.mark
+            piece = self.read(MOST_READ)
+            if piece is not None:
+                yield piece, lambda count, before=before, at=at: [before, at + count]
+
     def take(self, count: int) -> Piece | None:
         """`count` elements, or as many as are left; `None` at the end."""
         first = self.read(count)

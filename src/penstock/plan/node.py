@@ -99,6 +99,10 @@ class Node:
         """The pieces of one epoch, from `mark` on; `None` is the beginning."""
         raise NotImplementedError
 
+    def redone(self) -> str:
+        """What a restored iterator does again in the stream, in words, where that is more than a few elements."""
+        return ""
+
     def arguments(self) -> str:
         """The arguments as the user would write them, for `explain()` and errors."""
         return ""

@@ -10,6 +10,7 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.sample import Sample, SampleGuided
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
+from penstock.ops.elementwise.scan import Scan
 from penstock.ops.elementwise.resample import Resample, ResampleEstimated
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.read.random import Random
@@ -19,7 +20,7 @@ from penstock.plan.node import Node
 
 def is_unseeded(node: Node) -> bool:
     """Whether the node draws from the run's seed."""
-    if isinstance(node, Map | Filter | Sample | SampleGuided | Resample | ResampleEstimated):
+    if isinstance(node, Map | Filter | Scan | Sample | SampleGuided | Resample | ResampleEstimated):
         return node.draws and node.seed is None
     return isinstance(node, Shuffle | Random | Unfolding) and node.seed is None
 

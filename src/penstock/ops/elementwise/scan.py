@@ -1,0 +1,141 @@
+"""Pass a state along the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+from penstock.core.errors import ElementError, PlanError
+from penstock.core.seeds import row_generator
+from penstock.elements.chunk import Items
+from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
+from penstock.ops.elementwise.apply import RETURNED_NONE
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.functions import name_of
+from penstock.plan.locate import blame
+from penstock.plan.node import Allocate, Node, Spec
+
+Step: TypeAlias = Callable[[Any, Any, int], Any]
+"""`(state, element, id) -> (state, out)`."""
+
+CHARACTERS_AN_ELEMENT = 256
+"""What may be spent on saving the state: a larger one is saved after as many more elements."""
+
+
+@dataclass(frozen=True)
+class Scan(Node):
+    """Make each element, and the state for the next, by `function(state, element)`.
+
+    The function has a state of its own at each call, so it may change the arrays in it. Where `draws`, it receives a
+    generator keyed by (`seed`, row) too.
+    """
+
+    input: Node
+    initial_state: Any
+    function: Callable[..., Any]
+    draws: bool = False
+    seed: int | None = None
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length
+
+    def spec(self) -> Spec | None:
+        return None
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        """A mark has a state that was saved, if any was; where that was; and how many elements came since."""
+        saved, at, since = mark or (None, None, 0)
+        keeper = _Keeper(classes_in(self.initial_state), saved, at, since)
+        state = self._first_state() if saved is None else decoded(saved[0], keeper.classes)
+        step = self._step()
+        with Reader(inputs[0], epoch, at) as reader:
+            while since and (piece := reader.read(since)) is not None:
+                since -= len(piece)
+                _, state, failure = self._passed(step, state, piece)
+                if failure is not None:
+                    raise failure
+            for piece, mark_after in reader.runs():
+                made, state, failure = self._passed(step, state, piece)
+                if made:
+                    after = keeper.mark(state, mark_after(len(made)), len(made))
+                    yield Piece(Items(made), piece.ids[: len(made)], after)
+                if failure is not None:
+                    raise failure
+
+    def _passed(self, step: Step, state: Any, piece: Piece) -> tuple[list[Any], Any, Exception | None]:
+        """What comes of the elements up to one at fault, the state after them, and what went wrong."""
+        made: list[Any] = []
+        failure: Exception | None = None
+        try:
+            for element, row in zip(piece.chunk.elements(), piece.ids.tolist(), strict=True):
+                result = step(copied(state), element, row)
+                if not isinstance(result, tuple) or len(cast("tuple[Any, ...]", result)) != 2:
+                    raise TypeError(f"scan: the function returned {result!r:.80}; return the state and what comes out")
+                if result[1] is None:
+                    raise ElementError(f"scan: nothing came out, but None, of an element; {RETURNED_NONE}")
+                state = result[0]
+                made.append(result[1])
+        except Exception as error:  # noqa: BLE001 - raised once what comes before it is handed out
+            blame(error, self, 0)
+            failure = error
+        return made, copied(state), failure  # what came out may hold the state's arrays, and is given away
+
+    def _step(self) -> Step:
+        function, key = self.function, self.seed
+        if not self.draws:
+            return lambda state, element, row: function(state, element)
+        if key is None:
+            raise RuntimeError("a random scan without a seed reached the compiler; bind_seeds comes first")
+        return lambda state, element, row: function(state, element, rng=row_generator(key, row))
+
+    def _first_state(self) -> Any:
+        """The initial state for one epoch, which may change it."""
+        try:
+            return copied(self.initial_state) if self.is_saved else deepcopy(self.initial_state)
+        except Exception as error:
+            kind = type(self.initial_state).__name__
+            raise PlanError(
+                f"scan(initial_state=): each epoch begins with a copy of it, and a {kind} cannot be copied ({error})"
+            ) from error
+
+    @cached_property
+    def is_saved(self) -> bool:
+        """Whether states are of a kind that marks can hold, as far as the first tells."""
+        return encoded(self.initial_state, classes_in(self.initial_state)) is not None
+
+    def arguments(self) -> str:
+        return f"..., {name_of(self.function)}"
+
+    def redone(self) -> str:
+        return "" if self.is_saved else "goes through the epoch again, for its state cannot be saved"
+
+
+class _Keeper:
+    """Makes the marks of one flow: saves the state once that costs little against the elements that came since."""
+
+    def __init__(self, classes: Classes, saved: list[Any] | None, at: Mark, since: int) -> None:
+        self.classes = classes
+        self._saved = saved
+        self._at = at
+        self._since = since
+        self._wait = 0
+
+    def mark(self, state: Any, here: Mark, count: int) -> Mark:
+        """The mark of `here`, where the state is `state`, `count` elements after the last one."""
+        self._since += count
+        if self._since >= self._wait:
+            made = encoded(state, self.classes)
+            if made is None:  # too large, or of another kind; it may be smaller later
+                self._wait = 2 * self._since
+            else:
+                self._saved, self._at, self._since = [made.data], here, 0
+                self._wait = made.size // CHARACTERS_AN_ELEMENT
+        return [self._saved, self._at, self._since]
