@@ -127,8 +127,8 @@ class Iterator(Generic[T]):
                 return cursor
             mark, offset = self._cursor.mark, self._cursor.offset
             if self._run is not None:
-                mark, offset = cast("StreamRun", self._run).place
-            return replace(cursor, mark=mark, offset=offset + received - self._low)
+                mark, offset = cast("StreamRun", self._run).place(cursor.row)
+            return replace(cursor, mark=mark, offset=offset)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`."""

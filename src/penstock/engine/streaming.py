@@ -30,10 +30,11 @@ AHEAD = 4  # pieces that a pump keeps ready, where nothing else is said
 
 
 class Place(NamedTuple):
-    """Where a stream stands: a mark, and how many of the elements that come after it were received."""
+    """Where a stream stands: `row` items were received, and of the elements after the mark `offset` are among them."""
 
     mark: Mark
     offset: int
+    row: int
 
 
 class StreamRun:
@@ -52,8 +53,8 @@ class StreamRun:
         self._legacy = legacy
         self._epoch = cursor.epoch
         self._made = cursor.row
-        self.place = Place(cursor.mark, cursor.offset)
-        self._next = self.place  # after the piece that was handed out last
+        self._place = Place(cursor.mark, cursor.offset, cursor.row)  # before the piece that was handed out last
+        self._next = self._place  # after it
         self._slow = 0
         self._pump: Pump | None = None
         self._begin()
@@ -83,6 +84,10 @@ class StreamRun:
     def parcels_ahead(self) -> int:
         """Pieces made and not handed out yet."""
         return 0 if self._pump is None else len(self._pump)
+
+    def place(self, row: int) -> tuple[Mark, int]:
+        """The mark and the offset to go on with where the consumer has received items up to `row`."""
+        return self._place.mark, self._place.offset + row - self._place.row
 
     def parcel(self) -> tuple[int, list[Any]] | None:
         """The next items and the position of the first; `None` when the epoch is over."""
@@ -128,7 +133,7 @@ class StreamRun:
             close(self._flow)
 
     def after_fork(self) -> None:
-        """In a forked child, where no thread of the parent lives on: begin again, once asked, after what was handed out.
+        """In a forked child, where no thread of the parent lives on: begin again after what was handed out, once asked.
 
         It is done inline where the executor was handed in: that has no workers here.
         """
@@ -151,19 +156,20 @@ class StreamRun:
             self._start_pump()
 
     def _items(self) -> list[Any] | None:
-        self.place = self._next
+        self._place = self._next
         while (piece := self._piece()) is not None:
             left_out = min(self._left_out, len(piece))
             self._left_out -= left_out
             if left_out < len(piece):
-                self.place, self._next = Place(self._before, left_out), Place(piece.after, 0)
-                self._before = piece.after
                 items = piece.chunk.elements()[left_out:]
+                self._place = Place(self._before, left_out, self._made)
+                self._next = Place(piece.after, 0, self._made + len(items))
+                self._before = piece.after
                 self._count(items)
                 return items
             self._before = piece.after
             if not self._left_out:
-                self.place = self._next = Place(self._before, 0)
+                self._place = self._next = Place(self._before, 0, self._made)
         return None
 
     def _piece(self) -> Piece | None:

@@ -76,8 +76,9 @@ class Grouping(Node):
             while (run := reader.take(self.size)) is not None:
                 if len(run) < self.size and self.drop_remainder:
                     return
+                rows = np.arange(made * self.size, made * self.size + len(run), dtype=np.int64)  # as errors name them
                 try:
-                    element = self.collect(run.chunk, run.ids, allocate)
+                    element = self.collect(run.chunk, rows, allocate)
                 except Exception as error:
                     self.blame(error, made)
                     raise
