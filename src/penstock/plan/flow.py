@@ -81,6 +81,11 @@ class Reader:
             return [self._piece.after, 0]
         return [self._before, self._at]
 
+    @property
+    def at_hand(self) -> int:
+        """How many elements are there already."""
+        return 0 if self._piece is None else max(len(self._piece) - self._at, 0)
+
     def ready(self) -> int:
         """How many elements can be had at once; makes more if there are none. 0 means the end."""
         while self._piece is None or self._at >= len(self._piece):
@@ -105,14 +110,6 @@ class Reader:
             return None
         low, self._at = self._at, self._at + count
         return self._piece.slice(low, self._at) if count < len(self._piece) else self._piece
-
-    def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
-        """What is at hand, again and again to the end, each with what tells the mark after its first k elements."""
-        while self.ready():
-            before, at = self.mark
-            piece = self.read(MOST_READ)
-            if piece is not None:
-                yield piece, lambda count, before=before, at=at: [before, at + count]
 
     def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
         """What is at hand, again and again to the end, each with what tells the mark after its first k elements."""

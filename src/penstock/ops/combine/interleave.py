@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from penstock.ops.combine.inner import OpenPlan, Unfolding
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, child_ids
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, child_ids, joined
 
 
 class Slot:
@@ -26,6 +27,10 @@ class Slot:
     def mark(self) -> Mark:
         """What to open the slot again with."""
         return [self.here, self.given, self.reader.mark]
+
+
+def _marks(slots: list[Slot | None]) -> list[Mark]:
+    return [slot and slot.mark for slot in slots]
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,9 @@ class Interleave(Unfolding):
             stack.callback(lambda: [slot.reader.close() for slot in slots if slot is not None])
             reader = stack.enter_context(Reader(source, epoch, at))
             while True:
+                if used == 0 and (piece := self._rounds([*slots[turn:], *slots[:turn]])) is not None:
+                    yield Piece(piece.chunk, piece.ids, [reader.mark, turn, 0, _marks(slots)])
+                    continue
                 slot = slots[turn]
                 if slot is None:
                     if not reader.ready() and not any(slots):
@@ -61,7 +69,26 @@ class Interleave(Unfolding):
                     turn, used = (turn + 1) % self.cycle_length, 0
                 ids = child_ids(slot.holder.ids, np.array([len(piece)]), first=slot.given)
                 slot.given += len(piece)
-                yield Piece(piece.chunk, ids, [reader.mark, turn, used, [each and each.mark for each in slots]])
+                yield Piece(piece.chunk, ids, [reader.mark, turn, used, _marks(slots)])
+
+    def _rounds(self, slots: list[Slot | None]) -> Piece | None:
+        """As many whole rounds as all slots have at hand, in one go; `None` where some slot has not even a block."""
+        opened = [slot for slot in slots if slot is not None]
+        if len(opened) < len(slots):
+            return None
+        rounds = min(slot.reader.at_hand for slot in opened) // self.block_length
+        if rounds == 0:
+            return None
+        count = rounds * self.block_length
+        parts: list[Piece] = []
+        for slot in opened:
+            part = cast("Piece", slot.reader.read(count))
+            ids = child_ids(slot.holder.ids, np.array([count]), first=slot.given)
+            slot.given += count
+            parts.append(Piece(part.chunk, ids))
+        # place[i]: where element i of the rounds stands among the parts put end to end
+        place = np.arange(len(parts) * count).reshape(len(parts), rounds, self.block_length).swapaxes(0, 1)
+        return joined(parts).select(place.ravel())
 
     def _next(self, reader: Reader, open_plan: OpenPlan) -> Slot | None:
         """A slot of the input's next element, if there is one."""
