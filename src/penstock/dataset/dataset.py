@@ -9,12 +9,21 @@ from penstock.dataset.group import Group
 from penstock.dataset.handle import T_co
 from penstock.dataset.inspect import Inspect
 from penstock.dataset.iterate import Iterate
+from penstock.dataset.mixtures import Mixtures
 from penstock.dataset.order import Order
 from penstock.dataset.read import Read
 
 
 class Dataset(
-    Read[T_co], Elementwise[T_co], Order[T_co], Group[T_co], Combine[T_co], Buffer[T_co], Inspect[T_co], Iterate[T_co]
+    Read[T_co],
+    Elementwise[T_co],
+    Order[T_co],
+    Group[T_co],
+    Combine[T_co],
+    Mixtures[T_co],
+    Buffer[T_co],
+    Inspect[T_co],
+    Iterate[T_co],
 ):
     """A pipeline: an immutable description of where elements come from and what happens to them.
 

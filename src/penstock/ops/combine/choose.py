@@ -1,0 +1,89 @@
+"""Draw from several inputs as a dataset of choices says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Chunk
+from penstock.index.chosen import Chosen
+from penstock.ops.combine.guided import Chooser, Guided
+from penstock.ops.combine.mixture import Mixture
+from penstock.plan.node import INFINITE, Rows
+
+NAME = "choose_from_datasets"
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Choices that are all known and the same in every epoch: made once, or over and over (`endless`)."""
+
+    values: Rows
+    endless: bool
+
+    def fingerprint(self) -> tuple[Rows, bool]:
+        """What tells these choices from others."""
+        return self.values, self.endless
+
+
+@dataclass(frozen=True)
+class Choose(Mixture):
+    """Draw from `members` as `choices` say; at one of a member that is empty the epoch ends (`first`), or go on."""
+
+    choices: Choices
+    first: bool
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    @cached_property
+    def chosen(self) -> Chosen:
+        """Which member each position of an epoch is drawn from."""
+        return Chosen(self.choices.values, self.lengths, endless=self.choices.endless, first=self.first)
+
+    @cached_property
+    def length(self) -> int:
+        return INFINITE if self.chosen.length is None else self.chosen.length
+
+    def drawn_from(self, epochs: Rows, positions: Rows) -> tuple[Rows, Rows]:
+        return self.chosen.split(positions)
+
+    def drawn(self, count: int, epoch: int = 0) -> list[int]:
+        """How many elements of each member are among the first `count` of an epoch."""
+        return self.chosen.drawn(count).tolist()
+
+    def arguments(self) -> str:
+        endless = " for ever" if self.choices.endless else ""
+        return f"{len(self.members)} datasets, {len(self.choices.values):,} choices{endless}"
+
+
+@dataclass(frozen=True)
+class ChooseGuided(Guided):
+    """Draw from `members` as the elements of `guide` say."""
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    def chooser(self, guides: Chunk, epoch: int, first: int) -> Chooser:
+        which = choices_of(guides, len(self.members), first)
+        return lambda low, without: np.where(np.isin(which[low:], without), -1, which[low:])
+
+    def arguments(self) -> str:
+        return f"{len(self.members)} datasets"
+
+
+def choices_of(chunk: Chunk, members: int, first: int) -> Rows:
+    """The elements of a dataset of choices as `int64[k]`, each in [0, members); `first` of them came before."""
+    values = chunk.elements()
+    for at, value in enumerate(values):
+        choice = np.asarray(value)
+        if choice.dtype.kind not in "iu" or choice.shape != ():
+            raise ElementError(f"{NAME}: choice {first + at} is {value!r:.60}; expected a whole number")
+        if not 0 <= choice < members:
+            raise ElementError(f"{NAME}: choice {first + at} is {choice}, and there are {members} datasets")
+    return np.array(values, np.int64)

@@ -1,0 +1,68 @@
+"""Mixtures for which another stream says, element by element, what to draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.ops.combine.merger import LOOKED_AHEAD, Merger
+from penstock.ops.combine.mixture import Mixture
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Rows
+
+Chooser: TypeAlias = Callable[[int, list[int]], Rows]
+"""The member chosen by each guide from one on, `int64[k]`, when some members have ended; -1 to choose none."""
+
+
+@dataclass(frozen=True)
+class Guided(Mixture):
+    """Draw an element from `members` for each element of `guide`, up to its end.
+
+    At a choice of a member that has ended the epoch ends (`first`), or the choice is passed over.
+    """
+
+    guide: Node
+    first: bool
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return INFINITE if all(node.length == INFINITE for node in self.inputs) else UNKNOWN
+
+    def chooser(self, guides: Chunk, epoch: int, first: int) -> Chooser:
+        """What chooses by these elements of the guide, of which `first` came before in the epoch."""
+        raise NotImplementedError
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        asked, made, without, marks, at = mark or (0, 0, [], [None] * len(self.members), None)
+        with closing(Merger(inputs[:-1], epoch, marks)) as merger, Reader(inputs[-1], epoch, at) as guide:
+            while True:
+                before, at = guide.mark
+                guides = guide.read(LOOKED_AHEAD)
+                if guides is None:
+                    return
+                choose, used = self.chooser(guides.chunk, epoch, asked), 0
+                while used < len(guides):
+                    which = choose(used, without)
+                    (chosen,) = np.nonzero(which >= 0)
+                    begin, done = used, 0
+                    for chunk in merger.drawn([which[chosen]]):
+                        ids = ordinals(epoch, made, len(chunk))
+                        made, done = made + len(chunk), done + len(chunk)
+                        used = begin + int(chosen[done - 1]) + 1
+                        yield Piece(chunk, ids, [asked + used, made, without, merger.marks, [before, at + used]])
+                    if merger.ended is None:
+                        break
+                    without = [*without, merger.ended]
+                    if self.first or len(without) == len(self.members):
+                        return
+                asked += len(guides)

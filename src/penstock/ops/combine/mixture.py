@@ -1,0 +1,80 @@
+"""What nodes have in common that draw each element from one of several inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk, concat
+from penstock.elements.spec import relax
+from penstock.index.epochs import check_last
+from penstock.plan.node import ENDLESS_EPOCHS, INFINITE, Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Mixture(Node):
+    """Draw each element from one of `members`, each of which is read in its own order.
+
+    A subclass says from which, and how many of its elements came before (`drawn_from`).
+    """
+
+    members: tuple[Node, ...] = field(metadata={"nodes": True})
+
+    def spec(self) -> Spec | None:
+        specs = [node.spec() for node in self.members]
+        return None if any(spec is None for spec in specs) else reduce(relax, specs)
+
+    @property
+    def lengths(self) -> list[int | None]:
+        """The lengths of the members, where all are known; `None` is endless."""
+        return [None if node.length == INFINITE else node.length for node in self.members]
+
+    def drawn_from(self, epochs: Rows, positions: Rows) -> tuple[Rows, Rows]:
+        """The member of each row, and how many elements of it came before in the epoch: both `int64[k]`."""
+        raise NotImplementedError
+
+    def split(self, rows: Rows) -> tuple[Rows, Rows]:
+        """The member that makes each row, and its row there: both `int64[k]`."""
+        if not len(rows):
+            return rows, rows
+        epochs, positions = np.divmod(rows, self.stride)
+        which, ranks = self.drawn_from(epochs, positions)
+        again, strides = self._epochs
+        epochs = epochs if self.length == INFINITE else epochs % again[which]
+        check_last(epochs, int(strides.max()))
+        return which, epochs * strides[which] + ranks
+
+    @cached_property
+    def _epochs(self) -> tuple[Rows, Rows]:
+        """For each member, after how many epochs a finite mixture begins it again, and the rows of an epoch of it."""
+        again = [ENDLESS_EPOCHS if node.length == INFINITE else 1 << 62 for node in self.members]
+        return np.array(again), np.array([node.stride for node in self.members])
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        which, its_rows = self.split(rows)
+        return tuple(its_rows[which == member] for member in range(len(self.members)))
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            which, its_rows = self.split(rows)
+            if len(which) and (which == which[0]).all():
+                return inputs[which[0]](its_rows, out)
+            return merged(which, lambda member, places: inputs[member](its_rows[places]))
+
+        return run
+
+
+def merged(which: Rows, make: Callable[[int, Rows], Chunk]) -> Chunk:
+    """One element of input `which[i]` for each i, where `make(input, places)` makes those of one input."""
+    order = np.argsort(which, kind="stable")  # places, those of one input after those of another
+    present, begins = np.unique(which[order], return_index=True)
+    ends = [*begins[1:].tolist(), len(which)]
+    chunks = [
+        make(member, order[low:high]) for member, low, high in zip(present.tolist(), begins.tolist(), ends, strict=True)
+    ]
+    place = np.empty(len(which), np.int64)  # where element i stands among the chunks
+    place[order] = np.arange(len(which))
+    return chunks[0] if len(chunks) == 1 else concat(chunks).select(place)

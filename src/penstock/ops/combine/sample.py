@@ -1,0 +1,158 @@
+"""Mix several inputs in given proportions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.core.seeds import mix
+from penstock.elements.chunk import Chunk
+from penstock.index.keyed import Words, mix_each
+from penstock.index.timetable import Schedule
+from penstock.index.weights import Asked, Steady, Stepped
+from penstock.kernels import first_draws
+from penstock.ops.combine.guided import Chooser, Guided
+from penstock.ops.combine.merger import LOOKED_AHEAD, Merger
+from penstock.ops.combine.mixture import Mixture
+from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Rows
+
+
+@dataclass(frozen=True)
+class Sample(Mixture):
+    """Draw from `members` in the proportions of `weights`; the k-th draw from a member is its k-th element.
+
+    `exact` keeps to the proportions in any window; else draws are random, keyed by `seed` and, where `rerandomize`, by
+    the epoch. Where a member runs out the epoch ends (`first`), or the others go on.
+    """
+
+    weights: Steady | Stepped | Asked
+    first: bool
+    exact: bool
+    rerandomize: bool
+    seed: int | None
+
+    @property
+    def name(self) -> str:
+        return "sample_from_datasets"
+
+    @property
+    def draws(self) -> bool:
+        """Whether it needs a seed."""
+        return not self.exact
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """Which member each position of an epoch is drawn from."""
+        return Schedule(self.weights, self.lengths, first=self.first)
+
+    @cached_property
+    def length(self) -> int:
+        if self.indexed:
+            length = self.schedule.length
+            return INFINITE if length is None else length
+        endless = [node.length == INFINITE for node in self.members]
+        if isinstance(self.weights, Steady):
+            endless = [each for each, weight in zip(endless, self.weights.weights, strict=True) if weight]
+        return INFINITE if (all if self.first else any)(endless) else UNKNOWN
+
+    def drawn_from(self, epochs: Rows, positions: Rows) -> tuple[Rows, Rows]:
+        return self.schedule.split(positions, self._keys(epochs))
+
+    def drawn(self, count: int, epoch: int = 0) -> list[int]:
+        """How many elements of each member are among the first `count` of an epoch."""
+        keys = self._keys(np.array([epoch]))
+        return self.schedule.drawn(count, None if keys is None else int(keys[0])).tolist()
+
+    def _keys(self, epochs: Rows) -> Words | None:
+        if self.exact:
+            return None
+        if self.seed is None:
+            raise RuntimeError("a random mixture without a seed reached the compiler; bind_seeds comes first")
+        return mix_each(mix(self.seed), epochs if self.rerandomize else np.zeros_like(epochs))
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        """Members are drawn from as if they were endless; where one ends, a schedule of the others begins."""
+        begin, made, without, marks = mark or (0, 0, [], [None] * len(inputs))
+        with closing(Merger(inputs, epoch, marks)) as merger:
+            while True:
+                for chunk in merger.drawn(self._choices(epoch, begin, made, without)):
+                    ids = ordinals(epoch, begin + made, len(chunk))
+                    made += len(chunk)
+                    yield Piece(chunk, ids, [begin, made, without, merger.marks])
+                if self.first or merger.ended is None:
+                    return
+                without, begin, made = [*without, merger.ended], begin + made, 0
+
+    def _choices(self, epoch: int, begin: int, made: int, without: list[int]) -> Iterator[Rows]:
+        """Which members to draw from after `made` elements since element `begin`, when some of them had ended."""
+        schedule = Schedule(self.weights, [None] * len(self.members), first=self.first, without=without, begin=begin)
+        if not len(schedule.timetable(0).starts):
+            return  # nothing that is left has a weight
+        keys = self._keys(np.array([epoch]))
+        key = None if keys is None else int(mix_each(keys, np.array([begin]))[0])
+        for low in count(made, LOOKED_AHEAD):
+            yield schedule.split(np.arange(low, low + LOOKED_AHEAD), key)[0]
+
+    def arguments(self) -> str:
+        settings = [f"weights={self.weights}"]
+        settings += [f"seed={self.seed}"] if self.seed is not None else []
+        settings += ["stop_on_empty_dataset=True"] if self.first else []
+        settings += ["exact=True"] if self.exact else []
+        return ", ".join([f"{len(self.members)} datasets", *settings])
+
+
+@dataclass(frozen=True)
+class SampleGuided(Guided):
+    """Draw each element from one of `members` at random, with the weights that the next element of `guide` says."""
+
+    rerandomize: bool
+    seed: int | None
+
+    draws = True
+
+    @property
+    def name(self) -> str:
+        return "sample_from_datasets"
+
+    def chooser(self, guides: Chunk, epoch: int, first: int) -> Chooser:
+        if self.seed is None:
+            raise RuntimeError("a random mixture without a seed reached the compiler; bind_seeds comes first")
+        weights = self._weights(guides, first)
+        words = first_draws(mix(self.seed), ordinals(epoch if self.rerandomize else 0, first, len(guides)))
+        draws = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53  # in [0, 1)
+
+        def choose(low: int, without: list[int]) -> Rows:
+            left = weights[low:].copy()
+            left[:, without] = 0
+            sums = np.cumsum(left, axis=1)  # (k, n)
+            which = (sums <= draws[low:, None] * sums[:, -1:]).sum(axis=1)
+            return np.where(sums[:, -1] > 0, np.minimum(which, _last_drawable(left)), -1)
+
+        return choose
+
+    def _weights(self, guides: Chunk, first: int) -> np.ndarray:
+        """The vectors of weights as one array, `float64[k, n]`."""
+        values = [np.asarray(value, np.float64) for value in guides.elements()]
+        for at, value in enumerate(values):
+            if value.shape != (len(self.members),) or not (np.isfinite(value) & (value >= 0)).all() or not value.any():
+                raise ElementError(
+                    f"sample_from_datasets: element {first + at} of the weights is {value.tolist()!r:.80}; expected "
+                    f"{len(self.members)} numbers of at least 0, one for each dataset, and one of them above 0"
+                )
+        return np.stack(values)
+
+    def arguments(self) -> str:
+        seed = [] if self.seed is None else [f"seed={self.seed}"]
+        return ", ".join([f"{len(self.members)} datasets", "weights from a dataset", *seed])
+
+
+def _last_drawable(weights: np.ndarray) -> Rows:
+    """The last input of each of k vectors that has a weight: rounding must not draw one that has none."""
+    return weights.shape[1] - 1 - np.argmax(weights[:, ::-1] > 0, axis=1)

@@ -1,0 +1,190 @@
+"""Keep elements at random, so that their classes come in given proportions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Chunk, Columns
+from penstock.elements.nesting import leaf_column, nested
+from penstock.elements.spec import ArraySpec
+from penstock.elements.structure import flatten
+from penstock.kernels import first_draws
+from penstock.ops.elementwise.apply import Apply, element_wise
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread
+from penstock.plan.functions import name_of
+from penstock.plan.locate import blame
+from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec
+
+_PAIR = flatten((0, 0))[1]
+
+
+@dataclass(frozen=True)
+class Classify(Node):
+    """Pair each element with its class, `class_func` of it: a whole number below `classes`."""
+
+    elementwise = True
+
+    input: Node
+    class_func: Callable[..., Any]
+    classes: int
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length
+
+    def spec(self) -> Spec | None:
+        spec = self.input.spec()
+        return None if spec is None else (ArraySpec((), np.dtype(np.int64)), spec)
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (rows,)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,), classify = inputs, element_wise(self, self.class_func)
+        return lambda rows, out=None: self._paired(source(rows), rows, classify)
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        classify = element_wise(self, self.class_func)
+
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            if len(piece) == 0:
+                return piece
+            return Piece(self._paired(piece.chunk, piece.ids, classify), piece.ids, piece.after)
+
+        return run
+
+    def _paired(self, chunk: Chunk, ids: Rows, classify: Apply) -> Chunk:
+        values = classify(chunk, ids, None).elements()
+        for value, row in zip(values, ids.tolist(), strict=True):
+            number = np.asarray(value)
+            if number.dtype.kind not in "iu" or number.shape != () or not 0 <= number < self.classes:
+                error = ElementError(
+                    f"rejection_resample: class_func returned {value!r:.60}; target_dist has {self.classes} classes, "
+                    f"so return a whole number from 0 to {self.classes - 1}"
+                )
+                blame(error, self, row)
+                raise error
+        return nested(_PAIR, [leaf_column(np.array(values, np.int64)), chunk])
+
+    def arguments(self) -> str:
+        return name_of(self.class_func)
+
+
+@dataclass(frozen=True)
+class Resample(Node):
+    """Keep an element of class c, the first of its two parts, with the chance `keep[c]`."""
+
+    elementwise = True
+    draws = True
+
+    input: Node
+    keep: tuple[float, ...]
+    seed: int | None
+
+    @property
+    def name(self) -> str:
+        return "rejection_resample"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        keep, seed = np.array(self.keep), self.seed
+
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            if len(piece) == 0:
+                return piece
+            return piece.select(np.flatnonzero(_draws(seed, piece.ids) < keep[_classes(piece.chunk)]))
+
+        return run
+
+    def arguments(self) -> str:
+        return f"keep=[{', '.join(f'{chance:.4g}' for chance in self.keep)}]"
+
+
+@dataclass(frozen=True)
+class ResampleEstimated(Node):
+    """Keep elements so that classes come as in `target`, given how often each has come so far.
+
+    The state is the number of elements of each class; every class counts one more, so that none is impossible.
+    """
+
+    draws = True
+
+    input: Node
+    target: tuple[float, ...]
+    seed: int | None
+
+    @property
+    def name(self) -> str:
+        return "rejection_resample"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        target = np.array(self.target)
+        seen, at = mark or ([1] * len(target), None)
+        counts = np.array(seen, np.int64)
+        with Reader(inputs[0], epoch, at) as reader:
+            while (piece := reader.read(MOST_READ)) is not None:
+                classes = _classes(piece.chunk)
+                # counts at each element, itself among them: (k, classes)
+                running = counts + np.cumsum(classes[:, None] == np.arange(len(target)), axis=0)
+                counts = running[-1]
+                chances = keep_chances(target, running)[np.arange(len(classes)), classes]
+                kept = piece.select(np.flatnonzero(_draws(self.seed, piece.ids) < chances))
+                yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark])
+
+    def arguments(self) -> str:
+        return f"target_dist=[{', '.join(f'{share:.4g}' for share in self.target)}]"
+
+
+def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
+    """Return with what chance to keep each class, so that `initial` becomes `target`: both in any unit, (..., classes).
+
+    As many as possible: the class that is rarest against its target is kept always.
+
+    >>> keep_chances(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
+    array([0.25, 1.  ])
+    """
+    wanted = np.divide(target, initial, out=np.zeros(np.broadcast(target, initial).shape), where=initial > 0)
+    return wanted / wanted.max(axis=-1, keepdims=True)
+
+
+def _classes(pairs: Chunk) -> Rows:
+    """The classes of a chunk of pairs that `Classify` made: `int64[k]`."""
+    if isinstance(pairs, Columns):
+        return np.asarray(pairs.columns[0], np.int64)
+    return np.array([pair[0] for pair in pairs.elements()], np.int64)
+
+
+def _draws(seed: int | None, ids: Rows) -> np.ndarray:
+    """A uniform number in [0, 1) for each element, `float64[k]`."""
+    if seed is None:
+        raise RuntimeError("a rejection_resample without a seed reached the compiler; bind_seeds comes first")
+    return (first_draws(seed, ids) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,0 +1,113 @@
+"""Mixtures as a user asks for them: what is refused, and weights that change in the midst of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.core.errors import PlanError
+
+A, B = Dataset.range(60).shuffle(seed=1), Dataset.range(100, 400).shuffle(seed=2)
+
+
+def sample(*args, **settings):
+    return Dataset.sample_from_datasets(*args, **settings)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1], "expected 2 weights"),
+        ([1, -1], "at least 0"),
+        ([1, float("nan")], "at least 0"),
+        ([0, 0], "at least one weight must be above 0"),
+        ({5: [1, 1]}, "from position 0 on"),
+        ({}, "from position 0 on"),
+        ({0: [1, 1], -3: [1, 1]}, "at least 0"),
+    ],
+)
+def test_wrong_weights_are_refused_when_the_mixture_is_built(weights, message):
+    with pytest.raises(ValueError, match=message):
+        sample([A, B], weights)
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(ValueError, match="at least one dataset"):
+        sample([])
+    with pytest.raises(TypeError, match="expected a list of datasets, not Dataset"):
+        sample(A)
+    with pytest.raises(TypeError, match="expected datasets, not int"):
+        sample([A, 3])
+    with pytest.raises(TypeError, match="weight for each of 2 datasets"):
+        sample([A, B], 3)
+    with pytest.raises(ValueError, match="choose one of 'first', 'all', 'never', 'exact'"):
+        sample([A, B], stop="last")
+    with pytest.raises(ValueError, match="contradicts stop_on_empty_dataset"):
+        sample([A, B], stop_on_empty_dataset=True, stop="all")
+    with pytest.raises(ValueError, match="leave them out"):
+        sample([A, B], [1, 1], stop="exact")
+    with pytest.raises(PlanError, match=r"dataset 1, counter.*never ends"):
+        sample([A, Dataset.counter()], stop="exact")
+    with pytest.raises(PlanError, match="dataset 1 has no elements to repeat"):
+        sample([A, B.take(0)], stop="never")
+    with pytest.raises(PlanError, match="elements do not fit: int64 against str"):
+        sample([A, Dataset.from_tensors("x")])
+    with pytest.raises(ValueError, match="drawn from at random"):
+        sample([A, B], Dataset.from_tensors(np.ones(2)), exact=True)
+
+
+def test_one_dataset_is_itself():
+    assert list(sample([A], [3]).iterator(epoch=0)) == list(A.iterator(epoch=0))
+    assert list(sample([A], stop="never").take(120).iterator(epoch=0)) == list(A.repeat(2).iterator(epoch=0))
+
+
+def test_other_weights_are_another_plan():
+    made = {
+        sample([A, B], weights, seed=1).fingerprint()
+        for weights in ([1, 2], [1, 3], {0: [1, 2], 9: [1, 3]}, lambda row: [1, 2], lambda row: [1, 3])
+    }
+    assert len(made) == 5
+    assert sample([A, B], [1, 2], seed=1).fingerprint() == sample([A, B], (1.0, 2.0), seed=1).fingerprint()
+
+
+@pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 3}, {"seed": 3, "rerandomize_each_iteration": True}])
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_weights_changed_in_mid_run_lose_and_repeat_nothing(settings, epoch):
+    old = sample([A, B], [1, 1], **settings)
+    for count in (0, 1, 50, 77, 360):
+        before = [int(x) for x in old.take(count).iterator(epoch=epoch)]
+        drawn = old.drawn(count, epoch=epoch)
+        assert drawn == [sum(x < 100 for x in before), sum(x >= 100 for x in before)]
+        rest = [ds.skip(n) for ds, n in zip((A, B), drawn, strict=True)]
+        after = [int(x) for x in sample(rest, [1, 9], **settings).iterator(epoch=epoch)]
+        assert sorted(before + after) == [*range(60), *range(100, 400)]
+
+
+def test_repeated_datasets_go_on_where_they_were():
+    old = sample([A, B], [1, 1], seed=1, stop="never")
+    drawn = old.drawn(1000)
+    new = sample([ds.repeat().skip(n) for ds, n in zip((A, B), drawn, strict=True)], [5, 1], seed=2)
+    made = [*old.take(1000).iterator(epoch=0), *new.take(1000).iterator(epoch=0)]
+    of_a = [int(x) for x in made if x < 100]
+    assert of_a == [int(x) for epoch in range(40) for x in A.iterator(epoch=epoch)][: len(of_a)]
+
+
+def test_what_was_drawn_by_an_unseeded_mixture():
+    mix = sample([A, B])
+    with pytest.raises(PlanError, match="without a seed"):
+        mix.drawn(3)
+    it = mix.iterator(epoch=0)
+    made = [next(it) for _ in range(33)]
+    drawn = mix.with_options(Options(seed=it.state_dict()["seed"])).drawn(33)
+    assert drawn == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
+
+
+def test_drawn_is_about_indexed_mixtures():
+    assert Dataset.choose_from_datasets([A, B], Dataset.from_tensor_slices([0, 1, 1])).drawn(2) == [1, 1]
+    with pytest.raises(PlanError, match="is not a mixture of indexed datasets"):
+        A.drawn(3)
+    with pytest.raises(PlanError, match="is not a mixture of indexed datasets"):
+        sample([A.filter(lambda x: True), B], seed=1).drawn(3)
+    with pytest.raises(ValueError, match="the mixture has 360 elements"):
+        sample([A, B], seed=1).drawn(361)
