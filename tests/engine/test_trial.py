@@ -81,3 +81,11 @@ def test_it_goes_through_any_plan(ds):
     assert [stage.error for stage in stages] == [None] * len(stages)
     if ds.cardinality() >= 0:
         assert stages[-1].made == min(ds.cardinality(), 1)
+
+
+def test_what_stands_for_many_is_gone_into():
+    ds = Dataset.range(4).interleave(lambda x: Dataset.range(3).shuffle(), cycle_length=2).batch(2)
+    assert [stage.made > 0 for stage in tried(ds)] == [True] * 4
+    failing = Dataset.range(4).flat_map(lambda x: Dataset.range(3).map(lambda y: 1 // y))
+    assert isinstance(tried(failing)[-1].error, ZeroDivisionError)
+    assert [stage.error for stage in tried(failing)[:-1]] == [None, None]

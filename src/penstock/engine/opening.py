@@ -48,15 +48,17 @@ def opened(plan: Node, shop: Workshop) -> Open:
         if node.elementwise and inputs:
             (below,) = inputs
             return Stretch(with_inputs(node, (below.plan,)), below.base, below.source)
-        sources = tuple(stretch.open(shop) for stretch in inputs)
-        begin = (
-            partial(_unfold, node, *sources, shop)
-            if isinstance(node, Unfolding)
-            else partial(_begin, node, sources, shop)
-        )
+        begin = beginning(node, tuple(stretch.open(shop) for stretch in inputs), shop)
         return Stretch(Given(), None, shop.observer.wrap_flow(node, begin))
 
     return fold(plan, combine).open(shop)
+
+
+def beginning(node: Node, sources: tuple[Open, ...], shop: Workshop) -> Open:
+    """What opens the pieces of a node that goes one by one, given what opens those of its inputs."""
+    if isinstance(node, Unfolding):
+        return partial(_unfold, node, *sources, shop)
+    return partial(_begin, node, sources, shop)
 
 
 def _begin(node: Node, sources: tuple[Open, ...], shop: Workshop, epoch: int, mark: Mark = None) -> Flow:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter_ns
 
@@ -12,6 +12,11 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
+from penstock.engine.legacy import Legacy
+from penstock.engine.observer import Unobserved
+from penstock.engine.opening import beginning
+from penstock.engine.settings import settings_of
+from penstock.engine.workshop import Workshop
 from penstock.plan.flow import Flow, Mark, Open, Piece, close
 from penstock.plan.graph import fold
 from penstock.plan.node import INFINITE, Node, Program, Rows
@@ -63,12 +68,17 @@ class Trial:
     def __init__(self, plan: Node, rows: int) -> None:
         self._began = perf_counter_ns()
         self._failures: dict[int, tuple[Exception, Stage]] = {}  # by the exception's identity: where it came from
+        self._shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
         way = fold(plan, self._way)
         self.stages = way.stages
         try:
             _take(way, plan, rows)
-        except Exception as error:  # noqa: BLE001 - it is what the trial is for
+        except Exception as error:
+            if id(error) not in self._failures:
+                raise
             self._failures[id(error)][1].error = error
+        finally:
+            self._shop.close()
 
     def _way(self, node: Node, inputs: tuple[Way, ...]) -> Way:
         above = [stage for way in inputs for stage in way.stages]
@@ -81,7 +91,7 @@ class Trial:
             program = self._watching_program(own, node.program(programs, np.empty))
             return Way(stages, program, partial(self._one_by_one, own, program))
         opens = tuple(way.open for way in inputs)
-        begin = partial(_spread if node.elementwise else _flow, node, opens)
+        begin = partial(_spread, node, *opens) if node.elementwise else beginning(node, opens, self._shop)
         return Way(stages, None, partial(self._watching_flow, own, begin))
 
     def _watching_program(self, stage: Stage, program: Program) -> Program:
@@ -94,7 +104,8 @@ class Trial:
         return run
 
     def _watching_flow(self, stage: Stage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
-        flow = begin(epoch, mark)
+        with self._watch(stage):
+            flow = begin(epoch, mark)
         try:
             while stage.inputs or not self._is_over(stage):
                 with self._watch(stage):
@@ -144,10 +155,6 @@ def _take(way: Way, plan: Node, rows: int) -> None:
         close(flow)
 
 
-def _spread(node: Node, inputs: tuple[Open, ...], epoch: int, mark: Mark = None) -> Flow:
+def _spread(node: Node, source: Open, epoch: int, mark: Mark = None) -> Flow:
     spread = node.spread(lambda piece: piece, np.empty)
-    return map(spread, inputs[0](epoch, mark))
-
-
-def _flow(node: Node, inputs: tuple[Open, ...], epoch: int, mark: Mark = None) -> Flow:
-    return node.flow(inputs, epoch, mark, np.empty)
+    return map(spread, source(epoch, mark))

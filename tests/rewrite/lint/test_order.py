@@ -75,14 +75,30 @@ def test_a_repeat_that_blurs_no_epoch_is_fine(ds):
     assert found(repeat_before_shuffle, ds) == []
 
 
-@pytest.mark.parametrize("ds", [DS.shuffle().shard(2, 0), DS.shuffle().batch(2).map(abs).shard(2, 1).repeat()])
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.shuffle().shard(2, 0),
+        DS.shuffle().batch(2).map(abs).shard(2, 1).repeat(),
+        DS.filter(draw).shard(2, 0),
+        Dataset.sample_from_datasets([DS, DS]).shard(2, 0),
+    ],
+)
 def test_shards_of_orders_that_differ_are_found(ds):
     (sentence,) = found(shards_of_an_order_drawn_anew, ds)
     assert sentence.startswith("shard(2, ")
     assert found(shards_of_an_order_drawn_anew, ds.with_options(Options(seed=1))) == []
 
 
-@pytest.mark.parametrize("ds", [DS.shuffle(seed=1).shard(2, 0), DS.shard(2, 0).shuffle(), DS.shuffle().shard(1, 0)])
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.shuffle(seed=1).shard(2, 0),
+        DS.shard(2, 0).shuffle(),
+        DS.shuffle().shard(1, 0),
+        DS.map(draw).filter(bool).shard(2, 0),
+    ],
+)
 def test_shards_of_one_order_are_fine(ds):
     assert found(shards_of_an_order_drawn_anew, ds) == []
 

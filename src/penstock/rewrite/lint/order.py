@@ -6,15 +6,19 @@ from collections.abc import Iterator
 
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
+from penstock.ops.combine.inner import Unfolding
 from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.elementwise.map import Map
+from penstock.ops.elementwise.scan import Scan
 from penstock.ops.group.batch import Batch
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.shuffle import Shuffle
+from penstock.ops.read.random import Random
 from penstock.plan.graph import post_order, upstream
 from penstock.plan.node import Node, Passing
 from penstock.rewrite.lint.written import Found, Written
+from penstock.rewrite.seeds import is_unseeded
 
 
 def shuffle_after_batch(written: Written) -> Iterator[Found]:
@@ -53,21 +57,23 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
 
 
 def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
-    """A shard of a shuffle without a seed is a part of an order that no other rank has.
+    """A shard of what was shuffled without a seed is a part of an order that no other rank has.
 
     Every iterator draws a seed of its own where none was given, on each rank another. So the ranks' parts overlap, and
-    some elements come on no rank. Give `shuffle()` or `Options()` a seed that is the same on all ranks, or shard
-    first.
+    some elements come on no rank. The same holds for random filters and mixtures. Give them, or `Options()`, a seed
+    that is the same on all ranks, or shard first.
     """
     if written.options.seed is not None:
         return
     for shard in post_order(written.plan):
-        drawn = any(isinstance(node, Shuffle) and node.seed is None for node in post_order(shard))
-        if isinstance(shard, Shard) and shard.num_shards > 1 and drawn:
+        drawn = (node for node in upstream(shard, past=lambda node: True) if _draws_an_order(node))
+        first = next(drawn, None)
+        if isinstance(shard, Shard) and shard.num_shards > 1 and first is not None:
             yield Found(
                 shard,
-                f"{shard.label()} comes after a shuffle() without a seed: every rank shards an order of its own, and "
-                "their parts overlap; give shuffle() or Options() a seed that is the same on all ranks, or shard first",
+                f"{shard.label()} comes after {first.label()} without a seed: every rank shards an order of its own, "
+                f"and their parts overlap; give {first.name}() or Options() a seed that is the same on all ranks, or "
+                "shard first",
             )
 
 
@@ -117,6 +123,11 @@ def _apart(written: Written) -> Iterator[Node]:
 
 def _shuffles(plan: Node) -> Iterator[Shuffle]:
     return (node for node in post_order(plan) if isinstance(node, Shuffle) and node.window != 1)
+
+
+def _draws_an_order(node: Node) -> bool:
+    """Whether every iterator draws anew which elements come, or when."""
+    return is_unseeded(node) and not isinstance(node, Map | Scan | Random | Unfolding)  # which draw what is in them
 
 
 def _is_one_to_one(node: Node) -> bool:
