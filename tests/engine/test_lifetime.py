@@ -71,14 +71,16 @@ def sleep(x):
         threading.Event().wait()  # for ever
     return x
 
-it = ps.Dataset.range(64).map(sleep, num_parallel_calls={workers}).iterator()
+ds = ps.Dataset.range(64).{plan}.with_options(ps.Options(workers={workers}))
+it = ds.iterator()
 print(next(it), begun.wait(30))
 """
 
 
 @pytest.mark.parametrize("workers", [1, 8])
-def test_the_interpreter_ends_while_tasks_sleep(workers):
-    assert ran(ASLEEP.format(workers=workers)) == ("0 True\n", "", 0)
+@pytest.mark.parametrize("plan", ["map(sleep)", "filter(lambda x: True).skip(0).map(sleep).take(60)"])
+def test_the_interpreter_ends_while_tasks_sleep(plan, workers):
+    assert ran(ASLEEP.format(plan=plan, workers=workers)) == ("0 True\n", "", 0)
 
 
 FORKED = """
@@ -87,7 +89,7 @@ from concurrent.futures import ThreadPoolExecutor
 import penstock as ps
 
 with ThreadPoolExecutor(2) as executor:
-    it = ps.Dataset.range(300).batch(3).with_options(ps.Options(executor=executor)).iterator()
+    it = ps.Dataset.range(300).{plan}.batch(3).with_options(ps.Options(executor=executor)).iterator()
     first = [next(it).tolist() for _ in range(4)]
     child = os.fork()
     rest = [batch.tolist() for batch in it]
@@ -100,8 +102,35 @@ print("both")
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_does_without_the_executor_of_its_parent():
-    assert ran(FORKED) == ("both\n", "", 0)
+@pytest.mark.parametrize("plan", ["skip(0)", "filter(lambda x: True)"])
+def test_a_forked_child_does_without_the_executor_of_its_parent(plan):
+    assert ran(FORKED.format(plan=plan)) == ("both\n", "", 0)
+
+
+UNASKED = """
+import os, threading
+import penstock as ps
+
+def refuse_elsewhere(x):
+    assert os.getpid() == parent, "a forked child ran a function, unasked"
+    return True
+
+parent = os.getpid()
+it = ps.Dataset.range(3000).filter(refuse_elsewhere).batch(3).with_options(ps.Options(workers=2)).iterator()
+next(it)
+child = os.fork()
+if child == 0:
+    threads = threading.active_count()
+    it.close()
+    os._exit(threads - 1)
+assert os.waitpid(child, 0)[1] == 0
+print(len(list(it)))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_that_does_not_ask_for_elements_starts_nothing():
+    assert ran(UNASKED) == ("999\n", "", 0)
 
 
 def test_the_end_waits_for_worker_threads_of_runs_that_nobody_knows_any_more(monkeypatch):

@@ -83,9 +83,13 @@ def run(options, plan):
 def jitter(x, *, rng):
     return x + rng.random()
 
+def kept(x, *, rng):
+    return rng.random() < 0.7
+
 plan = ps.Dataset.range(4000).shuffle().map(jitter).with_options(ps.Options(seed=7))
 for name in ("auto", "inline", "threads"):
     run(ps.Options(executor=name, workers=None if name == "inline" else 2), plan.batch(32))
+    run(ps.Options(executor=name, workers=None if name == "inline" else 2), plan.filter(kept).shuffle(9).batch(7))
 run(ps.Options(executor="threads", workers=2), plan.take(300))
 print("equal")
 """
