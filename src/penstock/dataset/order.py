@@ -11,8 +11,10 @@ from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.parts import check_splittable, positions, positions_where, weights
+from penstock.elements.distinct import distinct
 from penstock.index.divided import divided
 from penstock.ops.buffer.options import WithOptions
+from penstock.ops.elementwise.beside import Beside, truth
 from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.expand import Expand
 from penstock.ops.order.repeat import Repeat
@@ -21,6 +23,8 @@ from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.split import Hashes, Keyed, Part
 from penstock.ops.order.take import Take
+from penstock.ops.order.take_while import TakeWhile
+from penstock.ops.order.unique import Unique
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -101,6 +105,35 @@ class Order(Handle[T_co]):
         if plan.length > MOST:
             raise PlanError(f"expand({count}): {plan.length} elements; the most are 2**62")
         return self._over(plan)
+
+    def take_while(self, predicate: Callable[..., Any]) -> Dataset[T_co]:
+        """Keep the elements before the first of which `predicate` is not true.
+
+        It is called as the function of `map` is, a tuple passed as arguments, by several workers and so perhaps for a
+        few elements after that one; and must return a bool. What comes of it is a stream.
+
+        >>> list(Dataset.counter(1).map(lambda x: x * x).take_while(lambda x: x < 20))
+        [1, 4, 9, 16]
+        """
+        if not callable(predicate):
+            raise TypeError(f"take_while(predicate=): expected a function, not {type(predicate).__name__}")
+        return self._over(TakeWhile(Beside(self._plan, "predicate", predicate, truth)))
+
+    def unique(self, key: Callable[..., Any] | None = None) -> Dataset[T_co]:
+        """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
+
+        Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. About 100 bytes are kept of each
+        element that comes, however large it is. What comes of it is a stream, and a restored iterator goes through its
+        epoch again to know what came before.
+
+        >>> list(Dataset.from_source([3, 1, 3, 2, 1]).unique())
+        [3, 1, 2]
+        >>> list(Dataset.range(10).unique(lambda x: x % 3))
+        [0, 1, 2]
+        """
+        if key is not None and not callable(key):
+            raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
+        return self._over(Unique(Beside(self._plan, "key", key, distinct)))
 
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements; all where it is -1.

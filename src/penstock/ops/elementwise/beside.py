@@ -1,0 +1,112 @@
+"""Put before each element what a function says of it, for a node that goes by that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.nesting import nested, part_of
+from penstock.elements.spec import ObjectSpec
+from penstock.elements.structure import LEAF, flatten
+from penstock.plan.flow import Piece, Spread
+from penstock.plan.functions import name_of
+from penstock.plan.locate import blame
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+
+PAIR = flatten((0, 0))[1]
+
+
+@dataclass(frozen=True)
+class Beside(Node):
+    """Put before each element what `function` says of it, as `read` takes it.
+
+    So tasks call the user's function, side by side, and the node above goes by what it said in order. `said` is what
+    that is to the node: a predicate, a key, a length. Where there is no function, `read` takes the element.
+    """
+
+    elementwise = True
+
+    input: Node
+    said: str
+    function: Callable[..., Any] | None
+    read: Callable[[Any], Any]
+
+    @property
+    def name(self) -> str:
+        return self.said
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length
+
+    def spec(self) -> Spec | None:
+        spec = self.input.spec()
+        return None if spec is None else (ObjectSpec(object), spec)
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (rows,)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+        return lambda rows, out=None: self._paired(source(rows), rows)
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            return Piece(self._paired(piece.chunk, piece.ids), piece.ids, piece.after)
+
+        return run
+
+    def _paired(self, chunk: Chunk, rows: Rows) -> Chunk:
+        function, read = self.function, self.read
+        values: list[Any] = []
+        try:
+            for element in chunk.elements():
+                if function is None:
+                    values.append(read(element))
+                else:
+                    values.append(read(function(*element) if type(element) is tuple else function(element)))
+        except Exception as error:
+            blame(error, self, int(rows[len(values)]))
+            raise
+        if isinstance(chunk, Columns):
+            return nested(PAIR, [Columns(LEAF, [values], len(values)), chunk])
+        return Items(list(zip(values, chunk.elements(), strict=True)))
+
+    def arguments(self) -> str:
+        return "" if self.function is None else name_of(self.function)
+
+
+def parted(chunk: Chunk) -> tuple[list[Any], Chunk]:
+    """What was said of each element, and the elements."""
+    if isinstance(chunk, Columns):
+        low, high, inner = part_of(chunk.structure, 1)
+        return list(chunk.columns[0]), Columns(inner, chunk.columns[low:high], len(chunk))
+    pairs = chunk.elements()
+    return [said for said, _ in pairs], Items([element for _, element in pairs])
+
+
+def truth(value: Any) -> bool:
+    """One bool, also an array without dimensions; anything else is an `ElementError`."""
+    if value is True or value is False:
+        return value
+    array = np.asarray(value)
+    if array.dtype != np.bool_ or array.ndim:
+        raise ElementError(f"the predicate returned {value!r:.80}; return True or False, such as x > 0")
+    return bool(array)
+
+
+def whole(value: Any) -> int:
+    """One whole number, also an array without dimensions; anything else is an `ElementError`."""
+    if type(value) is int:
+        return value
+    array = np.asarray(value)
+    if array.dtype.kind not in "iu" or array.ndim:
+        raise ElementError(f"the function returned {value!r:.80}; return one whole number, such as int(x)")
+    return int(array)

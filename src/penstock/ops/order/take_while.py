@@ -1,0 +1,41 @@
+"""Keep elements up to the first that a function does not want."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.ops.elementwise.beside import Beside, parted
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+
+
+@dataclass(frozen=True)
+class TakeWhile(Node):
+    """Keep the elements before the first of which `input` says `False`."""
+
+    input: Beside
+
+    @property
+    def name(self) -> str:
+        return "take_while"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return self.input.input.spec()
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        with Reader(inputs[0], epoch, mark) as reader:
+            for piece, mark_after in reader.runs():
+                wanted, chunk = parted(piece.chunk)
+                count = wanted.index(False) if False in wanted else len(wanted)
+                yield Piece(chunk.slice(0, count), piece.ids[:count], mark_after(count))
+                if count < len(wanted):
+                    return

@@ -1,0 +1,52 @@
+"""Leave out what came before."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.ops.elementwise.beside import Beside, parted
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+
+
+@dataclass(frozen=True)
+class Unique(Node):
+    """Keep the first of all elements of which `input` says the same."""
+
+    input: Beside
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return self.input.input.spec()
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        """The mark counts the elements of the input that were looked at; they are looked at again."""
+        before, looked_at = int(mark or 0), 0
+        seen = set[Hashable]()
+        with Reader(inputs[0], epoch) as reader:
+            for piece, _ in reader.runs():
+                keys, chunk = parted(piece.chunk)
+                known = max(min(before - looked_at, len(keys)), 0)
+                seen.update(keys[:known])
+                first: list[int] = []
+                for at in range(known, len(keys)):
+                    if keys[at] not in seen:
+                        seen.add(keys[at])
+                        first.append(at)
+                looked_at += len(keys)
+                if first:
+                    yield Piece(chunk.select(np.array(first)), piece.ids[first], looked_at)
+
+    def redone(self) -> str:
+        return "goes through the epoch again, to know what came before"

@@ -1,0 +1,85 @@
+"""What a function says of elements, beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Columns, Items
+from penstock.elements.spec import ObjectSpec
+from penstock.elements.structure import flatten
+from penstock.ops.elementwise.beside import Beside, parted, truth, whole
+
+PAIR = flatten((0, 0))[1]
+
+
+def pairs(ds, function, read=whole):
+    node = Beside(ds._plan, "key", function, read)
+    return node, Dataset(node)
+
+
+def test_it_pairs_what_is_said_with_the_element():
+    for ds in (Dataset.range(3), Dataset.range(3).map(lambda x: x), Dataset.range(3).filter(lambda x: True)):
+        assert list(pairs(ds, lambda x: -x)[1]) == [(0, 0), (-1, 1), (-2, 2)]
+
+
+def test_a_tuple_is_passed_as_arguments():
+    assert list(pairs(Dataset.range(2).enumerate(5), lambda n, x: n + x)[1]) == [(5, (5, 0)), (7, (6, 1))]
+
+
+def test_without_a_function_the_element_is_read():
+    assert list(pairs(Dataset.from_source(["a", "bc"]), None, len)[1]) == [(1, "a"), (2, "bc")]
+
+
+def test_over_rows_it_is_indexed_and_columns_stay_columns():
+    node, ds = pairs(Dataset.from_tensor_slices({"x": np.arange(4), "y": np.ones((4, 2))}), lambda e: e["x"])
+    assert node.indexed
+    assert len(ds) == 4
+    assert ds[2][0] == 2
+    assert node.spec()[0] == ObjectSpec(object)
+    assert node.label() == "key(lambda)"
+
+
+@pytest.mark.parametrize("chunk", [Columns(PAIR, [[7, 8], np.arange(2)], 2), Items([(7, 0), (8, 1)])])
+def test_pairs_come_apart_again(chunk):
+    said, elements = parted(chunk)
+    assert said == [7, 8]
+    assert elements.elements() == [0, 1]
+
+
+@pytest.mark.parametrize("value", [3, np.int32(3), np.uint8(3), np.array(3)])
+def test_whole_numbers(value):
+    assert whole(value) == 3
+    assert type(whole(value)) is int
+
+
+@pytest.mark.parametrize("value", [3.0, "3", None, np.array([3]), True, np.bool_(True), np.float32(3)])
+def test_what_is_no_whole_number_is_refused(value):
+    with pytest.raises(ElementError, match="one whole number"):
+        whole(value)
+
+
+@pytest.mark.parametrize("value", [True, np.bool_(True), np.array(True)])
+def test_truths(value):
+    assert truth(value) is True
+    assert truth(np.logical_not(value)) is False
+
+
+@pytest.mark.parametrize("value", [1, 0, None, np.array([True]), "yes"])
+def test_what_is_no_truth_is_refused(value):
+    with pytest.raises(ElementError, match="True or False"):
+        truth(value)
+
+
+def test_an_error_names_the_operation_and_the_record():
+    def picky(x):
+        return 1 // (x - 3)
+
+    for read, function in ((whole, picky), (whole, lambda x: "text" if x == 3 else 0)):
+        with pytest.raises((ZeroDivisionError, ElementError)) as caught:
+            list(pairs(Dataset.range(9).filter(lambda x: True), function, read)[1])
+        notes = "\n".join(caught.value.__notes__)
+        assert "in key(" in notes
+        assert "made from the number 3" in notes

@@ -1,0 +1,83 @@
+"""`unique`: first occurrences."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import UNKNOWN, Dataset, Options
+from penstock.core.errors import ElementError
+from penstock.testing.laws import multiset, verify_resume
+
+
+@given(st.lists(st.integers(-3, 3), max_size=300), st.sampled_from([Options(), Options(executor="threads", workers=2)]))
+def test_the_first_occurrences_in_their_order(numbers, options):
+    wanted = list(dict.fromkeys(numbers))
+    for ds in (Dataset.from_source(numbers), Dataset.from_source(numbers).filter(lambda x: True)):
+        assert list(ds.unique().with_options(options)) == wanted
+    if numbers:
+        assert list(Dataset.from_tensor_slices(np.array(numbers, np.int32)).unique()) == wanted
+
+
+def test_arrays_are_compared_whole_with_dtype_and_shape():
+    elements = [np.zeros(2), np.zeros(2), np.zeros(3), np.zeros(2, np.float32), np.zeros((1, 2)), np.array([0.0, 1.0])]
+    assert multiset(Dataset.from_source(elements).unique()) == multiset(elements[1:])
+
+
+def test_nested_elements_are_compared_leaf_by_leaf():
+    elements = [{"x": np.arange(2), "y": "a"}, {"x": np.arange(2), "y": "b"}, {"x": np.arange(2), "y": "a"}]
+    assert [element["y"] for element in Dataset.from_source(elements).unique()] == ["a", "b"]
+
+
+def test_by_a_key():
+    ds = Dataset.from_source(["a", "Bee", "A", "b", "cc", "bee"])
+    assert list(ds.unique(str.lower)) == ["a", "Bee", "b", "cc"]
+    assert list(ds.unique(len)) == ["a", "Bee", "cc"]
+    assert list(ds.enumerate().unique(lambda n, text: n // 2)) == [(0, "a"), (2, "A"), (4, "cc")]
+    assert list(ds.unique(lambda text: None)) == ["a"]
+
+
+def test_every_epoch_begins_anew():
+    assert list(Dataset.from_source([1, 1, 2]).unique().repeat(2)) == [1, 2, 1, 2]
+    assert list(Dataset.from_source([1, 1, 2]).repeat(2).unique()) == [1, 2]
+
+
+def test_of_an_endless_dataset_as_many_as_there_are():
+    assert list(islice(Dataset.range(5).repeat().unique(), 5)) == [0, 1, 2, 3, 4]
+
+
+def test_only_iterating_tells_the_length():
+    assert Dataset.range(3).unique().cardinality() == UNKNOWN
+
+
+def test_elements_keep_their_spec():
+    assert Dataset.range(9).batch(2).unique().element_spec == Dataset.range(9).batch(2).element_spec
+
+
+def test_a_restore_goes_on_exactly():
+    numbers = [x * x % 17 for x in range(60)]
+    verify_resume(Dataset.from_source(numbers).unique())
+    verify_resume(Dataset.from_source(numbers).filter(lambda x: x > 2).unique(lambda x: x // 2).repeat(2).batch(2))
+    verify_resume(Dataset.from_source(numbers).unique(), options=Options(executor="threads", workers=2))
+
+
+def test_explain_says_what_a_restore_does_again():
+    assert "restored, unique() goes through the epoch again" in Dataset.range(3).unique().explain()
+
+
+def test_objects_that_only_equal_themselves_are_refused():
+    class Plain:
+        pass
+
+    with pytest.raises(ElementError, match="pass a key=") as caught:
+        list(Dataset.from_source([1, Plain()]).unique())
+    assert any("key()" in note for note in caught.value.__notes__)
+
+
+def test_mistakes_are_found_when_it_is_built():
+    with pytest.raises(TypeError, match="expected a function"):
+        Dataset.range(2).unique("name")
