@@ -13,6 +13,7 @@ from penstock.core.errors import PlanWarning
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
+from penstock.dataset.switch import Switch
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.plan.node import INFINITE, UNKNOWN
@@ -29,6 +30,7 @@ __all__ = [
     "PlanWarning",
     "Ragged",
     "Sparse",
+    "Switch",
     "errors",
     "image",
     "read_files",

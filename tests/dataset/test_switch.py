@@ -1,0 +1,104 @@
+"""Several pipelines side by side: each goes on where it was, whatever was drawn from the others."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from penstock import Dataset, Options, Switch
+from penstock.core.errors import ClosedError, CursorError, PlanError
+
+TRAIN, VAL = Dataset.range(100).shuffle(), Dataset.range(1000, 1010)
+
+
+def test_drawing_from_one_leaves_the_others_where_they_are():
+    with Switch(train=TRAIN, val=VAL) as switch:
+        made = {"train": [], "val": []}
+        for name in ["train", "train", "val", "train", "val", "val", "train"]:
+            made[name].append(int(next(switch[name])))
+        assert made["val"] == [1000, 1001, 1002]
+        assert len(set(made["train"])) == 4
+        assert next(switch.val) == 1003
+
+
+def test_one_state_has_the_positions_of_all():
+    switch = Switch(train=TRAIN, val=VAL)
+    for name in ["train"] * 5 + ["val"] * 3:
+        next(switch[name])
+    state = json.dumps(switch.state_dict())
+    rest = {name: [int(x) for x in switch[name]] for name in switch}
+    again = Switch(val=VAL.prefetch(2), train=TRAIN.with_options(Options(executor="threads", workers=2)))
+    next(again["val"])
+    again.load_state_dict(json.loads(state))
+    assert {name: [int(x) for x in again[name]] for name in again} == rest
+    assert len(rest["train"]) == 95
+
+
+def test_a_state_that_does_not_fit_changes_nothing():
+    switch = Switch(train=TRAIN, val=VAL)
+    state = switch.state_dict()
+    next(switch["train"])
+    for other in (Switch(train=TRAIN), Switch(train=TRAIN, test=VAL), Switch(train=TRAIN, val=VAL.skip(1))):
+        with pytest.raises(CursorError):
+            switch.load_state_dict(other.state_dict())
+        assert switch.state_dict()["datasets"]["train"]["row"] == 1
+    for wrong in (None, {}, {"version": 1}, {"version": 2, "datasets": state["datasets"]}):
+        with pytest.raises(CursorError):
+            switch.load_state_dict(wrong)
+    switch.load_state_dict(state)
+    assert switch.state_dict() == state
+
+
+def test_an_epoch_ends_until_the_next_is_begun():
+    switch = Switch(train=TRAIN, val=VAL.shuffle(seed=1))
+    first = [int(x) for x in switch["val"]]
+    assert list(switch["val"]) == []
+    second = [int(x) for x in switch.begin("val")]
+    assert sorted(first) == sorted(second)
+    assert first != second
+    assert [int(x) for x in switch.begin("val", epoch=0)] == first
+    assert switch.state_dict()["datasets"]["train"]["row"] == 0
+
+
+def test_all_are_closed_together():
+    with Switch(train=TRAIN, val=VAL) as switch:
+        next(switch["train"])
+    for name in switch:
+        with pytest.raises(ClosedError):
+            next(switch[name])
+    switch.close()
+    assert switch.state_dict()["datasets"]["train"]["row"] == 1
+
+
+def test_one_budget_is_shared():
+    def budgets(switch):
+        return [ds.options().memory_budget for ds in switch._datasets.values()]
+
+    plain, asking = Dataset.range(3), Dataset.range(3).with_options(Options(memory_budget=100))
+    assert budgets(Switch(a=plain, b=plain, memory_budget=1000)) == [500, 500]
+    assert budgets(Switch(a=plain, b=asking, memory_budget=1000)) == [500, 100]
+    assert budgets(Switch(a=plain, b=asking)) == [50, 50]
+    assert sum(budgets(Switch(a=plain, b=plain, c=plain))) >= 3
+
+
+def test_names():
+    switch = Switch({"two words": VAL, "close": TRAIN})
+    assert (list(switch), len(switch), repr(switch)) == (["two words", "close"], 2, "Switch(two words, close)")
+    assert next(switch["two words"]) == 1000
+    next(switch["close"])
+    with pytest.raises(KeyError, match="'train': this switch has two words, close"):
+        _ = switch["train"]
+    with pytest.raises(AttributeError, match="no dataset 'train'"):
+        _ = switch.train
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="at least one dataset"):
+        Switch()
+    with pytest.raises(TypeError, match=r"Switch\(val=\): expected a dataset, not list"):
+        Switch(train=TRAIN, val=[1])
+    with pytest.raises(ValueError, match="memory_budget=1"):
+        Switch(a=TRAIN, b=VAL, memory_budget=1)
+    with pytest.raises(PlanError):
+        Switch(a=Dataset.counter()).begin("a", epoch=1 << 40)
