@@ -26,12 +26,16 @@ def stack_all(
             if memory is not None and column is memory
             else stack(column, memory, path=path, rows=rows, allocate=allocate)
         )
-        arrays.append(_own(array, allocate))
+        arrays.append(owned(array, allocate))
     return columns.structure, arrays
 
 
-def _own(array: Stack, allocate: Allocate) -> Stack:
-    """A batch belongs to the consumer, so one that is still a view of the source's memory is copied."""
+def owned(array: Stack, allocate: Allocate) -> Stack:
+    """The array, or a copy where it cannot be written to: a batch is the consumer's, and no view of the source's data.
+
+    >>> owned(np.broadcast_to(np.int64(3), 2), np.empty).flags.writeable
+    True
+    """
     if not isinstance(array, np.ndarray):
         return array.owned(allocate)
     if array.flags.writeable:

@@ -137,7 +137,7 @@ def _stack_rows(column: Ragged | Sparse, out: NDArray[Any] | None, origin: Origi
         return column
     lengths = column.row_lengths()
     if len(lengths) and (lengths != lengths[0]).any():
-        _refuse_different(list(map(leaf_spec, column)), origin)
+        refuse_different(list(map(leaf_spec, column)), origin)
     size = int(lengths[0]) if len(lengths) else 0
     return _stack_array(column.flat_values.reshape(len(column), size, *column.shape[2:]), out, allocate)
 
@@ -149,7 +149,7 @@ def _rows(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate:
         for spec in map(leaf_spec, column)
     ]
     if len(set(specs)) > 1:
-        _refuse_different(specs, origin)
+        refuse_different(specs, origin)
     return type(column[0]).stack(column, allocate)
 
 
@@ -170,7 +170,7 @@ def _scalars(
 def _arrays(column: list[NDArray[Any]], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
     shape, dtype = column[0].shape, column[0].dtype
     if len({array.shape for array in column}) > 1 or len({array.dtype for array in column}) > 1:
-        _refuse_different([ArraySpec(array.shape, array.dtype) for array in column], origin)
+        refuse_different([ArraySpec(array.shape, array.dtype) for array in column], origin)
     result = _memory(out, (len(column), *shape), dtype, allocate)
     if shape and result.flags.c_contiguous:
         # (k, n, ...) seen as (k·n, ...): one call for all, without an array object or a Python step for each.
@@ -197,7 +197,7 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
         return _objects(column, out, origin, allocate)
     first = specs[0]
     if not isinstance(first, ArraySpec) or any(spec != first for spec in specs):
-        _refuse_different(specs, origin)
+        refuse_different(specs, origin)
     if first.shape:
         return _arrays([np.asarray(value) for value in column], out, origin, allocate)
     if first.dtype == _INT64 and not all(type(value) is np.int64 for value in column):
@@ -228,7 +228,8 @@ def _fits(out: NDArray[Any], shape: tuple[int, ...], dtype: np.dtype[Any]) -> bo
     return out.shape == shape and out.dtype == dtype
 
 
-def _refuse_different(specs: Sequence[LeafSpec], origin: Origin) -> NoReturn:
+def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | None = None) -> NoReturn:
+    """Raise an `ElementError` that names the first of `specs` and the first that differs from it."""
     first = specs[0]
     other = next(i for i, spec in enumerate(specs) if spec != first and not _both_objects(spec, first))
     second = specs[other]
@@ -237,7 +238,7 @@ def _refuse_different(specs: Sequence[LeafSpec], origin: Origin) -> NoReturn:
         raise ElementError(f"{here}: {first!r} against {second!r}; return the same type for every row")
     if first.dtype != second.dtype:
         raise ElementError(f"{here}: dtype {first.dtype} against {second.dtype}; return the same dtype for every row")
-    raise ElementError(f"{here}: shape {_shape(first)} against {_shape(second)}; {_REMEDY[type(first)]}")
+    raise ElementError(f"{here}: shape {_shape(first)} against {_shape(second)}; {remedy or _REMEDY[type(first)]}")
 
 
 _REMEDY = {
