@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -74,6 +75,10 @@ class Columns:
         ]
         return Columns(self.structure, columns, len(positions))
 
+    def where(self, wanted: NDArray[Any]) -> Columns:
+        """Return the elements where `wanted`, `bool[k]`, is true, as a copy."""
+        return self.select(np.flatnonzero(wanted))
+
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Return the chunk itself."""
         return self
@@ -121,9 +126,9 @@ class Items:
 
     __slots__ = ("_types", "values")
 
-    def __init__(self, values: list[Any]) -> None:
+    def __init__(self, values: list[Any], types: set[type] | None = None) -> None:
         self.values = values
-        self._types: set[type] | None = None
+        self._types = types
 
     @property
     def types(self) -> set[type]:
@@ -131,6 +136,11 @@ class Items:
         if self._types is None:
             self._types = set(map(type, self.values))
         return self._types
+
+    @property
+    def _only_type(self) -> set[type] | None:
+        """The type that all elements are known to have, so that a part of them need not be looked at again."""
+        return self._types if self._types is not None and len(self._types) == 1 else None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -148,11 +158,15 @@ class Items:
 
     def slice(self, lo: int, hi: int) -> Items:
         """Return elements `lo` to `hi`."""
-        return Items(self.values[lo:hi])
+        return Items(self.values[lo:hi], self._only_type)
 
     def select(self, indices: Sequence[int] | NDArray[Any]) -> Items:
         """Return the elements at `indices`, in that order; `indices` are positions, not a mask."""
-        return Items([self.values[i] for i in np.asarray(indices, np.int64).tolist()])
+        return Items([self.values[i] for i in np.asarray(indices, np.int64).tolist()], self._only_type)
+
+    def where(self, wanted: NDArray[Any]) -> Items:
+        """Return the elements where `wanted`, `bool[k]`, is true."""
+        return Items(list(compress(self.values, wanted.tolist())), self._only_type)
 
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
         """Take every element apart; an `ElementError` names the two rows where structures differ."""

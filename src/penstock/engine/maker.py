@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -10,8 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse
+from penstock.elements.size import bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.elements.stacking import Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
@@ -86,7 +84,7 @@ class Maker:
         """The items of a parcel whose pieces are all made."""
         if self.job.batch is None:
             elements = [element for piece in cast("list[Listed]", parcel.results) for element in piece.elements]
-            self.item_bytes = _bytes_of(elements[0]) if elements else 0
+            self.item_bytes = bytes_of(elements[0]) if elements else 0
             return elements
         pieces = cast("list[Stacked]", parcel.results)
         arrays = self._joined(parcel, pieces)
@@ -110,11 +108,6 @@ def _shape_of(array: Stack) -> LeafShape:
     if isinstance(array, np.ndarray):
         return LeafShape(array.shape[1:], array.dtype)
     return LeafShape((), np.dtype(object), beside=array.nbytes // max(len(array), 1))
-
-
-def _bytes_of(element: Any) -> int:
-    arrays = np.ndarray | Ragged | Sparse
-    return sum(leaf.nbytes if isinstance(leaf, arrays) else sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
 
 
 def _static_shapes(job: Job) -> list[LeafShape] | None:

@@ -26,6 +26,10 @@ class Observer(Protocol):
         """What to open in the place of `begin`, which yields the pieces of `node`."""
         ...
 
+    def wrap_stage(self, begin: Open, /) -> Open:
+        """What to open in the place of `begin`, which yields the pieces of a stretch whose operations are wrapped."""
+        ...
+
     def part(self) -> Observer:
         """An observer of a stretch of the plan, whose counts are among this one's, and which travels alone."""
         ...
@@ -49,6 +53,9 @@ class Unobserved:
         return spread
 
     def wrap_flow(self, node: Node, begin: Open, /) -> Open:
+        return begin
+
+    def wrap_stage(self, begin: Open, /) -> Open:
         return begin
 
     def part(self) -> Observer:

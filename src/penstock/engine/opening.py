@@ -31,12 +31,12 @@ class Stretch:
     def open(self, shop: Workshop) -> Open:
         """What opens the pieces of the stretch."""
         if self.base is not None:
-            return Stage(self.plan, self.base, row_units(self.base), shop).open
+            return shop.observer.wrap_stage(Stage(self.plan, self.base, row_units(self.base), shop).open)
         if self.source is None:
             raise RuntimeError(f"{self.plan.label()} stands on nothing")
         if isinstance(self.plan, Given):
             return self.source
-        return Stage(self.plan, None, given_units(self.source), shop).open
+        return shop.observer.wrap_stage(Stage(self.plan, None, given_units(self.source), shop).open)
 
 
 def opened(plan: Node, shop: Workshop) -> Open:

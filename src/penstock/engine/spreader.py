@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, cast
 
-import numpy as np
-
-from penstock.elements.structure import flatten
 from penstock.engine.compile import spreading
 from penstock.engine.executors.remote import Shipment, spread_shipped
 from penstock.engine.observer import Observer
@@ -45,9 +41,3 @@ class Spreader:
     def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Shipment, Piece]:
         """The same for another process."""
         return spread_shipped, shipment, cast("Unit", parcel).given
-
-
-def bytes_of(element: Any) -> int:
-    """About what an element takes."""
-    leaves, _ = flatten(element)
-    return sum(leaf.nbytes if isinstance(leaf, np.ndarray) else sys.getsizeof(leaf) for leaf in leaves) or 1

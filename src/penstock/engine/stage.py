@@ -11,14 +11,17 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from penstock.core.errors import WorkerError
+from penstock.core.errors import CursorError, WorkerError
+from penstock.core.seeds import mix
 from penstock.elements.chunk import Items
+from penstock.elements.size import bytes_of
 from penstock.engine.parcel import Result
-from penstock.engine.spreader import Spreader, Unit, bytes_of
+from penstock.engine.spreader import Spreader, Unit
 from penstock.engine.task import Cost, Spreaded
 from penstock.engine.tuning import Tuner
 from penstock.engine.workshop import Workshop
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.graph import post_order
 from penstock.plan.locate import blame_records
 from penstock.plan.node import Node
 
@@ -121,7 +124,10 @@ def row_units(base: Node) -> Units:
     """Units of the rows of an indexed node; the mark is the next row of the epoch."""
 
     def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work]:
-        row, stride = int(mark or 0), base.stride
+        stride, epoch = base.stride, _countable(epoch, base)
+        (row,) = resumed(None if mark is None else [mark], (0,))
+        if row > stride:
+            raise CursorError(BEYOND)
         while row < stride:
             end = min(row + tuner.group_items(), stride)
             rows = np.arange(epoch * stride + row, epoch * stride + end, dtype=np.int64)
@@ -129,6 +135,12 @@ def row_units(base: Node) -> Units:
             row = end
 
     return units
+
+
+def _countable(epoch: int, base: Node) -> int:
+    """The epoch itself, or for one whose rows an `int64` cannot count, as after endless repeats, one drawn by hash."""
+    epochs = (1 << 63) // max(node.stride for node in post_order(base)) if base.stride else 1
+    return epoch if epoch < epochs else mix(epoch) % epochs
 
 
 def given_units(source: Open) -> Units:

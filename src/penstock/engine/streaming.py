@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from penstock.core.errors import ClosedError
+from penstock.elements.size import bytes_of
 from penstock.engine.cursor import Cursor
 from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
@@ -17,7 +18,6 @@ from penstock.engine.opening import opened
 from penstock.engine.pump import Pump
 from penstock.engine.run import named_failure
 from penstock.engine.settings import Settings
-from penstock.engine.spreader import bytes_of
 from penstock.engine.task import Cost
 from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.window import WHILE_WAITING

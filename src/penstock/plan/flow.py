@@ -6,15 +6,16 @@ the elements that came after. Where one piece ends and the next begins never cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
-from penstock.core.seeds import INCREMENT, START
+from penstock.core.errors import CursorError
+from penstock.core.seeds import INCREMENT, START, mix
 from penstock.elements.chunk import Chunk, concat
-from penstock.plan.node import Rows
+from penstock.plan.node import INFINITE_STRIDE, Rows
 
 Mark: TypeAlias = Any  # JSON data
 
@@ -22,6 +23,11 @@ MOST_READ = 1 << 16
 """Elements that a node asks for at a time, where it takes whatever is at hand."""
 EPOCH_BITS = 44
 """Elements numbered by where they come in a stream have room for this many bits of them in an epoch."""
+MOST_EPOCHS = 1 << 18
+"""Epochs whose elements are numbered one after another; later ones begin at a number drawn by hash, below 2**62."""
+
+
+BEYOND = "the saved state stands beyond the end of what the pipeline yields now; it no longer yields what it did"
 
 
 class Piece:
@@ -48,6 +54,10 @@ class Piece:
         """The elements at `positions`, with the same mark after them."""
         return Piece(self.chunk.select(positions), self.ids[positions], self.after)
 
+    def where(self, wanted: np.ndarray) -> Piece:
+        """The elements where `wanted`, `bool[k]`, is true, with the same mark after them."""
+        return Piece(self.chunk.where(wanted), self.ids[wanted], self.after)
+
 
 Flow: TypeAlias = Iterator[Piece]
 
@@ -69,7 +79,7 @@ class Reader:
     """
 
     def __init__(self, source: Open, epoch: int, mark: Mark = None) -> None:
-        self._before, self._at = (None, 0) if mark is None else (mark[0], int(mark[1]))
+        self._before, self._at = resumed(mark, (None, 0))
         self._flow = source(epoch, self._before)
         self._piece: Piece | None = None
         self._left_out = self._at  # elements to leave out before the first
@@ -94,6 +104,8 @@ class Reader:
                 self._piece = None
             piece = next(self._flow, None)
             if piece is None:
+                if self._left_out:
+                    raise CursorError(BEYOND)
                 return 0
             self._piece = piece
             if self._left_out:
@@ -157,6 +169,34 @@ def read_all(source: Open, epoch: int, mark: Mark = None) -> Flow:
             yield Piece(piece.chunk, piece.ids, reader.mark)
 
 
+def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:
+    """What a node's mark holds; `start` where there is none. A mark of another form than `start` is a `CursorError`.
+
+    In it, a number stands for a count, `None` for what others check, a list for as many of what it holds, and an empty
+    list for one of counts.
+
+    >>> resumed(None, (0, None)), resumed([3, "an input's mark"], (0, None))
+    ((0, None), [3, "an input's mark"])
+    """
+    if mark is None:
+        return start
+    if not _has_form(mark, start):
+        raise CursorError(f"the saved state's mark has {mark!r:.80} where it should have the like of {list(start)}")
+    return cast("list[Any]", mark)
+
+
+def _has_form(value: object, form: object) -> bool:
+    if form is None:
+        return True
+    if not isinstance(form, list | tuple):
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= INFINITE_STRIDE
+    if not isinstance(value, list):
+        return False
+    forms, values = cast("Sequence[object]", form), cast("list[object]", value)
+    forms = forms or [0] * len(values)
+    return len(forms) == len(values) and all(map(_has_form, values, forms))
+
+
 def close(flow: Flow) -> None:
     """Stop a flow at once, where it can be."""
     stop = getattr(flow, "close", None)
@@ -173,7 +213,7 @@ def joined(parts: list[Piece]) -> Piece:
 
 def ordinals(epoch: int, first: int, count: int) -> Rows:
     """The ids of elements numbered by where they come in the stream."""
-    begin = (epoch << EPOCH_BITS) + first
+    begin = (epoch << EPOCH_BITS if epoch < MOST_EPOCHS else mix(epoch) >> 2) + first
     return np.arange(begin, begin + count, dtype=np.int64)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
@@ -15,6 +16,9 @@ from penstock.plan.node import Node, Program, Rows
 
 Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes: of one operation in one thread
 CALLS, ROWS, WALL, CPU, BYTES = range(5)
+
+
+SAMPLE = 16  # what a thread has spent on CPU is dear to ask for, so of many pieces one in so many tells it for all
 
 
 @dataclass(eq=False)
@@ -85,30 +89,42 @@ class Counters:
         """What opens the pieces of a node, each measured without what its inputs took in the same thread."""
         operation = Operation(node.label(), [])
         self._operations.append(operation)
-        inside = self._inside
+        return partial(self._measured_flow, operation, begin)
 
-        def measured(epoch: int, mark: Mark = None) -> Flow:
-            flow = begin(epoch, mark)
-            try:
-                while True:
-                    above, inside.spent = getattr(inside, "spent", (0, 0)), (0, 0)
-                    wall, cpu = perf_counter_ns(), thread_time_ns()
+    def wrap_stage(self, begin: Open) -> Open:
+        """The same of a stretch whose operations are measured where they run: its time is not its reader's."""
+        return partial(self._measured_flow, None, begin)
+
+    def _measured_flow(self, operation: Operation | None, begin: Open, epoch: int, mark: Mark = None) -> Flow:
+        flow, inside, calls = begin(epoch, mark), self._inside, 0
+        try:
+            while True:
+                above = getattr(inside, "spent", None)
+                if above is None:  # no flow reads this one; those that it reads do as it does
+                    inside.stands_for = 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
+                stands_for, inside.spent, calls = inside.stands_for, (0, 0), calls + 1
+                cpu = thread_time_ns() if stands_for else 0
+                wall = perf_counter_ns()
+                try:
                     piece = next(flow, None)
-                    wall, cpu = perf_counter_ns() - wall, thread_time_ns() - cpu
-                    below, inside.spent = inside.spent, (above[0] + wall, above[1] + cpu)
+                finally:
+                    wall = perf_counter_ns() - wall
+                    cpu = stands_for * (thread_time_ns() - cpu) if stands_for else 0
+                    below = inside.spent
+                    inside.spent = None if above is None else (above[0] + wall, above[1] + cpu)
+                if operation is not None:
                     cell = operation.cell()
-                    cell[WALL] += wall - below[0]
-                    cell[CPU] += cpu - below[1]
-                    if piece is None:
-                        return
-                    cell[CALLS] += 1
-                    cell[ROWS] += len(piece)
-                    cell[BYTES] += _size(piece.chunk)
-                    yield piece
-            finally:
-                close(flow)
-
-        return measured
+                    cell[WALL] += max(wall - below[0], 0)
+                    cell[CPU] += max(cpu - below[1], 0)
+                    if piece is not None:
+                        cell[CALLS] += 1
+                        cell[ROWS] += len(piece)
+                        cell[BYTES] += _size(piece.chunk)
+                if piece is None:
+                    return
+                yield piece
+        finally:
+            close(flow)
 
     def part(self) -> Counters:
         """Counters of a stretch of the plan, which are among these."""

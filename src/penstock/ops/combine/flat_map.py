@@ -52,6 +52,8 @@ class FlatMap(Unfolding):
 def _runs(piece: Piece) -> list[tuple[int, int | None]]:
     """Where runs of sequences begin and end; other results stand alone, without an end."""
     results, low = piece.chunk.elements(), 0
+    if set(map(type, results)) <= {list, tuple}:
+        return [(0, len(results))]
     runs: list[tuple[int, int | None]] = []
     while low < len(results):
         count = sum(1 for _ in takewhile(is_sequence, results[low:]))

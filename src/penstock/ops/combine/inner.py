@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -72,6 +72,8 @@ def is_sequence(result: Any) -> bool:
 def chunk_of(results: list[Any]) -> tuple[Chunk, Rows]:
     """The elements of sequences, one sequence after another, and how many each has: `int64[k]`."""
     counts = np.fromiter(map(len, results), np.int64, len(results))
+    if set(map(type, results)) <= {list, tuple}:
+        return Items(list(chain.from_iterable(results))), counts
     arrays = [result for result in results if isinstance(result, np.ndarray)]
     if len(arrays) == len(results) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
         return leaf_column(np.concatenate(arrays) if len(arrays) > 1 else arrays[0]), counts

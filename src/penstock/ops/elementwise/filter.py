@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunk import Chunk, Items
 from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
@@ -49,7 +49,7 @@ class Filter(Node):
             if len(piece) == 0:
                 return piece
             wanted = self._flags(judge(piece.chunk, piece.ids, None), piece.ids)
-            return piece if wanted.all() else piece.select(np.flatnonzero(wanted))
+            return piece if wanted.all() else piece.where(wanted)
 
         return run
 
@@ -65,7 +65,10 @@ class Filter(Node):
     def _flags(self, made: Chunk, ids: Rows) -> np.ndarray:
         """What the predicate returned for each of k elements: `bool[k]`."""
         values = made.elements()
-        if not set(map(type, values)) <= {bool, np.bool_}:
+        types = made.types if isinstance(made, Items) else set(map(type, values))
+        if types == {bool}:
+            return np.frombuffer(bytes(values), np.bool_)
+        if not types <= {bool, np.bool_}:
             self._check(values, ids)
         return np.array(values, bool)
 

@@ -28,6 +28,10 @@ class Batch(Grouping):
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         return unflatten(structure, arrays)
 
+    def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
+        structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
+        return Columns(structure, [folded(array, self.size) for array in arrays], len(rows) // self.size)
+
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         """Stack the elements of all batches at once, in the memory given: no step for each batch."""
         (source,) = inputs
@@ -36,7 +40,7 @@ class Batch(Grouping):
             its_rows, counts = self.grouped(rows)
             uniform = len(rows) > 0 and bool((counts == counts[0]).all())
             # memory for k batches of b elements is memory for k * b elements
-            memory = [array.reshape(-1, *array.shape[2:]) for array in out] if out is not None and uniform else None
+            memory = [array.reshape(len(its_rows), *array.shape[2:]) for array in out] if out is not None and uniform else None
             try:
                 structure, arrays = stack_all(source(its_rows, memory), its_rows, out=memory, allocate=allocate)
             except Exception as error:

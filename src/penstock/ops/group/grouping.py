@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from penstock.elements.chunk import Chunk, Items
+from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows
+
+MOST_IN_ONE_GO = 64  # groups of a stream
+BYTES_IN_ONE_GO = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -70,20 +75,45 @@ class Grouping(Node):
 
         return run
 
+    def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
+        """The elements of some whole groups that follow one another in `chunk`."""
+        starts = range(0, len(chunk), self.size)
+        return Items(
+            [self.collect(chunk.slice(at, at + self.size), rows[at : at + self.size], allocate) for at in starts]
+        )
+
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        made, at = mark or (0, None)
+        made, at = resumed(mark, (0, None))
+        most = 1  # groups made in one go, where their elements are at hand
         with Reader(inputs[0], epoch, at) as reader:
-            while (run := reader.take(self.size)) is not None:
+            while reader.ready():
+                before, start = reader.mark
+                count = min(reader.at_hand // self.size, most)
+                run = cast("Piece", reader.take(max(count, 1) * self.size))
                 if len(run) < self.size and self.drop_remainder:
                     return
                 rows = np.arange(made * self.size, made * self.size + len(run), dtype=np.int64)  # as errors name them
-                try:
-                    element = self.collect(run.chunk, rows, allocate)
-                except Exception as error:
-                    self.blame(error, made)
-                    raise
-                made += 1
-                yield Piece(Items([element]), ordinals(epoch, made - 1, 1), [made, reader.mark])
+                if count > 1:
+                    with suppress(Exception):  # which group is at fault shows below
+                        chunk = self.collect_several(run.chunk, rows, allocate)
+                        made += count
+                        yield Piece(chunk, ordinals(epoch, made - count, count), [made, reader.mark])
+                        continue
+                for low in range(0, len(run), self.size):
+                    chunk = Items([self._collected(run, low, rows, allocate)])
+                    made += 1
+                    high = low + self.size
+                    after = reader.mark if high >= len(run) else [before, start + high]
+                    yield Piece(chunk, ordinals(epoch, made - 1, 1), [made, after])
+                    most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(chunk.element(0))))
+
+    def _collected(self, run: Piece, low: int, rows: Rows, allocate: Allocate) -> Any:
+        high = low + self.size
+        try:
+            return self.collect(run.chunk.slice(low, high), rows[low:high], allocate)
+        except Exception as error:
+            self.blame(error, int(rows[low]) // self.size)
+            raise
 
     def blame(self, error: Exception, row: int) -> None:
         """Say in the error's notes which group failed, unless an input has said more."""

@@ -1,0 +1,18 @@
+"""About how much memory an element takes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from penstock.elements.structure import flatten
+
+
+def bytes_of(element: Any) -> int:
+    """Return the bytes of an element's leaves: arrays by what they hold, other objects by themselves alone.
+
+    >>> import numpy as np
+    >>> bytes_of({"x": np.zeros(3), "y": np.zeros(2, np.uint8)})
+    26
+    """
+    return sum(getattr(leaf, "nbytes", None) or sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
