@@ -77,3 +77,27 @@ def test_what_is_silenced_does_not_warn():
 
 def test_what_is_only_advice_does_not_warn():
     assert len(list(Dataset.range(8).batch(3))) == 3
+
+
+def test_reduce_goes_through_one_epoch():
+    assert Dataset.range(5).reduce(10, lambda total, x: total + x) == 20
+    assert Dataset.range(0).reduce("nothing", lambda state, x: x) == "nothing"
+    pairs = Dataset.from_tensor_slices(([1, 2], [3, 4]))
+    assert pairs.reduce([], lambda seen, pair: [*seen, pair]) == [(1, 3), (2, 4)]
+    with pytest.raises(PlanError, match="never ends"):
+        Dataset.counter().reduce(0, max)
+    with pytest.raises(TypeError, match="expected a function, not int"):
+        Dataset.range(3).reduce(0, 3)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_single_element(stream):
+    def of(count):
+        ds = Dataset.range(count)
+        return ds.filter(lambda x: True) if stream else ds
+
+    assert of(1).get_single_element() == 0
+    with pytest.raises(PlanError, match="has no element"):
+        of(0).get_single_element()
+    with pytest.raises(PlanError, match="more than one element"):
+        of(2).get_single_element()

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from penstock import Dataset
 from penstock.testing import functions
 from penstock.testing.laws import same
 
@@ -42,3 +43,8 @@ def test_columns_keep_their_rows(function):
     columns = {"x": np.arange(6.0).reshape(3, 2), "text": np.array(["a", "b", "c"], object)}
     leaves = functions.flatten(function(columns))[0]
     assert [len(leaf) for leaf in leaves] == [3] * len(leaves)
+
+
+def test_windows_become_texts():
+    windows = {"x": Dataset.range(1, 3), "y": (Dataset.from_tensors(np.arange(2)), Dataset.range(0))}
+    assert functions.as_windows(windows) == {"x": "1; 2", "y": ("[0 1]", "")}

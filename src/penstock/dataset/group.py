@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from penstock.core.checks import check_count, check_flag
+from penstock.core.errors import ElementError, PlanError
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
+from penstock.elements.padding import flagged_spec, zero_of
+from penstock.elements.spec import sliced
+from penstock.elements.structure import flatten, paths
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.group.batch import Batch
+from penstock.ops.group.pad import Pad
+from penstock.ops.group.rebatch import Rebatch
+from penstock.ops.group.unbatch import Unbatch
+from penstock.ops.group.window import Window
+from penstock.plan.node import INFINITE, Node
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
 class Group(Handle[T_co]):
-    """`batch`."""
+    """`batch`, `unbatch`, `rebatch`, `window` and `pad_to_cardinality`."""
 
     def batch(
         self,
@@ -23,16 +33,24 @@ class Group(Handle[T_co]):
         drop_remainder: bool = False,
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
+        *,
+        remainder: Literal["keep", "drop", "pad"] | None = None,
+        mask_key: str = "valid",
     ) -> Dataset[Any]:
         """Stack consecutive elements along a new first axis: a leaf of shape (...) becomes one of (batch_size, ...).
 
-        The last batch of an epoch is shorter, or left out with `drop_remainder`. Python numbers become `int64`,
-        `float64` and `bool`; text, bytes and other objects an array of objects. Elements that do not fit together are
-        an `ElementError` that names the leaf, both shapes or dtypes, and both rows. A batch is the consumer's own: it
-        may be kept, and written to.
+        The last batch of an epoch is shorter. With `drop_remainder` (or `remainder="drop"`) it is left out; with
+        `remainder="pad"` it is filled up with zeros and empty texts, and every batch comes with flags of which elements
+        are real: under `mask_key` where elements are dicts, else as the pair `(batch, flags)`.
+
+        Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects an array of objects. Elements
+        that do not fit together are an `ElementError` that names the leaf, both shapes or dtypes, and both rows. A
+        batch is the consumer's own: it may be kept, and written to.
 
         >>> [batch.tolist() for batch in Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
+        >>> [(batch.tolist(), real.tolist()) for batch, real in Dataset.range(3).batch(2, remainder="pad")]
+        [([0, 1], [True, True]), ([2, 0], [True, False])]
         """
         size = check_count("batch", "batch_size", batch_size, least=1)
         if deterministic is not None:
@@ -41,8 +59,120 @@ class Group(Handle[T_co]):
             calls = check_count("batch", "num_parallel_calls", num_parallel_calls, least=1, also=(AUTOTUNE,))
         else:
             calls = AUTOTUNE
-        plan = Batch(self._plan, size, check_flag("batch", "drop_remainder", drop_remainder))
+        drop = check_flag("batch", "drop_remainder", drop_remainder)
+        if remainder not in (None, "keep", "drop", "pad"):
+            raise ValueError(f'batch(remainder={remainder!r}): expected "keep", "drop" or "pad"')
+        if drop and remainder in ("keep", "pad"):
+            raise ValueError(f"batch(remainder={remainder!r}): drop_remainder=True says otherwise")
+        source = self._plan
+        if remainder == "pad":
+            _check_mask_key("batch", source.spec(), mask_key)
+            source = Pad(source, None, size, mask_key)
+        plan = Batch(source, size, drop or remainder == "drop")
         if calls == AUTOTUNE and deterministic is None:
             return self._over(plan)
         options = Options(workers=None if calls == AUTOTUNE else calls, deterministic=deterministic)
         return self._over(WithOptions(plan, options))
+
+    def unbatch(self) -> Dataset[Any]:
+        """Take batches apart: slice every leaf along its first dimension, and yield the slices one after another.
+
+        Where the plan tells how many elements each batch has (after `batch`, from arrays), the result is indexed, with
+        a length; else it is a stream. A leaf without a first dimension, or leaves that differ in it, are an
+        `ElementError`.
+
+        >>> list(Dataset.range(5).batch(2).unbatch()) == [0, 1, 2, 3, 4]
+        True
+        """
+        return self._over(_unbatched("unbatch", self._plan))
+
+    def rebatch(self, batch_size: int | Sequence[int], drop_remainder: bool = False) -> Dataset[Any]:
+        """Take batches apart and stack their elements again, `batch_size` to a batch; with several sizes, in turn.
+
+        Each epoch begins with the first size; its last batch is shorter, or left out with `drop_remainder`. It is
+        `unbatch` and then a batch, in one task and with one copy.
+
+        >>> [batch.tolist() for batch in Dataset.range(6).batch(4).rebatch(3)]
+        [[0, 1, 2], [3, 4, 5]]
+        >>> [batch.tolist() for batch in Dataset.range(6).batch(4).rebatch([1, 3])]
+        [[0], [1, 2, 3], [4], [5]]
+        """
+        plan = _unbatched("rebatch", self._plan)
+        drop = check_flag("rebatch", "drop_remainder", drop_remainder)
+        if not isinstance(batch_size, Sequence):
+            size = check_count("rebatch", "batch_size", batch_size, least=1)
+            return self._over(Batch(plan, size, drop))
+        sizes = tuple(check_count("rebatch", "batch_size", size, least=1) for size in batch_size)
+        if not sizes:
+            raise ValueError("rebatch(batch_size=[]): expected at least one size")
+        return self._over(Rebatch(plan, sizes, drop))
+
+    def window(
+        self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False
+    ) -> Dataset[Any]:
+        """Cut the elements into windows of `size`: each becomes one element, which is a finite dataset.
+
+        Windows begin `shift` elements apart, by default `size`; the elements of one lie `stride` apart. The last
+        windows of an epoch have fewer elements, unless `drop_remainder` leaves those out that are not full. Where
+        elements have structure, there is one dataset for each leaf, in the same structure, as in `tf.data`. The
+        elements of a window are made with it, and not to be written to.
+
+        >>> [list(window) for window in Dataset.range(5).window(3, shift=2)]
+        [[0, 1, 2], [2, 3, 4], [4]]
+        >>> pairs = Dataset.from_tensor_slices({"x": [1, 2, 3], "y": [4, 5, 6]})
+        >>> [(list(window["x"]), list(window["y"])) for window in pairs.window(2, drop_remainder=True)]
+        [([1, 2], [4, 5])]
+        """
+        from penstock.dataset.dataset import Dataset
+
+        plan = self._plan
+        many = check_count("window", "size", size, least=1, clip=True)
+        apart = many if shift is None else check_count("window", "shift", shift, least=1, clip=True)
+        step = check_count("window", "stride", stride, least=1, clip=True)
+        drop = check_flag("window", "drop_remainder", drop_remainder)
+        return self._over(Window(plan, many, apart, step, drop, Dataset))
+
+    def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid") -> Dataset[Any]:
+        """Add elements of zeros and empty texts until there are `cardinality`, and flag the real ones.
+
+        So that all ranks, or all epochs, have equally many steps. An element that is a dict has the flag under
+        `mask_key`; another becomes the pair `(element, flag)`. More elements than that are a `PlanError`, or a
+        `DataError` while iterating, where the plan does not tell.
+
+        >>> list(Dataset.from_tensor_slices({"x": [5, 6]}).pad_to_cardinality(3))
+        [{'x': 5, 'valid': True}, {'x': 6, 'valid': True}, {'x': 0, 'valid': False}]
+        """
+        plan = self._plan
+        count = check_count("pad_to_cardinality", "cardinality", cardinality, least=0)
+        if plan.length == INFINITE or plan.length > count:
+            has = "no end" if plan.length == INFINITE else f"{plan.length:,} elements"
+            raise PlanError(f"pad_to_cardinality({count}): this dataset has {has} already")
+        if plan.length == 0 < count and zero_of(plan.spec()) is None:
+            raise PlanError(f"pad_to_cardinality({count}): this dataset is empty, and nothing tells what to pad with")
+        _check_mask_key("pad_to_cardinality", plan.spec(), mask_key)
+        return self._over(Pad(plan, count, None, mask_key))
+
+
+def _unbatched(call: str, plan: Node) -> Unbatch:
+    """The elements of a plan's batches; refused where the plan tells that its elements are none."""
+    try:
+        spec = sliced(plan.spec())
+    except ElementError as error:
+        raise PlanError(f"{call}(): {error}") from None
+    if spec is not None:
+        leaves, structure = flatten(plan.spec())
+        sizes = {leaf.shape[0]: path for leaf, path in zip(leaves, paths(structure), strict=True)}
+        known = [size for size in sizes if size is not None]
+        if not leaves or len(known) > 1:
+            why = " against ".join(f"{size} at {sizes[size]}" for size in known[:2]) or "no leaf at all"
+            raise PlanError(f"{call}(): every leaf of a batch needs the same first dimension: {why}")
+    return Unbatch(plan)
+
+
+def _check_mask_key(call: str, spec: Any, key: object) -> None:
+    if not isinstance(key, str):
+        raise TypeError(f"{call}(mask_key={key!r}): expected a text, not {type(key).__name__}")
+    try:
+        flagged_spec(spec, key)
+    except ElementError as error:
+        raise PlanError(f"{call}(): {error}") from None

@@ -25,7 +25,7 @@ from penstock.plan.explain import explained
 from penstock.plan.functions import ColumnFunction, ElementFunction
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.locate import Record, records
-from penstock.plan.node import INFINITE, UNKNOWN, Node
+from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
 from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds, without_drawn_seeds
 
@@ -229,7 +229,9 @@ def _describing(node: Node, inputs: tuple[Callable[[], Node], ...]) -> Callable[
         if node.spec() is not None:
             return node
         tells_nothing = isinstance(node, Map) and not isinstance(node.function, ElementFunction | ColumnFunction)
-        known = node if tells_nothing else with_inputs(node, tuple(each() for each in inputs))
+        # where shapes differ, the first element of an order or a part is not the first of the input
+        has_another = isinstance(node, Passing) and node.length not in (0, UNKNOWN)
+        known = node if tells_nothing or has_another else with_inputs(node, tuple(each() for each in inputs))
         if known.spec() is not None:
             return known
         try:
@@ -253,6 +255,8 @@ def _first_stream(plan: Node) -> Node:
 def _made(plan: Node, row: int) -> Any:
     if not plan.indexed:
         return first_element(plan)
+    if plan.length == 0:
+        raise IndexError("no element")
     program = compiled(plan, np.empty, Unobserved().wrap)
     return program(np.array([row], np.int64)).elements()[0]
 

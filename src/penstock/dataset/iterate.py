@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock.core.checks import check_count
+from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.iterator import Iterator
 from penstock.engine.legacy import Legacy
+from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -16,8 +20,11 @@ if TYPE_CHECKING:
     from penstock.feed.torch import TorchFeed
 
 
+S = TypeVar("S")
+
+
 class Iterate(Handle[T_co]):
-    """`iter`, `iterator`, and the feeds to frameworks."""
+    """`iter`, `iterator`, `reduce`, `get_single_element`, and the feeds to frameworks."""
 
     def __iter__(self) -> Iterator[T_co]:
         return self.iterator()
@@ -43,6 +50,41 @@ class Iterate(Handle[T_co]):
     @cached_property
     def _legacy(self) -> Legacy:
         return Legacy()
+
+    def reduce(self, initial_state: S, reduce_func: Callable[[S, T_co], S]) -> S:
+        """Go through one epoch: `state = reduce_func(state, element)` for each element, and return the last state.
+
+        An element that is a tuple is passed as one argument. Without elements it is `initial_state`.
+
+        >>> Dataset.range(5).reduce(0, lambda total, x: total + x)
+        10
+        """
+        endless = self._plan.length == INFINITE
+        if not callable(reduce_func):
+            raise TypeError(f"reduce(reduce_func=): expected a function, not {type(reduce_func).__name__}")
+        if endless:
+            raise PlanError("reduce(): this dataset never ends; take() a part of it")
+        state = initial_state
+        with self.iterator() as it:
+            for element in it:
+                state = reduce_func(state, element)
+        return state
+
+    def get_single_element(self) -> T_co:
+        """The one element of a dataset that has one; a `PlanError` if there are none, or more.
+
+        >>> Dataset.range(3).batch(3).get_single_element().tolist()
+        [0, 1, 2]
+        """
+        length = self._plan.length
+        if length in (1, UNKNOWN):
+            with self.iterator() as it:
+                found = list(islice(it, 2))
+            if len(found) == 1:
+                return found[0]
+            length = len(found)
+        many = "no element" if length == 0 else "more than one element"
+        raise PlanError(f"get_single_element(): this dataset has {many}")
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

@@ -15,6 +15,7 @@ from penstock.elements.distinct import distinct
 from penstock.index.divided import divided
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.elementwise.beside import Beside, truth
+from penstock.ops.order.assert_cardinality import AssertCardinality
 from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.expand import Expand
 from penstock.ops.order.repeat import Repeat
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Order(Handle[T_co]):
-    """`shuffle`, `repeat`, `expand`, `take`, `skip`, `exclude`, `shard` and `split`."""
+    """`shuffle`, `repeat`, `expand`, `take`, `skip`, `exclude`, `shard`, `split` and `assert_cardinality`."""
 
     def shuffle(
         self, buffer_size: int | None = None, seed: int | None = None, reshuffle_each_iteration: bool = True
@@ -104,6 +105,27 @@ class Order(Handle[T_co]):
         plan = Expand(self._plan, check_count("expand", "count", count, least=1))
         if plan.length > MOST:
             raise PlanError(f"expand({count}): {plan.length} elements; the most are 2**62")
+        return self._over(plan)
+
+    def assert_cardinality(self, expected_cardinality: int) -> Dataset[T_co]:
+        """State how many elements an epoch has, where no plan can tell: after a `filter`, say; `INFINITE` for no end.
+
+        It has a `len` then. Iterating checks it: an epoch with fewer or more is a `DataError`. Where the plan can tell
+        already, and tells something else, it is a `PlanError` now.
+
+        >>> even = Dataset.range(10).filter(lambda x: x % 2 == 0).assert_cardinality(5)
+        >>> len(even), len(even.batch(2))
+        (5, 3)
+        """
+        plan = self._plan
+        count = check_count(
+            "assert_cardinality", "expected_cardinality", expected_cardinality, least=0, also=(INFINITE,)
+        )
+        if plan.length == UNKNOWN:
+            return self._over(AssertCardinality(plan, count))
+        if plan.length != count:
+            has = "no end" if plan.length == INFINITE else f"{plan.length:,} elements"
+            raise PlanError(f"assert_cardinality({count}): this dataset has {has}")
         return self._over(plan)
 
     def take_while(self, predicate: Callable[..., Any]) -> Dataset[T_co]:
@@ -212,7 +234,7 @@ class Order(Handle[T_co]):
                 name: self._over(Part(plan, name, start, size, chosen))
                 for name, start, size in zip(parts, starts, sizes, strict=False)
             }
-        ordered = self._over(WithOptions(plan, Options(deterministic=True)))
+        ordered = self._over(WithOptions(plan, Options(deterministic=True, ignore="all")))
         hashes = Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
         total, low = sum(shares), 0
         cut: dict[str, Dataset[T_co]] = {}

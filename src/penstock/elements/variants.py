@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.elements.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.structure import flatten, unflatten
-from penstock.kernels import gather
 
 
 def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
@@ -24,13 +25,11 @@ def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
     >>> again["x"].tolist()
     [0.0, 0.0]
     """
-    if isinstance(chunk, Items):
-        return Items(_own([*map(chunk.values.__getitem__, which.tolist())], which))
-    columns: list[Column] = [
-        gather(column, which) if isinstance(column, np.ndarray) else _own([column[i] for i in which.tolist()], which)
-        for column in chunk.columns
-    ]
-    return Columns(chunk.structure, columns, len(which))
+    made = chunk.select(which)
+    if isinstance(made, Items):
+        return Items(_own(made.values, which))
+    columns = [_own(column, which) if isinstance(column, list) else column for column in made.columns]
+    return Columns(made.structure, columns, len(which))
 
 
 def _own(values: list[Any], which: NDArray[np.int64]) -> list[Any]:
@@ -44,4 +43,10 @@ def _own(values: list[Any], which: NDArray[np.int64]) -> list[Any]:
 
 def _copied(value: Any) -> Any:
     leaves, structure = flatten(value)
-    return unflatten(structure, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
+    return unflatten(structure, [_own_leaf(leaf) for leaf in leaves])
+
+
+def _own_leaf(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return leaf.copy()
+    return leaf.frozen().owned() if isinstance(leaf, Ragged | Sparse) else leaf

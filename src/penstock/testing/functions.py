@@ -73,6 +73,11 @@ def as_labelled(*element: Any) -> Labelled:
     return Labelled(_whole(element), True)
 
 
+def as_windows(*windows: Any) -> Any:
+    """Make a text of every dataset of a window."""
+    return _each(_whole(windows), lambda dataset: "; ".join(map(as_text, dataset)))
+
+
 def drawn(*element: Any, rng: np.random.Generator) -> tuple[Any, np.float64, np.ndarray]:
     """Put a random number and some random bytes beside the element."""
     return _whole(element), np.float64(rng.random()), rng.integers(0, 256, 5, dtype=np.uint8)

@@ -58,7 +58,7 @@ class Expand(Node):
             if len(piece) == 0:
                 return piece
             which = np.repeat(np.arange(len(piece)), self.count)
-            ids = np.concatenate([child_ids(parent, 0, self.count) for parent in piece.ids.tolist()])
+            ids = child_ids(piece.ids, np.full(len(piece), self.count))
             return Piece(variants(piece.chunk, which), ids, piece.after)
 
         return run

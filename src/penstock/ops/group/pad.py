@@ -1,0 +1,121 @@
+"""Fill up with elements of zeros."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from penstock.core.errors import DataError, ElementError
+from penstock.elements.chunk import Chunk, Items
+from penstock.elements.padding import flag_at, flagged, flagged_spec, zero_of, zeroed
+from penstock.index.padded import padded
+from penstock.plan.flow import MOST_READ as MOST
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.locate import blame
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Pad(Node):
+    """Add elements of zeros up to `count` of them, or to a multiple of `multiple`; a flag says which are real.
+
+    An element that is a dict has the flag under `mask_key`; another becomes the pair (element, flag).
+    """
+
+    input: Node
+    count: int | None
+    multiple: int | None
+    mask_key: str
+
+    @property
+    def name(self) -> str:
+        return "pad_to_cardinality" if self.count is not None else "pad"
+
+    @cached_property
+    def length(self) -> int:
+        if self.count is not None:
+            return self.count
+        return self.input.length if self.input.length < 0 else self.input.length + self._missing(self.input.length)
+
+    def _missing(self, length: int) -> int:
+        if self.count is not None:
+            return self.count - length
+        return -length % (self.multiple or 1)
+
+    def spec(self) -> Spec | None:
+        return flagged_spec(self.input.spec(), self.mask_key)
+
+    def padded(self, rows: Rows) -> tuple[Rows, np.ndarray]:
+        """The input's row of each row, and which are real."""
+        stride = self.input.stride
+        return padded(rows, length=stride, stride=self.stride, input_stride=stride)
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        its_rows, real = self.padded(rows)
+        return (its_rows[real],)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            if self.input.length == 0:
+                return self._all_zeros(len(rows))
+            its_rows, real = self.padded(rows)
+            if real.all():
+                return self._flagged(source(its_rows, self._below(out)), real, rows)
+            made, which = np.unique(its_rows, return_inverse=True)
+            return self._flagged(source(made).select(which), real, rows)
+
+        return run
+
+    def _below(self, out: list[np.ndarray] | None) -> list[np.ndarray] | None:
+        """The memory given without that for the flags, where the plan tells which that is."""
+        spec = self.input.spec() if out is not None else None
+        if out is None or spec is None:
+            return None
+        at = flag_at(spec, self.mask_key)
+        return [*out[:at], *out[at + 1 :]]
+
+    def _flagged(self, chunk: Chunk, real: np.ndarray, rows: Rows) -> Chunk:
+        """The elements with their flags, and zeros where they are not real."""
+        try:
+            return flagged(zeroed(chunk, ~real), real, self.mask_key)
+        except Exception as error:
+            blame(error, self, int(rows[0]))
+            raise
+
+    def _all_zeros(self, count: int) -> Chunk:
+        zeros = zero_of(self.input.spec())
+        if zeros is None:
+            raise ElementError(
+                f"{self.label()}: there is no element, and no plan can tell what one would be, so nothing tells what "
+                "to pad with"
+            )
+        return flagged(Items([zeros] * count), np.zeros(count, np.bool_), self.mask_key)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        seen, at = mark or (0, None)
+        with Reader(inputs[0], epoch, at) as reader:
+            while (piece := reader.read(MOST)) is not None:
+                seen += len(piece)
+                if self.count is not None and seen > self.count:
+                    raise DataError(f"{self.label()}: there are more than {self.count} elements already")
+                after = reader.mark
+                missing = self._missing(seen) if reader.ready() == 0 else 0
+                seen += missing
+                yield self._padded(piece, missing, [seen, after])
+        if seen == 0 and self.count:
+            yield Piece(self._all_zeros(self.count), ordinals(epoch, 0, self.count), [self.count, None])
+
+    def _padded(self, piece: Piece, missing: int, after: Mark) -> Piece:
+        """The piece with flags, and with elements of zeros like its last one."""
+        real = np.arange(len(piece) + missing) < len(piece)
+        which = np.minimum(np.arange(len(piece) + missing), len(piece) - 1)
+        return Piece(self._flagged(piece.chunk.select(which), real, piece.ids), piece.ids[which], after)
+
+    def arguments(self) -> str:
+        mask = [] if self.mask_key == "valid" else [f"mask_key={self.mask_key!r}"]
+        many = str(self.count) if self.count is not None else f"to a multiple of {self.multiple}"
+        return ", ".join([many, *mask])

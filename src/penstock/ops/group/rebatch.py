@@ -1,0 +1,83 @@
+"""Stack consecutive elements into batches of several sizes in turn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk, Items
+from penstock.elements.gathering import stack_all
+from penstock.elements.spec import batched
+from penstock.elements.structure import unflatten
+from penstock.index.windowed import cycled, cycled_in
+from penstock.ops.group.grouping import spans
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.locate import blame
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+
+
+@dataclass(frozen=True)
+class Rebatch(Node):
+    """Stack as many consecutive elements as `sizes` say in turn; the last batch is shorter, or left out."""
+
+    input: Node
+    sizes: tuple[int, ...]
+    drop_remainder: bool
+
+    @cached_property
+    def length(self) -> int:
+        if self.input.length < 0:
+            return self.input.length
+        return cycled_in(self.input.length, sizes=self.sizes, drop=self.drop_remainder)
+
+    def spec(self) -> Spec | None:
+        spec = self.input.spec()
+        return None if spec is None else batched(spec, None)
+
+    def cycled(self, rows: Rows) -> tuple[Rows, Rows]:
+        """The input's rows of all the batches, one batch after another, and how many each has."""
+        return cycled(
+            rows, sizes=self.sizes, batches=self.stride, length=self.input.stride, input_stride=self.input.stride
+        )
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (self.cycled(rows)[0],)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            its_rows, counts = self.cycled(rows)
+            chunk = source(its_rows)
+            made = [
+                self.collect(chunk.slice(low, high), its_rows[low:high], row, allocate)
+                for row, (low, high) in zip(rows.tolist(), spans(counts), strict=True)
+            ]
+            return Items(made)
+
+        return run
+
+    def collect(self, chunk: Chunk, rows: Rows, row: int, allocate: Allocate) -> Any:
+        """The batch of the elements of `chunk`, which are `rows` of the input."""
+        try:
+            structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
+        except Exception as error:
+            blame(error, self, row)
+            raise
+        return unflatten(structure, arrays)
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        made, at = mark or (0, None)
+        with Reader(inputs[0], epoch, at) as reader:
+            while (run := reader.take(size := self.sizes[made % len(self.sizes)])) is not None:
+                if len(run) < size and self.drop_remainder:
+                    return
+                batch = self.collect(run.chunk, run.ids, made, allocate)
+                made += 1
+                yield Piece(Items([batch]), ordinals(epoch, made - 1, 1), [made, reader.mark])
+
+    def arguments(self) -> str:
+        return f"{list(self.sizes)}" + (", drop_remainder=True" if self.drop_remainder else "")

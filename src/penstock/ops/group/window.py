@@ -1,0 +1,158 @@
+"""Cut the elements into windows, each a dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk, Column, Items
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import ObjectSpec
+from penstock.elements.structure import LEAF, flatten, unflatten
+from penstock.elements.values import read_only
+from penstock.index.windowed import windowed, windows_in
+from penstock.ops.group.grouping import spans
+from penstock.ops.read.source import Read
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, ordinals
+from penstock.plan.locate import blame
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.sources.arrays import ArraySource
+
+
+@dataclass(frozen=True)
+class Window(Node):
+    """Make each `size` elements, `step` apart and from every `shift`-th on, one element: a dataset for each leaf.
+
+    `dataset` is the class that makes one of a plan.
+    """
+
+    input: Node
+    size: int
+    shift: int
+    step: int
+    drop_remainder: bool
+    dataset: type[Any] = field(metadata={"runs": True})
+
+    @cached_property
+    def length(self) -> int:
+        if self.input.length < 0:
+            return self.input.length
+        return windows_in(self.input.length, size=self.size, shift=self.shift, step=self.step, drop=self.drop_remainder)
+
+    def spec(self) -> Spec | None:
+        spec = self.input.spec()
+        if spec is None:
+            return None
+        leaves, structure = flatten(spec)
+        return unflatten(structure, [ObjectSpec(self.dataset)] * len(leaves))
+
+    def windows(self, rows: Rows) -> tuple[Rows, Rows]:
+        """The input's rows of all the windows, one window after another, and how many each has."""
+        return windowed(
+            rows,
+            size=self.size,
+            shift=self.shift,
+            step=self.step,
+            windows=self.stride,
+            length=self.input.stride,
+            input_stride=self.input.stride,
+        )
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (self.windows(rows)[0],)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            its_rows, counts = self.windows(rows)
+            made, which = np.unique(its_rows, return_inverse=True)  # windows may share elements
+            chunk = source(made)
+            return Items(
+                [
+                    self.collect(chunk.select(which[low:high]), its_rows[low:high], row)
+                    for row, (low, high) in zip(rows.tolist(), spans(counts), strict=True)
+                ]
+            )
+
+        return run
+
+    def collect(self, chunk: Chunk, rows: Rows, row: int) -> Any:
+        """The window of the elements of `chunk`, which are `rows` of the input: a dataset for each leaf."""
+        try:
+            columns = chunk.to_columns(rows=rows, operation="window")
+        except Exception as error:
+            blame(error, self, row)
+            raise
+        return unflatten(columns.structure, [self._leaf(column) for column in columns.columns])
+
+    def _leaf(self, column: Column) -> Any:
+        return self.dataset(Read(ArraySource(LEAF, [_read_only(column)], "window")))
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        made, at, left_out = mark or (0, None, 0)
+        span = (self.size - 1) * self.step + 1
+        with Reader(inputs[0], epoch, at) as reader:
+            reader.skip(left_out)
+            ahead = Ahead(reader)
+            while (run := ahead.first(span)) is not None and not (len(run) < span and self.drop_remainder):
+                run = run.select(np.arange(0, len(run), self.step))
+                element = self.collect(run.chunk, run.ids, made)
+                ahead.leave(self.shift)
+                made += 1
+                yield Piece(Items([element]), ordinals(epoch, made - 1, 1), [made, *ahead.mark])
+
+    def arguments(self) -> str:
+        shift = [] if self.shift == self.size else [f"shift={self.shift}"]
+        step = [] if self.step == 1 else [f"stride={self.step}"]
+        drop = ["drop_remainder=True"] if self.drop_remainder else []
+        return ", ".join([str(self.size), *shift, *step, *drop])
+
+
+class Ahead:
+    """Elements of a reader that are looked at before they are left, and the way to read them again."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._held: Piece | None = None
+        self._marks: list[tuple[int, Mark]] = []  # where among those held the reader had one
+
+    def first(self, count: int) -> Piece | None:
+        """The next `count` elements, or as many as are left; `None` at the end."""
+        held = len(self._held) if self._held is not None else 0
+        mark = self._reader.mark
+        if held < count and (more := self._reader.take(count - held)) is not None:
+            self._marks.append((held, mark))
+            self._held = more if self._held is None else joined([self._held, more])
+        return self._held if self._held is None or len(self._held) <= count else self._held.slice(0, count)
+
+    def leave(self, count: int) -> None:
+        """Go on with what comes `count` elements later."""
+        held = len(self._held) if self._held is not None else 0
+        if self._held is None or held <= count:
+            self._reader.skip(count - held)
+            self._held, self._marks = None, []
+            return
+        self._held = self._held.slice(count, held)
+        moved = [(place - count, mark) for place, mark in self._marks]
+        passed = sum(place <= 0 for place, _ in moved)
+        self._marks = moved[max(passed - 1, 0) :]
+
+    @property
+    def mark(self) -> Mark:
+        """A mark of the reader, and how many elements to leave out from there to be at the first again."""
+        if not self._marks:
+            return [self._reader.mark, 0]
+        place, mark = self._marks[0]
+        return [mark, -place]
+
+
+def _read_only(column: Any) -> Column:
+    """The column with arrays that cannot be written to, for windows may share elements."""
+    if isinstance(column, list):
+        return [_read_only(value) if isinstance(value, np.ndarray | Ragged | Sparse) else value for value in column]
+    return read_only(column) if isinstance(column, np.ndarray) else column.frozen()

@@ -1,0 +1,39 @@
+"""State how many elements there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.core.errors import DataError
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.node import INFINITE, Allocate, Passing
+
+
+@dataclass(frozen=True)
+class AssertCardinality(Passing):
+    """Count on `count` elements in every epoch, where no plan can tell how many; iterating checks it."""
+
+    count: int
+
+    @property
+    def name(self) -> str:
+        return "assert_cardinality"
+
+    @cached_property
+    def length(self) -> int:
+        return self.count
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        seen, at = mark or (0, None)
+        with Reader(inputs[0], epoch, at) as reader:
+            while (piece := reader.read(MOST_READ)) is not None:
+                seen += len(piece)
+                if INFINITE != self.count < seen:
+                    raise DataError(f"{self.label()}: there are more than {self.count:,} elements")
+                yield Piece(piece.chunk, piece.ids, [seen, reader.mark])
+        if seen != self.count:
+            raise DataError(f"{self.label()}: there are {seen:,} elements, and then they end")
+
+    def arguments(self) -> str:
+        return "INFINITE" if self.count == INFINITE else str(self.count)

@@ -1,0 +1,65 @@
+"""`rebatch`: batches of other sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import ElementError
+from penstock.testing.laws import verify_determinism, verify_resume
+
+
+def lists(ds):
+    return [batch.tolist() for batch in ds]
+
+
+@pytest.mark.parametrize(
+    ("size", "drop", "wanted"),
+    [
+        (4, False, [[0, 1, 2, 3], [4, 5, 6]]),
+        (4, True, [[0, 1, 2, 3]]),
+        (1, False, [[0], [1], [2], [3], [4], [5], [6]]),
+        (9, False, [[0, 1, 2, 3, 4, 5, 6]]),
+        ([2, 3], False, [[0, 1], [2, 3, 4], [5, 6]]),
+        ([2, 4], True, [[0, 1], [2, 3, 4, 5]]),
+        ([3, 1, 2], False, [[0, 1, 2], [3], [4, 5], [6]]),
+        ((5,), True, [[0, 1, 2, 3, 4]]),
+    ],
+)
+@pytest.mark.parametrize("before", [1, 3, 7, 10])
+def test_sizes_one_after_another(size, drop, wanted, before):
+    ds = Dataset.range(7).batch(before)
+    indexed, stream = ds.rebatch(size, drop), ds.map(lambda batch: batch).rebatch(size, drop)
+    assert lists(indexed) == lists(stream) == wanted
+    assert len(indexed) == len(wanted)
+    assert [indexed[row].tolist() for row in range(len(wanted))] == wanted
+    for one in (indexed, stream):
+        verify_resume(one)
+        verify_determinism(one)
+
+
+def test_each_epoch_begins_with_the_first_size():
+    ds = Dataset.range(5).batch(5).rebatch([1, 3])
+    assert lists(ds.repeat(2)) == [[0], [1, 2, 3], [4]] * 2
+
+
+def test_a_batch_is_the_consumers_own():
+    data = np.arange(6).reshape(2, 3)
+    for batch in Dataset.from_tensor_slices(data).rebatch([3, 3]):
+        batch[:] = 9
+    assert data.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_elements_that_do_not_fit_are_named():
+    ds = Dataset.range(1, 3).map(lambda n: np.zeros((2, n))).rebatch([4])
+    with pytest.raises(ElementError, match=r"shape \(1,\) against \(2,\)"):
+        list(ds)
+
+
+@pytest.mark.parametrize(
+    ("size", "says"), [(0, "batch_size=0"), (-1, "batch_size=-1"), ([2, 0], "batch_size=0"), ([], "at least one size")]
+)
+def test_sizes_below_one_are_refused(size, says):
+    with pytest.raises(ValueError, match=says):
+        Dataset.range(4).batch(2).rebatch(size)

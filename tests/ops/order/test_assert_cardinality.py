@@ -1,0 +1,38 @@
+"""`assert_cardinality`: a length that only the user knows, checked."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import INFINITE, Dataset
+from penstock.core.errors import DataError, PlanError
+from penstock.testing.laws import verify_resume
+
+EVEN = Dataset.range(10).filter(lambda x: x % 2 == 0)
+
+
+def test_a_stream_has_a_length_then():
+    ds = EVEN.assert_cardinality(5)
+    assert len(ds) == 5
+    assert list(ds) == [0, 2, 4, 6, 8]
+    assert len(ds.batch(2)) == 3
+    verify_resume(ds)
+
+
+@pytest.mark.parametrize(
+    ("count", "says"), [(4, "more than 4 elements"), (6, "there are 5 elements"), (-1, "INFINITE.*they end")]
+)
+def test_iterating_checks_it_both_ways(count, says):
+    with pytest.raises(DataError, match=says):
+        list(EVEN.assert_cardinality(count))
+
+
+def test_what_the_plan_tells_is_checked_at_once():
+    assert list(Dataset.range(3).assert_cardinality(3)) == [0, 1, 2]
+    assert Dataset.counter().assert_cardinality(INFINITE).cardinality() == INFINITE
+    with pytest.raises(PlanError, match="this dataset has 3 elements"):
+        Dataset.range(3).assert_cardinality(4)
+    with pytest.raises(PlanError, match="this dataset has no end"):
+        Dataset.counter().assert_cardinality(4)
+    with pytest.raises(ValueError, match=r"expected_cardinality=-2"):
+        EVEN.assert_cardinality(-2)
