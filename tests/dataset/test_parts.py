@@ -28,3 +28,11 @@ def test_only_a_shuffle_that_stays_leaves_elements_in_their_place():
     assert not reorders(ds.shuffle(seed=1, reshuffle_each_iteration=False)._plan)
     assert reorders(ds.shuffle(reshuffle_each_iteration=False).batch(2)._plan)
     assert reorders(ds.shuffle(seed=1).batch(2)._plan)
+
+
+def test_a_random_mixture_moves_elements_unless_it_has_a_seed():
+    ds = Dataset.range(9)
+    assert reorders(Dataset.sample_from_datasets([ds, ds])._plan)
+    assert reorders(Dataset.sample_from_datasets([ds, ds], seed=1, rerandomize_each_iteration=True)._plan)
+    assert not reorders(Dataset.sample_from_datasets([ds, ds], seed=1)._plan)
+    assert not reorders(Dataset.sample_from_datasets([ds, ds], exact=True)._plan)

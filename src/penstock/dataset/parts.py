@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.errors import PlanError
+from penstock.ops.combine.sample import Sample
 from penstock.ops.order.shuffle import Shuffle
 from penstock.plan.graph import post_order
 from penstock.plan.locate import Record, records
@@ -46,7 +47,11 @@ def positions_where(plan: Node, is_bad: Callable[[Record], Any]) -> np.ndarray:
 
 def reorders(plan: Node) -> bool:
     """Whether elements come in another order each epoch, or for each iterator."""
-    return any(isinstance(node, Shuffle) and (node.reshuffle or node.seed is None) for node in post_order(plan))
+    return any(
+        (isinstance(node, Shuffle) and (node.reshuffle or node.seed is None))
+        or (isinstance(node, Sample) and node.draws and (node.rerandomize or node.seed is None))
+        for node in post_order(plan)
+    )
 
 
 def weights(parts: Mapping[str, float]) -> list[int]:

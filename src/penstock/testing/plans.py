@@ -266,9 +266,42 @@ def _zip(draw: Draw, draft: Draft) -> Draft:
     return Draft(Dataset.zip(draft.dataset, other.dataset), (draft.example, other.example), uniform)
 
 
+def _mix(draw: Draw, draft: Draft) -> Draft:
+    """Mix the dataset with one or two that move its elements about."""
+    members = _members(draw, draft)
+    stop = draw(st.sampled_from([None, "first", "never", "exact"]))
+    lengths = [member.cardinality() for member in members]
+    if (stop == "never" and 0 in lengths) or (stop == "exact" and INFINITE in lengths):
+        return draft
+    vectors = st.lists(st.sampled_from([0.25, 1, 3]), min_size=len(members), max_size=len(members))
+    weights = draw(st.none() | vectors | st.fixed_dictionaries({0: vectors, 3: vectors, 7: vectors}))
+    mixed = Dataset.sample_from_datasets(
+        members,
+        None if stop == "exact" else weights,
+        draw(st.none() | SEEDS),
+        rerandomize_each_iteration=draw(st.none() | st.booleans()),
+        exact=draw(st.booleans()),
+        stop=stop,
+    )
+    return draft.over(mixed)
+
+
+def _choose(draw: Draw, draft: Draft) -> Draft:
+    """Choose from the dataset, and from one or two that move its elements about."""
+    members = _members(draw, draft)
+    choices = draw(st.lists(st.integers(0, len(members) - 1), max_size=9))
+    turns = Dataset.from_tensor_slices(np.array(choices, np.int64)).repeat(draw(st.sampled_from([1, 2, None])))
+    return draft.over(Dataset.choose_from_datasets(members, turns, draw(st.booleans())))
+
+
+def _members(draw: Draw, draft: Draft) -> list[Dataset[Any]]:
+    moves = draw(st.lists(st.sampled_from(_MOVES), min_size=1, max_size=2))
+    return [draft.dataset, *(move(draw, draft).dataset for move in moves)]
+
+
 def _prefetch(draw: Draw, draft: Draft) -> Draft:
     return draft.over(draft.dataset.prefetch(draw(st.sampled_from([None, 1, 2, 7]))))
 
 
 _MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice, _expand, _exclude, _split)
-_STEPS = (*_MOVES, _map, _map, _map_columns, _batch, _enumerate, _concatenate, _zip, _prefetch)
+_STEPS = (*_MOVES, _map, _map, _map_columns, _batch, _enumerate, _concatenate, _zip, _mix, _choose, _prefetch)
