@@ -10,7 +10,7 @@ from penstock.testing.plans import LONGEST, datasets
 
 OPERATIONS = {
     *("map", "batch", "shuffle", "repeat", "take", "skip", "shard", "slice", "enumerate", "concatenate", "zip"),
-    *("expand", "exclude", "split"),
+    *("expand", "exclude", "split", "pad", "pad_to_cardinality", "unbatch", "rebatch", "window"),
     *("prefetch", "with_options", "from_tensor_slices", "from_tensors", "random"),
 }
 
@@ -34,7 +34,7 @@ def test_every_operation_comes():
     seen = set()
 
     @given(datasets())
-    @settings(max_examples=200, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=400, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def look(ds):
         seen.update(node.name for node in post_order(ds._plan))
 

@@ -14,6 +14,8 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.parts import reorders
 from penstock.elements.nesting import part_in, with_part
 from penstock.elements.structure import flatten, unflatten
+from penstock.ops.group.batch import Batch
+from penstock.ops.group.unbatch import Unbatch
 from penstock.plan.node import INFINITE
 from penstock.testing import functions
 
@@ -202,6 +204,58 @@ def _batch(draw: Draw, draft: Draft) -> Draft:
     return Draft(draft.dataset.batch(size, drop_remainder=drop), example, uniform)
 
 
+def _batch_padded(draw: Draw, draft: Draft) -> Draft:
+    flagged = _flagged(draft.example)
+    if not draft.uniform or flagged is None:
+        return draft
+    size = draw(st.integers(1, 5))
+    leaves, structure = flatten(flagged)
+    example = unflatten(structure, [np.repeat(_stacked(leaf), size, axis=0) for leaf in leaves])
+    return Draft(draft.dataset.batch(size, remainder="pad"), example)
+
+
+def _pad(draw: Draw, draft: Draft) -> Draft:
+    flagged = _flagged(draft.example)
+    if draft.length in (0, INFINITE) or flagged is None:
+        return draft
+    padded = draft.dataset.pad_to_cardinality(draft.length + draw(st.integers(0, 3)))
+    return Draft(padded, flagged, draft.uniform)
+
+
+def _flagged(example: Any) -> Any | None:
+    if type(example) is not dict:
+        return example, np.bool_(True)
+    return None if "valid" in example else {**example, "valid": np.bool_(True)}
+
+
+def _unbatch(draw: Draw, draft: Draft) -> Draft:
+    if not _is_batched(draft):
+        draft = _batch(draw, draft)
+        if not _is_batched(draft):
+            return draft
+    leaves, structure = flatten(draft.example)
+    example = unflatten(structure, [leaf[0] for leaf in leaves])
+    if draw(st.booleans()):
+        return Draft(draft.dataset.unbatch(), example)
+    whole = unflatten(structure, [np.repeat(_stacked(leaf[0]), 2, axis=0) for leaf in leaves])
+    return Draft(draft.dataset.rebatch(draw(st.sampled_from([2, [1, 2], [3, 1, 2]]))), whole, uniform=False)
+
+
+def _is_batched(draft: Draft) -> bool:
+    """Whether elements are batches whose sizes the plan tells."""
+    plan = draft.dataset._plan  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    sizes = {np.shape(leaf)[:1] for leaf in flatten(draft.example)[0]}
+    told = len(sizes) == 1 and all(next(iter(sizes)) or (0,)) and (draft.uniform or isinstance(plan, Batch))
+    return told and Unbatch(plan).indexed
+
+
+def _window(draw: Draw, draft: Draft) -> Draft:
+    sizes, drop = [draw(st.integers(1, 3)) for _ in range(3)], draw(st.booleans())
+    leaves, structure = flatten(draft.example)
+    example = unflatten(structure, ["text"] * len(leaves))
+    return Draft(draft.dataset.window(*sizes, drop_remainder=drop).map(functions.as_windows), example)
+
+
 def _shuffle(draw: Draw, draft: Draft) -> Draft:
     window = draw(st.none() | st.integers(1, 9)) if draft.length != INFINITE else draw(st.integers(1, 9))
     return draft.over(draft.dataset.shuffle(window, draw(st.none() | SEEDS), draw(st.booleans())))
@@ -304,4 +358,5 @@ def _prefetch(draw: Draw, draft: Draft) -> Draft:
 
 
 _MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice, _expand, _exclude, _split)
-_STEPS = (*_MOVES, _map, _map, _map_columns, _batch, _enumerate, _concatenate, _zip, _mix, _choose, _prefetch)
+_GROUPS = (_batch, _batch, _batch_padded, _pad, _unbatch, _window)
+_STEPS = (*_MOVES, *_GROUPS, _map, _map, _map_columns, _enumerate, _concatenate, _zip, _mix, _choose, _prefetch)

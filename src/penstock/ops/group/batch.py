@@ -40,7 +40,9 @@ class Batch(Grouping):
             its_rows, counts = self.grouped(rows)
             uniform = len(rows) > 0 and bool((counts == counts[0]).all())
             # memory for k batches of b elements is memory for k * b elements
-            memory = [array.reshape(len(its_rows), *array.shape[2:]) for array in out] if out is not None and uniform else None
+            memory = None
+            if out is not None and uniform:
+                memory = [array.reshape(len(its_rows), *array.shape[2:]) for array in out]
             try:
                 structure, arrays = stack_all(source(its_rows, memory), its_rows, out=memory, allocate=allocate)
             except Exception as error:

@@ -12,7 +12,7 @@ from penstock.elements.chunk import Chunk, Items
 from penstock.elements.padding import flag_at, flagged, flagged_spec, zero_of, zeroed
 from penstock.index.padded import padded
 from penstock.plan.flow import MOST_READ as MOST
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
@@ -96,7 +96,7 @@ class Pad(Node):
         return flagged(Items([zeros] * count), np.zeros(count, np.bool_), self.mask_key)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        seen, at = mark or (0, None)
+        seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST)) is not None:
                 seen += len(piece)

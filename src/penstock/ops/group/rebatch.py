@@ -14,7 +14,7 @@ from penstock.elements.spec import batched
 from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
 from penstock.ops.group.grouping import spans
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
@@ -70,7 +70,7 @@ class Rebatch(Node):
         return unflatten(structure, arrays)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        made, at = mark or (0, None)
+        made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (run := reader.take(size := self.sizes[made % len(self.sizes)])) is not None:
                 if len(run) < size and self.drop_remainder:

@@ -17,7 +17,7 @@ from penstock.elements.values import read_only
 from penstock.index.windowed import windowed, windows_in
 from penstock.ops.group.grouping import spans
 from penstock.ops.read.source import Read
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, ordinals
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, ordinals, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 from penstock.sources.arrays import ArraySource
@@ -94,7 +94,7 @@ class Window(Node):
         return self.dataset(Read(ArraySource(LEAF, [_read_only(column)], "window")))
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        made, at, left_out = mark or (0, None, 0)
+        made, at, left_out = resumed(mark, (0, None, 0))
         span = (self.size - 1) * self.step + 1
         with Reader(inputs[0], epoch, at) as reader:
             reader.skip(left_out)

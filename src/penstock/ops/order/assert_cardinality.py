@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.core.errors import DataError
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import INFINITE, Allocate, Passing
 
 
@@ -25,7 +25,7 @@ class AssertCardinality(Passing):
         return self.count
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        seen, at = mark or (0, None)
+        seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
                 seen += len(piece)
