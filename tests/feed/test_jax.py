@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import MissingDependencyError
 
@@ -86,3 +87,12 @@ def test_an_array_that_is_kept_keeps_its_memory():
     data = np.arange(64 * 2048, dtype=np.float32).reshape(64, 2048)
     kept = list(Dataset.from_tensor_slices(data).batch(4).to_jax())
     np.testing.assert_array_equal(np.concatenate(kept), data)
+
+
+def test_sparse_leaves_become_bcoo_and_ragged_ones_stay():
+    pytest.importorskip("jax")
+    rows = ps.Ragged.from_rows([[1], [2, 3]])
+    ds = Dataset.from_tensor_slices({"r": rows, "s": ps.Sparse.from_dense(np.eye(2, dtype=np.float32))})
+    (batch,) = ds.ragged_batch(2).to_jax()
+    assert batch["r"] == rows
+    assert batch["s"].todense().tolist() == np.eye(2).tolist()

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import MissingDependencyError
 from penstock.feed.torch import TorchFeed
@@ -97,3 +98,21 @@ def test_structures_and_text_are_kept():
         assert list(batch) == ["x", "name"]
         assert isinstance(batch["x"], torch.Tensor)
         assert isinstance(batch["name"], np.ndarray)
+
+
+ROWS = ps.Ragged.from_rows([[1.5], [], [2.5, 3.5]])
+UNEVEN = Dataset.from_tensor_slices(
+    {"r": ROWS, "s": ps.Sparse.from_dense(np.eye(3, dtype=np.float32)), "t": ps.Ragged.from_rows([["a"], [], ["b"]])}
+)
+
+
+def test_ragged_and_sparse_leaves_become_pytorchs_own():
+    torch = pytest.importorskip("torch")
+    (batch,) = UNEVEN.ragged_batch(3).to_torch()
+    assert batch["r"].layout == torch.jagged
+    assert [row.tolist() for row in batch["r"].unbind()] == ROWS.tolist()
+    assert batch["s"].is_sparse
+    assert batch["s"].to_dense().tolist() == np.eye(3).tolist()
+    assert batch["t"] == ps.Ragged.from_rows([["a"], [], ["b"]])  # text has no tensor
+    (deep,) = UNEVEN.ragged_batch(1).batch(3).to_torch()
+    assert isinstance(deep["r"], ps.Ragged)  # several ragged dimensions

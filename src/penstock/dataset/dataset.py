@@ -12,6 +12,7 @@ from penstock.dataset.iterate import Iterate
 from penstock.dataset.mixtures import Mixtures
 from penstock.dataset.order import Order
 from penstock.dataset.read import Read
+from penstock.dataset.uneven import Uneven
 
 
 class Dataset(
@@ -19,6 +20,7 @@ class Dataset(
     Elementwise[T_co],
     Order[T_co],
     Group[T_co],
+    Uneven[T_co],
     Combine[T_co],
     Mixtures[T_co],
     Buffer[T_co],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.structure import flatten, unflatten
 
 
@@ -28,10 +31,14 @@ class Iterable(Protocol):
     def __len__(self) -> int: ...
 
 
+Convert: TypeAlias = Callable[[np.ndarray | Ragged | Sparse], Any]
+"""Makes what the framework has for an array, ragged rows or a sparse array; returns what it has nothing for."""
+
+
 class FedIterator:
     """An iterator whose elements have a framework's arrays; all else is as with the iterator it wraps."""
 
-    def __init__(self, source: Source, convert: Any) -> None:
+    def __init__(self, source: Source, convert: Convert) -> None:
         self._source = source
         self._convert = convert
 
@@ -40,7 +47,12 @@ class FedIterator:
 
     def __next__(self) -> Any:
         leaves, structure = flatten(next(self._source))
-        return unflatten(structure, [self._convert(np.asarray(leaf)) if _is_array(leaf) else leaf for leaf in leaves])
+        return unflatten(structure, list(map(self._converted, leaves)))
+
+    def _converted(self, leaf: Any) -> Any:
+        if isinstance(leaf, Ragged | Sparse):
+            return self._convert(leaf) if leaf.dtype.kind in "biufc" else leaf
+        return self._convert(np.asarray(leaf)) if _is_array(leaf) else leaf
 
     def state_dict(self) -> dict[str, Any]:
         """The position; see `Iterator.state_dict`."""
@@ -74,7 +86,7 @@ class FedIterator:
 class Feed:
     """A dataset whose iterators give a framework's arrays."""
 
-    def __init__(self, dataset: Iterable, convert: Any) -> None:
+    def __init__(self, dataset: Iterable, convert: Convert) -> None:
         self._dataset = dataset
         self._convert = convert
 

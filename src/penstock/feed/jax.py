@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.lazy import require
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.feed.feed import Feed, Iterable
 
 NARROWED = {"int64", "uint64", "float64", "complex128"}
@@ -17,7 +19,8 @@ class JaxFeed(Feed):
 
     Memory is shared by DLPack where the array is contiguous and writable, as batches are, and its type is one JAX has
     switched on; others are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A
-    batch that JAX shares must not be written to.
+    batch that JAX shares must not be written to. `ps.Sparse` becomes a `BCOO`; `ps.Ragged`, which JAX has nothing for,
+    stays as it is.
     """
 
     def __init__(self, dataset: Iterable) -> None:
@@ -28,7 +31,9 @@ class JaxFeed(Feed):
         )
         cpu = jax.devices("cpu")[0]
 
-        def convert(array: np.ndarray) -> Any:
+        def convert(array: np.ndarray | Ragged | Sparse) -> Any:
+            if isinstance(array, Ragged | Sparse):
+                return array.to_jax() if isinstance(array, Sparse) else array
             wide = array.dtype.name in NARROWED and not jax.config.jax_enable_x64
             shared = array.ndim > 0 and array.flags.writeable and array.dtype.isnative and not wide
             if not shared or not array.flags.c_contiguous or array.dtype.kind in "bV":

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from penstock.core.lazy import require
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.feed.feed import Feed, Iterable
 
 
@@ -15,13 +17,18 @@ class TorchFeed(Feed):
 
     A read-only array (an element that is a view of the source's own memory) is copied, for a tensor can be written to;
     so is one with a negative stride. Unsigned integers wider than a byte keep their type, which PyTorch supports in
-    part.
+    part. `ps.Ragged` becomes a nested tensor (jagged layout), or stays where it has several ragged dimensions, which
+    PyTorch does not know; `ps.Sparse` becomes a sparse COO tensor.
     """
 
     def __init__(self, dataset: Iterable) -> None:
         torch = require("torch", extra="torch", purpose="to_torch()")
 
-        def convert(array: np.ndarray) -> Any:
+        def convert(array: np.ndarray | Ragged | Sparse) -> Any:
+            if isinstance(array, Sparse):
+                return array.to_torch()
+            if isinstance(array, Ragged):
+                return array.to_torch() if array.ragged_rank == 1 else array
             whole = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
             shared = whole.flags.writeable and min(whole.strides, default=0) >= 0
             bits = whole if shared else whole.copy()

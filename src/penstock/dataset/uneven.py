@@ -1,0 +1,106 @@
+"""Batches of elements whose shapes differ."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from penstock.core.checks import check_count, check_flag
+from penstock.core.errors import ElementError, PlanError
+from penstock.dataset.handle import Handle, T_co
+from penstock.elements.offsets import split_dtype
+from penstock.elements.structure import flatten, unflatten
+from penstock.ops.group.padded import PaddedBatch
+from penstock.ops.group.ragged import RaggedBatch, ranks_of
+from penstock.ops.group.sparse import SparseBatch
+
+if TYPE_CHECKING:
+    from penstock.dataset.dataset import Dataset
+    from penstock.ops.group.leafwise import LeafwiseGrouping
+
+
+class Uneven(Handle[T_co]):
+    """`padded_batch`, `ragged_batch` and `sparse_batch`."""
+
+    def padded_batch(
+        self,
+        batch_size: int,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: bool = False,
+    ) -> Dataset[Any]:
+        """Stack consecutive elements of different shapes, padded at the end of each dimension to one shape.
+
+        - `padded_shapes` is a shape for all leaves, or one for each in the nesting of the elements. A size of `None` or
+          -1 is that of the longest in the batch; so is every size of a shape that is `None`.
+        - `padding_values` is a value for all leaves, or one for each: by default 0, `False`, and empty text or bytes. A
+          NumPy scalar must have the leaf's dtype, a Python number its kind, else it is a `TypeError`.
+
+        Numbers and text are not padded but stacked. An element larger than its shape is an `ElementError` that names
+        the leaf and the row; a `Ragged` or `Sparse` leaf is a `TypeError`.
+
+        >>> words = Dataset.from_source([[1], [2, 3], [4, 5, 6]]).map(np.array)
+        >>> [batch.tolist() for batch in words.padded_batch(2)]
+        [[[1, 0], [2, 3]], [[4, 5, 6]]]
+        >>> [batch.tolist() for batch in words.padded_batch(2, [4], padding_values=-1, drop_remainder=True)]
+        [[[1, -1, -1, -1], [2, 3, -1, -1]]]
+        """
+        size = check_count("padded_batch", "batch_size", batch_size, least=1)
+        drop = check_flag("padded_batch", "drop_remainder", drop_remainder)
+        return self._checked(PaddedBatch(self._plan, size, drop, _own(padded_shapes), _own(padding_values)))
+
+    def ragged_batch(
+        self, batch_size: int, drop_remainder: bool = False, row_splits_dtype: DTypeLike = np.int64
+    ) -> Dataset[Any]:
+        """Collect consecutive elements of different shapes as `ps.Ragged`, without padding.
+
+        Leaves whose shape the plan knows are stacked; of others, the dimensions up to the last unknown one become
+        ragged. Where a Python function has made the elements, so that the plan knows nothing, that is the first
+        dimension of every array; the others must agree. `Ragged` leaves get one more ragged dimension, `Sparse` leaves
+        one more dimension.
+
+        >>> words = Dataset.from_source([[1], [2, 3], [4, 5, 6]]).map(np.array)
+        >>> list(words.ragged_batch(2))
+        [Ragged([[1], [2, 3]], int64[2, ~]), Ragged([[4, 5, 6]], int64[1, ~])]
+        """
+        size = check_count("ragged_batch", "batch_size", batch_size, least=1)
+        drop = check_flag("ragged_batch", "drop_remainder", drop_remainder)
+        try:
+            splits = split_dtype(row_splits_dtype, "ragged_batch(row_splits_dtype)")
+        except TypeError as error:
+            raise TypeError(f"ragged_batch(row_splits_dtype={row_splits_dtype!r}): {error}") from None
+        return self._checked(RaggedBatch(self._plan, size, drop, splits, ranks_of(self._plan.spec())))
+
+    def sparse_batch(self, batch_size: int, row_shape: Any, drop_remainder: bool = False) -> Dataset[Any]:
+        """Collect consecutive arrays of different shapes as `ps.Sparse`, whose rows have the shape `row_shape`.
+
+        It is one shape for all leaves, or one for each in the nesting of the elements; a size of `None` or -1 is that
+        of the longest in the batch, and `()` is for numbers and text, which are stacked. All values of an array are
+        kept, zeros too; `Sparse` leaves keep theirs. An element larger than `row_shape` is an `ElementError`.
+
+        >>> words = Dataset.from_source([[7], [8, 9]]).map(np.array)
+        >>> list(words.sparse_batch(2, [3]))
+        [Sparse({(0, 0): 7, (1, 0): 8, (1, 1): 9}, int64[2, 3])]
+        """
+        size = check_count("sparse_batch", "batch_size", batch_size, least=1)
+        drop = check_flag("sparse_batch", "drop_remainder", drop_remainder)
+        if row_shape is None:
+            raise TypeError("sparse_batch(row_shape=None): expected a shape such as [1000]")
+        return self._checked(SparseBatch(self._plan, size, drop, _own(row_shape)))
+
+    def _checked(self, plan: LeafwiseGrouping) -> Dataset[Any]:
+        """The dataset, unless what the plan knows of its elements already tells that it must fail."""
+        try:
+            known = plan.spec() is not None
+        except ElementError as error:
+            raise PlanError(str(error)) from None
+        return self._over(replace(plan, shapes_known=known))
+
+
+def _own(nest: Any) -> Any:
+    """A copy of the nesting, which a change of the caller's does not reach."""
+    leaves, structure = flatten(nest)
+    return unflatten(structure, leaves)

@@ -1,0 +1,58 @@
+"""What batches have in common that make one value of each leaf's values, by what they were told for that leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.elements.chunk import Chunk, Column
+from penstock.elements.spec import ArraySpec, LeafSpec, SparseSpec, map_leaves
+from penstock.elements.stacking import Origin
+from penstock.elements.structure import Structure, flatten, paths, unflatten
+from penstock.ops.group.grouping import Grouping
+from penstock.plan.node import Allocate, Rows, Spec
+
+
+@dataclass(frozen=True)
+class LeafwiseGrouping(Grouping):
+    """Collect `size` consecutive elements leaf by leaf. A subclass says what a leaf becomes, and what its spec is.
+
+    `shapes_known` is whether the plan told the shapes of the elements when it was built: what is learnt later, from one
+    element, does not hold for others.
+    """
+
+    shapes_known: bool = field(default=True, kw_only=True, metadata={"runs": True})
+
+    def told(self, structure: Structure) -> Sequence[Any]:
+        """What the user, or the plan, says of each leaf."""
+        raise NotImplementedError
+
+    def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
+        """One value of the values of a leaf."""
+        raise NotImplementedError
+
+    def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
+        """The spec of that value, from `size` values; what is sure to fail is refused before anything runs."""
+        raise NotImplementedError
+
+    def spec(self) -> Spec | None:
+        spec = self.input.spec()
+        if spec is None:
+            return None
+        leaves, structure = flatten(spec if self.shapes_known else map_leaves(_without_sizes, spec))
+        size = self.size if self.all_full else None
+        parts = zip(leaves, self.told(structure), paths(structure), strict=True)
+        made = [self.leaf_spec(leaf, told, size, Origin(path, operation=self.name)) for leaf, told, path in parts]
+        return unflatten(structure, made)
+
+    def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
+        columns = chunk.to_columns(rows, operation=self.name)
+        structure = columns.structure
+        parts = zip(columns.columns, self.told(structure), paths(structure), strict=True)
+        made = [self.leaf(column, told, Origin(path, rows, self.name), allocate) for column, told, path in parts]
+        return unflatten(structure, made)
+
+
+def _without_sizes(_: str, leaf: LeafSpec) -> LeafSpec:
+    return replace(leaf, shape=(None,) * len(leaf.shape)) if isinstance(leaf, ArraySpec | SparseSpec) else leaf

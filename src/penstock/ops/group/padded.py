@@ -1,0 +1,70 @@
+"""Pad consecutive elements to one shape and stack them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Column
+from penstock.elements.per_leaf import Shape, as_shape, filled, fits, is_shape, per_leaf
+from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
+from penstock.elements.stacking import Origin
+from penstock.elements.structure import Structure
+from penstock.elements.uneven import fill_value, padded
+from penstock.ops.group.leafwise import LeafwiseGrouping
+from penstock.plan.node import Allocate
+
+
+@dataclass(frozen=True)
+class PaddedBatch(LeafwiseGrouping):
+    """Stack `size` consecutive elements whose leaves are padded to `padded_shapes` with `padding_values`.
+
+    Both are one for all leaves, or one for each in the nesting of the elements; `None` is the largest of the batch, and
+    zero or empty text.
+    """
+
+    padded_shapes: Any = None
+    padding_values: Any = None
+
+    @property
+    def name(self) -> str:
+        return "padded_batch"
+
+    def told(self, structure: Structure) -> Sequence[tuple[Shape | None, Any]]:
+        call, wanted = "padded_batch(padded_shapes=", "a shape such as [None, 3]"
+        shapes = per_leaf(self.padded_shapes, structure, is_shape, argument=call, wanted=wanted)
+        call, wanted = "padded_batch(padding_values=", "a number or a text"
+        fills = per_leaf(self.padding_values, structure, _is_value, argument=call, wanted=wanted)
+        return list(zip(map(as_shape, shapes), fills, strict=True))
+
+    def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
+        shape, fill = told
+        return padded(column, shape, fill, origin, allocate)
+
+    def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
+        if isinstance(leaf, ObjectSpec):
+            leaf = ArraySpec((), np.dtype(object))
+        if not isinstance(leaf, ArraySpec):
+            raise TypeError(f"padded_batch: {leaf!r}{origin.where} is not padded; use batch, or to_dense() in a map")
+        shape: Shape = (None,) * len(leaf.shape) if told[0] is None else told[0]
+        if not fits(shape, leaf.shape):
+            raise ElementError(f"padded_batch: {leaf!r}{origin.where} does not fit into the shape {list(shape)}")
+        if leaf.shape:
+            fill_value(told[1], np.empty(0, leaf.dtype), origin)
+        return ArraySpec((size, *filled(shape, leaf.shape)), leaf.dtype)
+
+    def arguments(self) -> str:
+        shapes = [] if self.padded_shapes is None else [f"padded_shapes={self.padded_shapes!r}"]
+        values = [] if self.padding_values is None else [f"padding_values={self.padding_values!r}"]
+        drop = ["drop_remainder=True"] if self.drop_remainder else []
+        return ", ".join([str(self.size), *shapes, *values, *drop])
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return isinstance(value, bool | int | float | complex | str | bytes | np.generic)

@@ -1,0 +1,145 @@
+"""`padded_batch`: shapes, fills, what cannot be padded, and that it stays indexed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock import Dataset
+from penstock.core.errors import ElementError, PlanError
+from penstock.elements.spec import ArraySpec
+from penstock.testing.laws import difference
+
+WORDS = [np.arange(row % 4, dtype=np.int32) + row for row in range(7)]
+LISTED = Dataset.from_source(WORDS)
+ROWS = Dataset.from_tensor_slices(ps.Ragged.from_rows(WORDS))
+
+
+def expected(size, *, width=None, fill=0, drop=False):
+    runs = [WORDS[low : low + size] for low in range(0, len(WORDS), size)]
+    batches = []
+    for run in runs:
+        if len(run) == size or not drop:
+            batch = np.full((len(run), max(map(len, run)) if width is None else width), fill, np.int32)
+            for row, word in zip(batch, run, strict=True):
+                row[: len(word)] = word
+            batches.append(batch)
+    return batches
+
+
+def check(ds, wanted):
+    made = list(ds)
+    assert [difference(one, other) for one, other in zip(made, wanted, strict=True)] == [None] * len(wanted)
+    assert len(ds) == len(wanted)
+    assert [difference(ds[i], wanted[i]) for i in reversed(range(len(wanted)))] == [None] * len(wanted)
+    assert all(batch.flags.writeable for batch in made)
+
+
+@pytest.mark.parametrize("ds", [LISTED, ROWS, LISTED.map(np.copy)])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 9])
+@pytest.mark.parametrize("drop", [False, True])
+def test_rows_are_padded_to_the_longest_of_their_batch(ds, size, drop):
+    check(ds.padded_batch(size, drop_remainder=drop), expected(size, drop=drop))
+
+
+@pytest.mark.parametrize("shape", [[5], (5,), np.array([5])])
+def test_a_shape_and_a_fill_can_be_given(shape):
+    check(ROWS.padded_batch(3, shape, -1), expected(3, width=5, fill=-1))
+    check(LISTED.padded_batch(3, shape, np.int32(-1)), expected(3, width=5, fill=-1))
+    check(LISTED.padded_batch(3, [None]), expected(3))
+    check(LISTED.padded_batch(3, [-1]), expected(3))
+
+
+def test_every_leaf_has_its_own():
+    data = {
+        "t": ps.Ragged.from_rows([[1], [2, 3]]),
+        "m": np.zeros((2, 2, 2), np.float32),
+        "y": [7, 8],
+        "n": ["a", "bc"],
+    }
+    ds = Dataset.from_tensor_slices(data).padded_batch(2, {"t": [None], "m": [2, 3], "y": (), "n": None}, {
+        "t": -1, "m": 0.5, "y": None, "n": None,
+    })  # fmt: skip
+    (batch,) = ds
+    assert batch["t"].tolist() == [[1, -1], [2, 3]]
+    assert batch["m"].tolist() == [[[0, 0, 0.5]] * 2] * 2
+    assert batch["y"].tolist() == [7, 8]
+    assert batch["n"].tolist() == ["a", "bc"]
+    spec = ds.element_spec
+    assert repr(spec) == "{'t': int64[2, ?], 'm': float32[2, 2, 3], 'y': int64[2], 'n': object[2]}"
+
+
+def test_one_fill_is_for_every_leaf_that_has_something_to_pad():
+    ds = Dataset.from_tensor_slices({"t": ps.Ragged.from_rows([[1], [2, 3]]), "n": ["a", "b"]})
+    assert ds.padded_batch(2, padding_values=-1)[0]["t"].tolist() == [[1, -1], [2, 3]]
+
+
+def test_the_spec_is_that_of_the_elements():
+    assert ROWS.padded_batch(3).element_spec == ArraySpec((None, None), "i4")
+    assert ROWS.padded_batch(3, [5]).element_spec == ArraySpec((None, 5), "i4")
+    assert ROWS.padded_batch(7).element_spec == ArraySpec((7, None), "i4")
+    fixed = Dataset.from_tensor_slices(np.zeros((4, 2, 3)))
+    assert fixed.padded_batch(2).element_spec == ArraySpec((2, 2, 3), "f8")
+    assert fixed.padded_batch(2, [None, 5]).element_spec == ArraySpec((2, 2, 5), "f8")
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "error", "message"),
+    [
+        (np.zeros((2, 3)), {"padded_shapes": [2]}, PlanError, r"float64\[3\] does not fit into the shape \[2\]"),
+        (np.zeros((2, 3)), {"padded_shapes": [3, 3]}, PlanError, "does not fit into the shape"),
+        ([1, 2], {"padded_shapes": [3]}, PlanError, "int64 does not fit into the shape"),
+        ({"a": [1]}, {"padded_shapes": {"b": []}}, PlanError, r"padded_shapes={'b': \[\]}\): expected a shape"),
+        ({"a": [1]}, {"padded_shapes": "a"}, PlanError, r"padded_shapes='a'\): expected a shape"),
+        ([1], {"padding_values": [1, 2]}, PlanError, r"padding_values=\[1, 2\]\): expected a number"),
+        (np.zeros((2, 3)), {"padding_values": "a"}, TypeError, "'a' for values of float64"),
+        (np.zeros((2, 3), "i4"), {"padding_values": np.int64(1)}, TypeError, "1 of int64 for values of int32"),
+        (np.zeros((2, 3), "u1"), {"padding_values": 256}, ValueError, "256 does not fit uint8"),
+        (ps.Sparse.from_dense([[1]]), {}, TypeError, r"sparse int64\[1\] is not padded; use batch"),
+        (ps.Ragged([1], [0, 1]).fold(1), {}, TypeError, r"ragged int64\[\?, ~\] is not padded"),
+    ],
+)
+def test_what_must_fail_is_refused_when_it_is_built(data, arguments, error, message):
+    with pytest.raises(error, match=message):
+        Dataset.from_tensor_slices(data).padded_batch(2, **arguments)
+
+
+def test_what_only_elements_tell_is_refused_with_its_row_and_leaf():
+    ds = Dataset.from_tensor_slices({"t": ps.Ragged.from_rows([[1], [2], [3], [4, 5]])}).padded_batch(2, [1])
+    assert ds[0]["t"].tolist() == [[1], [2]]
+    with pytest.raises(ElementError, match=r'padded_batch: row 3 has shape \(2,\) at \["t"\], larger than') as caught:
+        list(ds)
+    assert "in padded_batch(2, padded_shapes=[1]), at row 1" in caught.value.__notes__
+    mixed = Dataset.from_source([np.zeros(2), np.zeros((1, 1))])
+    with pytest.raises(ElementError, match="padded_batch: elements of rows 0 and 1 differ"):
+        list(mixed.padded_batch(2))
+    with pytest.raises(TypeError, match="padded_batch: the values are Ragged"):
+        list(Dataset.range(2).map(lambda x: ps.Ragged([x], [0, 1])).padded_batch(2))
+
+
+def test_counts_and_flags_are_checked():
+    with pytest.raises(ValueError, match=r"padded_batch\(batch_size=0\): expected at least 1"):
+        LISTED.padded_batch(0)
+    with pytest.raises(TypeError, match="drop_remainder=3"):
+        LISTED.padded_batch(2, drop_remainder=3)
+
+
+def test_a_stream_is_padded_too():
+    ds = ROWS.filter(lambda word: len(word) != 2).padded_batch(2)
+    kept = [word for word in WORDS if len(word) != 2]
+    for batch, low in zip(ds, range(0, len(kept), 2), strict=True):
+        for row, word in zip(batch, kept[low : low + 2], strict=False):
+            assert row.tolist() == [*word.tolist(), *[0] * (batch.shape[1] - len(word))]
+
+
+def test_it_is_told_apart_and_described():
+    assert ROWS.padded_batch(2, [4], -1).explain().splitlines()[2].split("  ")[1] == (
+        "padded_batch(2, padded_shapes=[4], padding_values=-1)"
+    )
+    prints = {ROWS.padded_batch(2, shape, fill).fingerprint() for shape in (None, [4], [5]) for fill in (None, -1)}
+    assert len(prints) == 6
+    shapes = [4]
+    ds = ROWS.padded_batch(2, shapes)
+    shapes[0] = 9
+    assert ds.element_spec.shape[1] == 4
