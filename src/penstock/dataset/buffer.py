@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from penstock.core.checks import check_count
+from penstock.core.errors import PlanError
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
+from penstock.ops.buffer.cache import Cache, Store
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
+from penstock.plan.node import INFINITE
 from penstock.rewrite.lint.rules import CODES
 
 if TYPE_CHECKING:
@@ -19,7 +22,29 @@ U = TypeVar("U")
 
 
 class Buffer(Handle[T_co]):
-    """`prefetch`, `with_options`, `options` and `apply`."""
+    """`cache`, `prefetch`, `with_options`, `options` and `apply`."""
+
+    def cache(self) -> Dataset[T_co]:
+        """Keep each element in memory once it is made, and yield the same in every epoch.
+
+        What is kept belongs to this dataset and all that is built on it. Rows are kept one by one, so a pass that ends
+        early, or a shuffle after the cache, keeps what it has made; of a stream the elements are kept from the first
+        on. Arrays of one shape and dtype are kept as columns and handed out as copies; others as they are, read-only.
+        In an executor of other processes each of them keeps its own.
+
+        What is random before the cache is drawn once for each seed: give `Options(seed=)`, or put it after the cache.
+
+        >>> calls = []
+        >>> ds = Dataset.range(3).map(lambda x: calls.append(int(x)) or x).cache()
+        >>> list(ds) == list(ds) == [0, 1, 2]
+        True
+        >>> calls
+        [0, 1, 2]
+        """
+        plan = self._plan
+        if plan.length == INFINITE:
+            raise PlanError("cache(): a dataset without end does not fit into memory; cache before repeat(), or take()")
+        return self._over(Cache(plan, Store()))
 
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.

@@ -1,0 +1,98 @@
+"""Keep elements in memory once they are made."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from penstock.elements.chunk import Chunk
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.graph import post_order
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.storage.kept import KeptRows, KeptStream
+
+
+class Store:
+    """What a cache has kept: of the plan below it with the seeds it had last."""
+
+    def __init__(self) -> None:
+        self._key: Any = None
+        self._kept: Any = None
+        self._lock = threading.Lock()
+
+    def kept(self, key: Any, begin: Callable[[], Any]) -> Any:
+        """What is kept for `key`, or what `begin` returns, which is kept from now on."""
+        with self._lock:
+            if self._kept is None or self._key != key:
+                self._key, self._kept = key, begin()
+            return self._kept
+
+    def __reduce__(self) -> Any:
+        return Store, ()  # what travels begins from nothing
+
+
+@dataclass(frozen=True)
+class Cache(Node):
+    """Keep the elements of the input's first epoch, and yield those in every epoch.
+
+    The store belongs to the plan, so everything built on it shares what is kept.
+    """
+
+    input: Node
+    store: Store = field(metadata={"runs": True}, compare=False)
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def route(self, rows: Rows) -> tuple[Rows, ...]:
+        return (rows % self.stride,)
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+        kept: KeptRows = self.store.kept(self._key, lambda: KeptRows(self.stride))
+
+        def run(rows: Rows, out: Any = None) -> Chunk:
+            positions = rows % self.stride
+            missing = kept.missing(positions)
+            if len(missing):
+                kept.put(missing, source(missing))
+            return kept.take(positions)
+
+        return run
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        """The elements kept, then more of the input; going on where nothing is kept reads on from the input's mark."""
+        kept: KeptStream = self.store.kept(self._key, KeptStream)
+        at, behind = mark or (0, None)
+        while at < kept.count:
+            chunk, behind = kept.from_here(at), None
+            ids = ordinals(0, at, len(chunk))
+            at += len(chunk)
+            yield Piece(chunk, ids, [at, None if at < kept.count else kept.after])
+        if kept.complete and at == kept.count:
+            return
+        if at == kept.count:
+            behind = kept.after
+        begun = at if behind is not None or at == 0 else 0
+        with Reader(inputs[0], 0, behind) as reader:
+            while begun < at and (piece := reader.read(at - begun)) is not None:  # what was not kept here
+                kept.add(begun, piece.chunk, reader.mark)
+                begun += len(piece)
+            while (piece := reader.read(MOST_READ)) is not None:
+                kept.add(at, piece.chunk, reader.mark)
+                ids = ordinals(0, at, len(piece))
+                at += len(piece)
+                yield Piece(piece.chunk, ids, [at, reader.mark])
+            kept.end(at)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """The seeds of all that is drawn below: elements kept for some are not those of others."""
+        return tuple(getattr(node, "seed", None) for node in post_order(self.input))

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.testing.laws import verify_determinism, verify_resume
+
+Dataset = ps.Dataset
+calls_made = []
+
+
+def noted(x):
+    calls_made.append(int(x))
+    return {"x": x, "row": np.full(3, x)}
+
+
+def uneven(x):
+    calls_made.append(int(x))
+    return np.arange(int(x) % 3)
+
+
+@pytest.fixture(autouse=True)
+def no_calls():
+    calls_made.clear()
+
+
+def as_lists(elements):
+    return [repr(element) for element in elements]
+
+
+@pytest.mark.parametrize("function", [noted, uneven])
+@pytest.mark.parametrize("stream", [False, True])
+def test_every_element_is_made_once(function, stream):
+    ds = Dataset.range(20).map(function)
+    ds = (ds.filter(lambda *_: True) if stream else ds).cache()
+    first = as_lists(ds)
+    assert as_lists(ds) == first == as_lists(ds.repeat(2).take(20))
+    assert sorted(calls_made) == list(range(20))
+
+
+def test_a_pass_that_ends_early_keeps_what_it_made():
+    ds = Dataset.range(10).map(noted).cache().with_options(ps.Options(executor="inline"))
+    for stream in (ds, ds.filter(lambda _: True).cache()):
+        it = iter(stream)
+        for _ in range(4):
+            next(it)
+        it.close()
+    list(ds)
+    assert sorted(calls_made) == list(range(10))
+
+
+def test_shuffles_after_a_cache_go_on_and_share_what_is_kept():
+    cached = Dataset.range(50).map(noted).cache()
+    shuffled = cached.shuffle(seed=1)
+    a, b = ([int(e["x"]) for e in shuffled] for _ in range(2))
+    assert a != b
+    assert sorted(a) == sorted(b) == sorted(calls_made) == list(range(50))
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_batches_are_kept_whole_and_belong_to_the_consumer(executor):
+    ds = Dataset.range(8).batch(4).cache().with_options(ps.Options(executor=executor))
+    for batch in ds:
+        batch[:] = -1
+    assert [batch.tolist() for batch in ds] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_what_is_handed_out_as_it_is_cannot_be_changed():
+    ds = Dataset.range(3).map(uneven).cache()
+    for array in ds:
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 1
+
+
+def test_what_is_drawn_before_a_cache_is_drawn_once_for_a_seed():
+    def drawn(x, *, rng):
+        return rng.random()
+
+    ds = Dataset.range(5).map(drawn).cache().with_options(ps.Options(seed=1, ignore=("all",)))
+    assert list(ds) == list(ds)
+    other = ds.with_options(ps.Options(seed=2))
+    assert list(other) != list(ds)
+    verify_resume(Dataset.range(9).map(drawn).cache().with_options(ps.Options(ignore=("all",))))
+
+
+@pytest.mark.parametrize("function", [noted, uneven])
+def test_caches_resume_exactly_where_nothing_is_kept_yet(function):
+    streamed = Dataset.range(30).map(function).filter(lambda *_: True).cache()
+    with streamed.iterator(epoch=0) as it:
+        begun = as_lists([next(it) for _ in range(7)])
+        state = it.state_dict()
+    again = Dataset.range(30).map(function).filter(lambda *_: True).cache()
+    with again.iterator(epoch=0) as it:
+        it.load_state_dict(state)
+        rest = as_lists(it)
+    assert begun + rest == as_lists(again) == as_lists(streamed)
+
+
+def test_caches_keep_the_laws():
+    for ds in (Dataset.range(20).cache().shuffle().batch(3), Dataset.range(20).filter(lambda x: x % 3 > 0).cache()):
+        verify_resume(ds)
+        verify_determinism(ds)
+
+
+def test_two_threads_that_fill_one_cache_agree():
+    ds = Dataset.range(500).map(uneven).cache().with_options(ps.Options(executor="inline"))
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(as_lists(ds))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [as_lists(ds)] * 4
+
+
+def test_a_dataset_without_end_is_refused():
+    with pytest.raises(ps.errors.PlanError, match="without end"):
+        Dataset.counter().cache()
+
+
+def test_an_empty_dataset_may_be_cached():
+    assert list(Dataset.range(0).cache()) == []
+    assert list(Dataset.range(3).filter(lambda x: x > 9).cache().repeat(2)) == []
