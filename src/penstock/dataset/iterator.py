@@ -186,6 +186,6 @@ class Iterator(Generic[T]):
 
 def _check_epoch(plan: Node, epoch: int) -> None:
     """Refuse an epoch whose rows an `int64` cannot count: the 32,768th of a dataset without end, for one."""
-    longest = max(node.stride for node in post_order(plan))
+    longest = max((node.stride for node in post_order(plan) if node.indexed), default=0)
     if (epoch + 1) * longest > 1 << 63:
         raise PlanError(f"epoch {epoch} lies beyond row 2**63 - 1: an epoch of this dataset counts {longest} rows")

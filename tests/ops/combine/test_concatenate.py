@@ -8,6 +8,7 @@ import pytest
 from penstock import INFINITE, Dataset
 from penstock.core.errors import ElementError, PlanError
 from penstock.elements.spec import ArraySpec
+from tests.plan.flows import assert_streams
 
 SIZES = [0, 1, 2, 3, 7]
 
@@ -63,3 +64,26 @@ def test_elements_that_only_running_can_tell_may_differ():
 def test_another_thing_than_a_dataset_is_refused():
     with pytest.raises(TypeError, match="expected a dataset, not list"):
         Dataset.range(3).concatenate([1, 2])
+
+
+@pytest.mark.parametrize("first", [0, 1, 3, 4])
+@pytest.mark.parametrize("second", [0, 1, 3, 4])
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_of_streams(first, second, epoch):
+    node = Dataset.range(1).concatenate(Dataset.range(1))._plan
+    one, other = range(first), range(10, 10 + second)
+    assert_streams(node, [one, other], [*one, *other], epoch)
+
+
+def test_the_same_element_from_both_inputs_is_drawn_for_apart():
+    def draw(x, *, rng):
+        return rng.random()
+
+    for ds in (Dataset.range(5), Dataset.range(5).filter(lambda x: True)):
+        assert len(set(ds.concatenate(ds).map(draw))) == 10
+
+
+def test_a_stream_and_what_can_be_indexed():
+    stream = Dataset.range(5).filter(lambda x: x % 2 == 0)
+    assert list(stream.concatenate(Dataset.range(2))) == [0, 2, 4, 0, 1]
+    assert list(Dataset.range(2).concatenate(stream)) == [0, 1, 0, 2, 4]

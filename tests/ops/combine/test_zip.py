@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from penstock import INFINITE, Dataset
+from penstock import INFINITE, Dataset, Options
 from penstock.elements.spec import ArraySpec
+from tests.plan.flows import assert_streams
 
 INT = ArraySpec((), np.dtype(np.int64))
 
@@ -87,3 +88,30 @@ def test_what_are_no_datasets_is_refused(arguments, error, says):
 def test_datasets_are_given_once():
     with pytest.raises(TypeError, match="pass datasets"):
         Dataset.zip(ONE, datasets=(OTHER,))
+
+
+@pytest.mark.parametrize("first", [0, 1, 3, 7])
+@pytest.mark.parametrize("second", [0, 1, 3, 7])
+def test_of_streams(first, second):
+    node = Dataset.zip(ONE, OTHER)._plan
+    one, other = range(first), range(10, 10 + second)
+    assert_streams(node, [one, other], list(zip(one, other, strict=False)))
+
+
+def test_of_streams_nested():
+    node = Dataset.zip({"b": ONE, "a": (OTHER,)})._plan
+    a, b = range(5, 9), range(3)
+    assert_streams(node, [a, b], [{"b": x, "a": (5 + x,)} for x in range(3)])
+
+
+def test_past_the_end_of_one_stream_no_other_is_asked_for_more():
+    never = Dataset.counter().filter(lambda x: x < 2)  # looks for a third element for ever
+    ds = Dataset.zip(Dataset.range(2).filter(lambda x: True), never)
+    assert list(ds.with_options(Options(executor="inline"))) == [(0, 0), (1, 1)]
+
+
+def test_every_epoch_of_streams_pairs_the_same_epoch_of_all():
+    long, short = Dataset.range(10).shuffle(seed=0), Dataset.range(4).shuffle(seed=1)
+    streams = Dataset.zip(long.filter(lambda x: True), short)
+    for epoch in (0, 1, 2):
+        assert list(streams.iterator(epoch=epoch)) == list(Dataset.zip(long, short).iterator(epoch=epoch))

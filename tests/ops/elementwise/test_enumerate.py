@@ -7,6 +7,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.elements.spec import ArraySpec, ObjectSpec
+from tests.plan.flows import assert_streams
 
 
 def test_positions_count_anew_each_epoch_from_start():
@@ -37,3 +38,11 @@ def test_the_number_of_elements_is_kept(ds, count):
 
 def test_the_pair_reaches_a_map_as_two_arguments():
     assert list(Dataset.range(3).enumerate(10).map(lambda n, x: n + x)) == [10, 12, 14]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+@pytest.mark.parametrize("start", [0, 5, -3])
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_of_a_stream(size, start, epoch):
+    node = Dataset.range(1).enumerate(start)._plan
+    assert_streams(node, ["abcdefgh"[:size]], list(enumerate("abcdefgh"[:size], start)), epoch)

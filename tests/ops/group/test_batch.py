@@ -8,6 +8,7 @@ import pytest
 from penstock import INFINITE, Dataset, Options
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec
+from tests.plan.flows import assert_streams
 
 SIZES = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17]
 
@@ -168,3 +169,13 @@ def test_batches_may_differ_from_each_other():
 
 def test_elements_without_a_leaf_make_batches_without_one():
     assert list(Dataset.range(2).map(lambda _: {"x": None}).batch(2)) == [{"x": None}]
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 6, 7])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("drop", [False, True])
+def test_of_a_stream(length, size, drop):
+    node = Dataset.range(1).batch(size, drop_remainder=drop)._plan
+    values = np.arange(length)
+    wanted = [values[low : low + size] for low in range(0, length, size)]
+    assert_streams(node, [list(values)], [batch for batch in wanted if len(batch) == size or not drop])

@@ -7,6 +7,8 @@ import pytest
 
 from penstock import INFINITE, Dataset
 from penstock.core.errors import PlanError
+from penstock.testing.laws import verify_determinism, verify_resume
+from tests.plan.flows import assert_streams
 
 
 @pytest.mark.parametrize("rows", [[], [0], [8], [3, 1, 3], range(9), {2, 5}, np.array([4]), 7, np.uint8(1)])
@@ -87,3 +89,16 @@ def test_a_function_needs_an_order_that_stays():
         Dataset.range(3).shuffle().exclude(lambda record: True)
     with pytest.raises(PlanError, match="indexed, finite"):
         Dataset.counter().exclude(lambda record: True)
+
+
+@pytest.mark.parametrize("rows", [[], [0], [3], [6], [0, 1, 2], [2, 4, 6], range(7)])
+def test_of_a_stream(rows):
+    node = Dataset.range(7).exclude(rows)._plan
+    assert_streams(node, [range(7)], [x for x in range(7) if x not in rows])
+
+
+def test_in_a_stream_rows_are_counted():
+    ds = Dataset.range(40).filter(lambda x: x % 2 == 0).exclude([0, 3, 19])
+    assert list(ds) == [x for x in range(0, 40, 2) if x not in {0, 6, 38}]
+    verify_determinism(ds)
+    verify_resume(ds)

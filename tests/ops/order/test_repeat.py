@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
-from penstock import INFINITE, Dataset
+from penstock import INFINITE, Dataset, Options
 from penstock.core.errors import PlanError
+from tests.plan.flows import assert_streams, begun, elements_of, ids_of, stream_of
 
 F, EMPTY, ENDLESS = Dataset.range(7), Dataset.range(0), Dataset.counter()
 
@@ -62,3 +65,48 @@ def test_repeats_multiply():
 def test_more_elements_than_can_be_counted_are_refused():
     with pytest.raises(PlanError, match="repeat"):
         Dataset.range(2**40).repeat(2**30)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 4])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_of_a_stream(size, count, epoch):
+    node = Dataset.range(1).repeat(count)._plan
+    assert_streams(node, [range(size)], list(range(size)) * count, epoch)
+    epochs = ids_of(begun(node, stream_of(range(size), (2,))), epoch)
+    assert epochs == [1000 * (epoch * count + again) + row for again in range(count) for row in range(size)]
+
+
+def test_a_stream_repeated_without_end_never_comes_to_one_unless_it_is_empty():
+    endless = Dataset.range(1).repeat()._plan
+    assert list(islice(elements_of_each(begun(endless, stream_of(range(3), (2,)))), 8)) == [0, 1, 2, 0, 1, 2, 0, 1]
+    assert elements_of(begun(endless, stream_of([], (2,)))) == []
+    assert list(Dataset.range(9).filter(lambda x: x > 9).repeat()) == []
+
+
+def elements_of_each(source):
+    for piece in source(0):
+        yield from piece.chunk.elements()
+
+
+def test_every_iteration_of_a_stream_repeated_without_end_has_epochs_of_its_own():
+    ds = Dataset.range(20).shuffle(seed=1).filter(lambda x: True).repeat().take(40)
+    epochs = [list(ds.iterator(epoch=epoch)) for epoch in range(3)]
+    parts = [tuple(part) for epoch in epochs for part in (epoch[:20], epoch[20:])]
+    assert len(set(parts)) == 6
+    assert all(sorted(part) == list(range(20)) for part in parts)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2, 30_000])
+@pytest.mark.parametrize("below", [F, ENDLESS, F.repeat(), Dataset.range(2**40)])
+def test_epochs_of_repeats_of_repeats_are_never_too_many_to_count(below, epoch):
+    def jitter(x, *, rng):
+        return int(rng.integers(1 << 60))
+
+    once = below.filter(lambda x: x % 2 == 0).batch(1).repeat()  # numbers its batches
+    again = once.filter(lambda x: True).concatenate(below.batch(1)).repeat()
+    ds = again.map(jitter).with_options(Options(seed=1))
+    first = list(islice(ds.iterator(epoch=epoch), 9))
+    assert len(set(first)) == 9
+    assert first == list(islice(ds.iterator(epoch=epoch), 9))
+    assert not set(first) & set(islice(ds.iterator(epoch=epoch + 1), 9))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import INFINITE, Dataset
+from tests.plan.flows import assert_streams
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 8, 9])
@@ -36,3 +37,10 @@ def test_of_an_endless_dataset():
 def test_a_shard_that_does_not_exist_is_refused_at_once(shards, index, says):
     with pytest.raises(ValueError, match=says):
         Dataset.range(4).shard(shards, index)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 10])
+def test_of_a_stream(size, count):
+    for index in range(count):
+        assert_streams(Dataset.range(1).shard(count, index)._plan, [range(size)], list(range(size))[index::count])

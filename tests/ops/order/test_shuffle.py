@@ -7,6 +7,7 @@ import pytest
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import PlanError
+from tests.plan.flows import assert_streams, begun, elements_of, stream_of
 
 SIZES = [0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1023, 1024, 1025]
 
@@ -105,3 +106,42 @@ def test_the_arguments_are_shown():
 def test_it_does_not_run_without_a_seed():
     with pytest.raises(RuntimeError, match="bind_seeds"):
         Dataset.range(9).shuffle()._plan.rows_of(np.arange(2))
+
+
+def shuffled_stream(size, window, epoch=0, *, seed=3, reshuffle=True):
+    node = Dataset.range(1).repeat().shuffle(window, seed=seed, reshuffle_each_iteration=reshuffle)._plan
+    return elements_of(begun(node, stream_of(range(size), (7,))), epoch)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 8, 9])
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 5, 8, 100])
+def test_of_a_stream(size, window):
+    node = Dataset.range(1).repeat().shuffle(window, seed=3)._plan
+    wanted = shuffled_stream(size, window)
+    assert sorted(wanted) == list(range(size))
+    assert_streams(node, [range(size)], wanted)
+
+
+@pytest.mark.parametrize("window", [2, 3, 4, 5, 9, 64, 65])
+def test_of_a_stream_no_element_moves_as_far_as_the_window_is_wide(window):
+    order = np.array(shuffled_stream(3000, window))
+    moved = order - np.arange(3000)
+    assert np.abs(moved).max() < window
+    assert (moved != 0).mean() > 0.3
+    assert np.abs(moved).max() >= window // 2
+
+
+def test_of_a_stream_every_epoch_has_another_order_that_the_seed_fixes():
+    orders = [shuffled_stream(50, 9, epoch) for epoch in (0, 1, 2)]
+    assert orders[0] != orders[1] != orders[2] != orders[0]
+    assert orders[1] == shuffled_stream(50, 9, 1)
+    assert orders[0] != shuffled_stream(50, 9, seed=4)
+    assert shuffled_stream(50, 9, 1, reshuffle=False) == shuffled_stream(50, 9, 0, reshuffle=False)
+
+
+def test_a_stream_is_not_permuted_as_a_whole():
+    stream = Dataset.range(9).filter(lambda x: True)
+    for arguments in ((), (UNKNOWN,)):
+        with pytest.raises(PlanError, match="stream cannot be permuted as a whole"):
+            stream.shuffle(*arguments)
+    assert sorted(stream.shuffle(100)) == list(range(9))

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from penstock import INFINITE, Dataset
+from tests.plan.flows import assert_streams
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
@@ -35,3 +36,10 @@ def test_skipped_elements_are_never_made():
     ds = Dataset.range(100).map(lambda x: made.append(int(x)) or x).skip(97)
     assert list(ds) == [97, 98, 99]
     assert made == [97, 98, 99]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
+@pytest.mark.parametrize("count", [0, 1, 3, 7, 8, 9, 1000, -1])
+def test_of_a_stream(size, count):
+    node = Dataset.range(1).skip(count)._plan
+    assert_streams(node, [range(size)], [] if count == -1 else list(range(size))[count:])

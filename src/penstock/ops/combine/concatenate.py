@@ -10,7 +10,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.concatenated import concatenated
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
 
 
@@ -66,7 +66,7 @@ class Concatenate(Node):
         return run
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        which, made, at = mark or (0, 0, None)
+        which, made, at = resumed(mark, (0, 0, None))
         while which < 2:
             with Reader(inputs[which], epoch, at) as reader:
                 while (piece := reader.read(MOST_READ)) is not None:

@@ -13,7 +13,7 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import nested
 from penstock.elements.structure import unflatten
 from penstock.index.paired import paired
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec, rows_within
 
 
@@ -47,13 +47,21 @@ class Zip(Node):
         return run
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        marks = mark or [None] * len(inputs)
+        marks = resumed(mark, [None] * len(inputs))
         with ExitStack() as stack:
             readers = [stack.enter_context(Reader(source, epoch, at)) for source, at in zip(inputs, marks, strict=True)]
-            while count := min(map(Reader.ready, readers)):
+            while count := _ready(readers):
                 pieces = [piece for reader in readers if (piece := reader.read(count)) is not None]
                 together = nested(self.structure, [piece.chunk for piece in pieces])
                 yield Piece(together, pieces[0].ids, [reader.mark for reader in readers])
 
     def arguments(self) -> str:
         return f"{len(self.members)} datasets"
+
+
+def _ready(readers: list[Reader]) -> int:
+    """How many elements all of them have at hand; past one at its end, nobody is asked for more."""
+    fewest = MOST_READ
+    for reader in readers:
+        fewest = min(fewest, reader.ready()) if fewest else 0
+    return fewest

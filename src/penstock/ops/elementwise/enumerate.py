@@ -11,7 +11,7 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import leaf_column, nested
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 PAIR = flatten((0, 0))[1]
@@ -45,7 +45,7 @@ class Enumerate(Node):
         return run
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        made, at = mark or (0, None)
+        made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
                 numbers = np.arange(self.start + made, self.start + made + len(piece), dtype=np.int64)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from penstock.index.excluded import excluded
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Passing, Rows
 
 MOST_NAMED = 3
@@ -28,7 +28,7 @@ class Exclude(Passing):
         return excluded(rows, positions=self.positions, stride=self.stride, input_stride=self.input.stride)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        seen, at = mark or (0, None)
+        seen, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
                 low, high = np.searchsorted(self.positions, (seen, seen + len(piece)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows
 
 ENDLESS_PASSES = 20
@@ -39,9 +39,9 @@ class Repeat(Passing):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         (source,) = inputs
-        passes, at = mark or (0, None)
+        passes, at = resumed(mark, (0, None))
         first = epoch * self.count if self.count != -1 else epoch << ENDLESS_PASSES
-        while passes != self.count:
+        while passes < self.count or self.count == -1:
             empty = at is None
             with Reader(source, first + passes, at) as reader:
                 while (piece := reader.read(MOST_READ)) is not None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from penstock.index.strided import strided
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Passing, Rows
 
 
@@ -30,7 +30,7 @@ class Shard(Passing):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         (source,) = inputs
-        seen, at = mark or (0, None)
+        seen, at = resumed(mark, (0, None))
         with Reader(source, epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
                 first = (self.index - seen) % self.num_shards

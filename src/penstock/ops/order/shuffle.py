@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock.core.seeds import mix
 from penstock.index.permuted import permuted
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Passing, Rows
 
 
@@ -37,14 +37,17 @@ class Shuffle(Passing):
         if self.seed is None or self.window is None:
             raise RuntimeError("a stream's shuffle without seed or window reached the compiler")
         (source,) = inputs
-        size, key = max(self.window // 2, 1), mix(self.seed, epoch if self.reshuffle else 0)
+        key = mix(self.seed, epoch if self.reshuffle else 0)
         if self.window == 1:
             return source(epoch, mark)
+        size = max((self.window + 1) // 2, 2)
 
         def once(epoch: int, mark: Mark = None) -> Flow:
             return _blocks(source, epoch, mark, (size, size), mix(key, 1))
 
-        return _blocks(once, epoch, mark, (max(size // 2, 1), size), mix(key, 2))
+        if self.window == 2:  # two passes would move elements by up to two places
+            return once(epoch, mark)
+        return _blocks(once, epoch, mark, (size // 2, size), mix(key, 2))
 
     def arguments(self) -> str:
         window = [] if self.window is None else [str(self.window)]
@@ -55,7 +58,7 @@ class Shuffle(Passing):
 
 def _blocks(source: Open, epoch: int, mark: Mark, sizes: tuple[int, int], key: int) -> Flow:
     """The elements of `source` with each block permuted; the first block has `sizes[0]` elements, others `sizes[1]`."""
-    number, at = mark or (0, None)
+    number, at = resumed(mark, (0, None))
     with Reader(source, epoch, at) as reader:
         while (block := reader.take(sizes[min(number, 1)])) is not None:
             order = permuted(np.arange(len(block)), length=len(block), key=mix(key, number), reshuffle=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows, rows_within
 
 
@@ -31,7 +31,7 @@ class Take(Passing):
         if self.count == -1:
             yield from source(epoch, mark)
             return
-        taken, at = mark or (0, None)
+        taken, at = resumed(mark, (0, None))
         with Reader(source, epoch, at) as reader:
             while taken < self.count and (piece := reader.read(self.count - taken)) is not None:
                 taken += len(piece)

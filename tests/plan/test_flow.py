@@ -1,0 +1,213 @@
+"""Pieces that follow one another, and readers that know the mark of the next element."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.errors import CursorError
+from penstock.elements.chunk import Columns, Items
+from penstock.elements.structure import LEAF
+from penstock.plan.flow import (
+    EPOCH_BITS,
+    MOST_EPOCHS,
+    Piece,
+    Reader,
+    child_ids,
+    close,
+    joined,
+    mixed,
+    ordinals,
+    read_all,
+    resumed,
+)
+from tests.plan.flows import SIZES, elements_of, stream_of
+
+LENGTHS = [0, 1, 2, 3, 4, 5, 8]
+
+
+def piece(*values, after=None):
+    return Piece(Items(list(values)), np.arange(len(values)), after)
+
+
+# Pieces
+
+
+def test_part_of_a_piece_has_the_part_s_ids_and_no_mark():
+    part = piece("a", "b", "c", after=3).slice(1, 3)
+    assert (part.chunk.elements(), part.ids.tolist(), part.after, len(part)) == (["b", "c"], [1, 2], None, 2)
+
+
+def test_chosen_elements_keep_the_mark_that_comes_after_all():
+    chosen = piece("a", "b", "c", after=3).select(np.array([2, 0]))
+    assert (chosen.chunk.elements(), chosen.ids.tolist(), chosen.after) == (["c", "a"], [2, 0], 3)
+    assert len(piece("a", after=1).select(np.array([], np.int64))) == 0
+
+
+def test_pieces_are_joined_in_order_and_columns_stay_columns():
+    columns = [Piece(Columns(LEAF, [np.arange(low, low + 2)], 2), np.arange(low, low + 2)) for low in (0, 2)]
+    both = joined(columns)
+    assert isinstance(both.chunk, Columns)
+    assert both.chunk.elements() == both.ids.tolist() == [0, 1, 2, 3]
+    assert joined(columns[:1]) is columns[0]
+
+
+# Readers
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("most", [1, 2, 3, 100])
+def test_runs_of_any_length_have_all_elements_in_order(sizes, length, most):
+    for way in ("read", "take"):
+        with Reader(stream_of(range(length), sizes), 0) as reader:
+            runs = []
+            while (run := getattr(reader, way)(most)) is not None:
+                runs.append(run.chunk.elements())
+            assert reader.read(1) is reader.take(1) is None
+            assert reader.skip(1) == reader.ready() == 0
+        assert [element for run in runs for element in run] == list(range(length))
+        assert all(1 <= len(run) <= most for run in runs)
+        if way == "take":
+            assert all(len(run) == most for run in runs[:-1])
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("others", SIZES)
+def test_the_mark_of_every_element_leads_back_to_it_even_where_pieces_are_cut_otherwise(sizes, others):
+    with Reader(stream_of(range(9), sizes), 0) as reader:
+        for at in range(10):
+            with Reader(stream_of(range(9), others), 0, reader.mark) as again:
+                assert again.mark == reader.mark
+                rest = again.take(100)
+                assert (rest.chunk.elements() if rest else []) == list(range(at, 9))
+            reader.read(1)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1).filter(any), st.lists(st.integers(1, 5), max_size=12), st.data())
+def test_a_reader_of_a_reader_s_mark_goes_on_whatever_was_asked_for(sizes, asked, data):
+    values = range(20)
+    with Reader(stream_of(values, sizes), 0) as reader:
+        passed = sum(data.draw(st.sampled_from([reader.skip, lambda n: len(reader.take(n) or ())]))(n) for n in asked)
+        ahead = data.draw(st.booleans()) and reader.ready()
+        assert ahead <= 20 - passed
+        again = Reader(stream_of(values, data.draw(st.sampled_from(SIZES))), 0, reader.mark)
+    assert [x for run, _ in again.runs() for x in run.chunk.elements()] == list(values[passed:])
+
+
+def test_every_run_tells_the_mark_after_each_of_its_elements():
+    for run, mark_after in Reader(stream_of(range(7), (3,)), 0).runs():
+        for count in range(len(run) + 1):
+            rest = elements_of(
+                lambda epoch, mark=None: read_all(stream_of(range(7), (2,)), epoch, mark), 0, mark_after(count)
+            )
+            assert rest == list(range(run.ids[0] + count, 7))
+
+
+def test_an_input_is_opened_at_the_start_of_the_piece_that_is_being_read():
+    marks = []
+    reader = Reader(stream_of(range(9), (4,)), 0)
+    for count, wanted in ((3, None), (1, 4), (1, 4), (3, 8), (1, 9)):
+        reader.take(count)
+        with Reader(stream_of(range(9), (4,), marks), 0, reader.mark) as again:
+            again.ready()
+        assert marks.pop() == wanted
+
+
+def test_a_closed_reader_stops_its_input():
+    ended = []
+
+    def source(epoch, mark=None):
+        try:
+            while True:
+                yield piece(1, after=None)
+        finally:
+            ended.append(True)
+
+    with Reader(source, 0) as reader:
+        reader.read(1)
+    assert ended == [True]
+
+
+def test_what_cannot_be_closed_is_left_alone():
+    close(iter([]))
+
+
+# Marks that nobody gave
+
+
+@pytest.mark.parametrize(
+    "mark", [0, "a", [], [None], [None, 1, 2], {"a": 1}, [None, -1], [None, 1.0], [None, True], [0, "1"]]
+)
+def test_what_is_no_reader_s_mark_is_refused(mark):
+    with pytest.raises(CursorError, match="mark"):
+        Reader(stream_of(range(3), (1,)), 0, mark)
+
+
+def test_a_mark_beyond_the_end_is_refused():
+    assert Reader(stream_of(range(3), (2,)), 0, [2, 1]).read(1) is None
+    with pytest.raises(CursorError, match="beyond the end"):
+        Reader(stream_of(range(3), (2,)), 0, [2, 2]).read(1)
+
+
+def test_a_node_s_mark_is_counts_and_the_mark_of_its_input():
+    assert resumed(None, (3, None)) == (3, None)
+    assert resumed([1, ["x", 4]], (0, None)) == [1, ["x", 4]]
+    assert resumed([5, [1, 2, 3], [7, "y"], [4, None]], (0, [], (0, None), [0, None])) == [
+        5,
+        [1, 2, 3],
+        [7, "y"],
+        [4, None],
+    ]
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [1, "ab", [], [1], [1, 2, 3], ["1", None], [-1, None], [1.0, None], [False, None], [1 << 60, None], {0: 1, 1: 2}],
+)
+def test_what_is_no_node_s_mark_is_refused(mark):
+    with pytest.raises(CursorError, match="mark"):
+        resumed(mark, (0, None))
+
+
+@pytest.mark.parametrize(
+    ("mark", "form"),
+    [
+        ([[1, -1]], ([],)),
+        ([[1, [2]]], ([],)),
+        ([None], ([],)),
+        ([[1]], ([0, 0],)),
+        ([[1, 2, 3]], ([0, 0],)),
+        ([[1, "2"]], ([0, 0],)),
+        (["12"], ([0, 0],)),
+    ],
+)
+def test_lists_within_a_mark_are_looked_at_too(mark, form):
+    with pytest.raises(CursorError, match="mark"):
+        resumed(mark, form)
+
+
+# Ids
+
+
+def test_elements_are_numbered_apart_in_every_epoch():
+    assert ordinals(0, 5, 2).tolist() == [5, 6]
+    assert ordinals(3, 0, 1).tolist() == [3 << EPOCH_BITS]
+    assert len(ordinals(0, 7, 0)) == 0
+    epochs = [*range(5), MOST_EPOCHS - 1, MOST_EPOCHS, MOST_EPOCHS + 1, 1 << 20, (1 << 20) + 1, 1 << 100]
+    firsts = [int(ordinals(epoch, 0, 1)[0]) for epoch in epochs]
+    assert len(set(firsts)) == len(epochs)
+    assert min(firsts) >= 0
+    assert ordinals(1 << 100, 3, 2).tolist() == [firsts[-1] + 3, firsts[-1] + 4]
+
+
+def test_what_an_element_is_made_into_is_numbered_apart_from_all_others():
+    parents = np.arange(1000)
+    ids = child_ids(parents, np.full(1000, 3))
+    assert len(np.unique(ids)) == 3000
+    assert child_ids(parents[:2], np.array([0, 2])).tolist() == child_ids(parents[1:2], np.array([2])).tolist()
+    assert child_ids(parents[:1], np.array([2]), first=1).tolist() == child_ids(parents[:1], np.array([3])).tolist()[1:]
+    assert len(child_ids(parents[:0], parents[:0])) == 0
+    assert (mixed(parents) >= 0).all()
