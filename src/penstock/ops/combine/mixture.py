@@ -44,8 +44,10 @@ class Mixture(Node):
         which, ranks = self.drawn_from(epochs, positions)
         again, strides = self._epochs
         epochs = epochs if self.length == INFINITE else epochs % again[which]
-        check_last(epochs, int(strides.max()))
-        return which, epochs * strides[which] + ranks
+        strides = strides[which]
+        last = int(np.argmax(epochs * strides.astype(np.float64)))
+        check_last(epochs[last], int(strides[last]))
+        return which, epochs * strides + ranks
 
     @cached_property
     def _epochs(self) -> tuple[Rows, Rows]:
