@@ -7,6 +7,7 @@ import pytest
 
 from penstock import INFINITE, Dataset, Options
 from penstock.core.errors import PlanError
+from penstock.testing.laws import verify_determinism, verify_resume
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7])
@@ -67,3 +68,15 @@ def test_counts_that_cannot_be_are_refused_at_once():
         Dataset.range(3).expand(0)
     with pytest.raises(PlanError, match=r"expand\(4611686018427387904\): .* the most are 2\*\*62"):
         Dataset.range(3).expand(2**62)
+
+
+def test_in_a_stream_too_every_variant_draws_anew():
+    def jitter(x, *, rng):
+        return x + rng.random()
+
+    ds = Dataset.range(12).filter(lambda x: x % 2 == 0)
+    assert list(ds.expand(2)) == [x for x in range(0, 12, 2) for _ in range(2)]
+    drawn = ds.expand(3).map(jitter).with_options(Options(seed=1))
+    assert len(set(drawn)) == 18
+    verify_determinism(drawn)
+    verify_resume(drawn)

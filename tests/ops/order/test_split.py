@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock import Dataset, Options
 from penstock.core.errors import ElementError, PlanError
+from penstock.testing.laws import verify_determinism, verify_resume
 
 FRACTIONS = st.sampled_from([{"a": 1}, {"train": 0.9, "val": 0.1}, {"x": 0.5, "y": 0, "z": 0.5}, {0: 1 / 3, 1: 2 / 3}])
 
@@ -147,3 +148,16 @@ def test_a_key_that_is_none_is_named_with_its_row():
     with pytest.raises(ElementError, match=r"the key of an element is 4.5 \(float\)") as caught:
         len(parts["a"])
     assert any("at row 4" in note for note in caught.value.__notes__)
+
+
+def test_a_stream_is_split_by_keys():
+    ds = Dataset.range(60).filter(lambda x: x % 2 == 0)
+    halves = {"a": 0.5, "b": 0.5}
+    parts = ds.split(halves, key=int)
+    assert {name: list(part) for name, part in parts.items()} == {
+        name: [x for x in part if x % 2 == 0] for name, part in Dataset.range(60).split(halves, key=int).items()
+    }
+    verify_determinism(parts["a"])
+    verify_resume(parts["a"])
+    with pytest.raises(PlanError, match="only an indexed dataset has positions to deal out"):
+        ds.split(halves)
