@@ -97,8 +97,7 @@ class Stage:
             return
         made = result.piece
         self._observe(made, len(work.given), result.cost)
-        made.after = work.mark_after(len(work.given))
-        yield made
+        yield Piece(made.chunk, made.ids, work.mark_after(len(work.given)))  # `made` may be the very piece below
 
     def _observe(self, made: Piece, units: int, cost: Cost) -> None:
         if len(made) and self._tuner.looking:

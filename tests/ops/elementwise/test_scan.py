@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options
-from penstock.core.errors import ElementError, PlanError
+from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.elements.chunk import Items
 from penstock.ops.elementwise.scan import Scan
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece
 from penstock.testing.laws import verify_resume
+from tests.plan.flows import assert_streams, stream_of
 
 STREAM = Dataset.range(40).filter(lambda x: x % 3 > 0)
 
@@ -199,6 +200,17 @@ def test_a_state_that_cannot_be_saved_is_made_again_from_the_beginning_and_expla
     ds = Dataset.range(3)
     assert "restored, scan(..., opaque) goes through the epoch again" in ds.scan(Opaque(), opaque).explain()
     assert "restored, " not in ds.scan(0, summed).explain()
+
+
+@pytest.mark.parametrize(("state", "function"), KINDS[:6], ids=lambda kind: type(kind).__name__)
+def test_where_pieces_end_does_not_matter(state, function):
+    assert_streams(Scan(Given(), state, function), [range(9)], list(Dataset.range(9).scan(state, function)))
+
+
+@pytest.mark.parametrize("mark", [[None, None], [None, None, -1], [3, None, 0], [[["array"]], None, 0], [[], None, 0]])
+def test_a_mark_of_another_form_is_refused(mark):
+    with pytest.raises(CursorError, match="the saved state"):
+        next(Scan(Given(), 0, summed).flow((stream_of(range(3), (1,)),), 0, mark, np.empty))
 
 
 def test_what_comes_before_an_error_arrives_first():

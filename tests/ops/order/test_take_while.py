@@ -6,7 +6,11 @@ import pytest
 
 from penstock import UNKNOWN, Dataset, Options
 from penstock.core.errors import ElementError
+from penstock.ops.elementwise.beside import Beside, truth
+from penstock.ops.order.take_while import TakeWhile
+from penstock.ops.read.given import Given
 from penstock.testing.laws import verify_resume
+from tests.plan.flows import assert_streams
 
 
 def below(limit):
@@ -54,6 +58,12 @@ def test_elements_keep_their_spec():
 def test_a_restore_goes_on_exactly():
     verify_resume(Dataset.range(30).take_while(below(12)))
     verify_resume(Dataset.range(30).filter(lambda x: x % 2 == 0).take_while(below(25)).repeat(2).batch(3))
+
+
+@pytest.mark.parametrize("limit", [0, 1, 4, 9, 20])
+def test_where_pieces_end_does_not_matter(limit):
+    node = TakeWhile(Beside(Given(), "predicate", None, truth))
+    assert_streams(node, [[(x < limit, x) for x in range(9)]], range(min(limit, 9)))
 
 
 def test_what_fails_after_the_end_is_nobodys_concern():

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from penstock import UNKNOWN, Dataset, Options
 from penstock.core.errors import ElementError
+from penstock.elements.distinct import distinct
+from penstock.ops.elementwise.beside import Beside
+from penstock.ops.order.unique import Unique
+from penstock.ops.read.given import Given
 from penstock.testing.laws import multiset, verify_resume
+from tests.plan.flows import assert_streams
 
 
 @given(st.lists(st.integers(-3, 3), max_size=300), st.sampled_from([Options(), Options(executor="threads", workers=2)]))
@@ -63,6 +68,12 @@ def test_a_restore_goes_on_exactly():
     verify_resume(Dataset.from_source(numbers).unique())
     verify_resume(Dataset.from_source(numbers).filter(lambda x: x > 2).unique(lambda x: x // 2).repeat(2).batch(2))
     verify_resume(Dataset.from_source(numbers).unique(), options=Options(executor="threads", workers=2))
+
+
+def test_where_pieces_end_does_not_matter():
+    numbers = [x * x % 11 for x in range(20)]
+    node = Unique(Beside(Given(), "key", None, distinct))
+    assert_streams(node, [[(x, x) for x in numbers]], list(dict.fromkeys(numbers)))
 
 
 def test_explain_says_what_a_restore_does_again():

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
-from penstock.core.errors import ElementError, PlanError
+from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunk import Items
 from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
 from penstock.ops.elementwise.apply import RETURNED_NONE
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Spec
@@ -52,9 +52,9 @@ class Scan(Node):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """A mark has a state that was saved, if any was; where that was; and how many elements came since."""
-        saved, at, since = mark or (None, None, 0)
+        saved, at, since = resumed(mark, (None, None, 0))
         keeper = _Keeper(classes_in(self.initial_state), saved, at, since)
-        state = self._first_state() if saved is None else decoded(saved[0], keeper.classes)
+        state = self._first_state() if saved is None else keeper.state()
         step = self._step()
         with Reader(inputs[0], epoch, at) as reader:
             while since and (piece := reader.read(since)) is not None:
@@ -127,6 +127,14 @@ class _Keeper:
         self._at = at
         self._since = since
         self._wait = 0
+
+    def state(self) -> Any:
+        """The state that was saved."""
+        try:
+            (data,) = cast("list[Any]", self._saved)
+            return decoded(data, self.classes)
+        except Exception as error:
+            raise CursorError(f"the saved state has {self._saved!r:.80} where that of a scan should be") from error
 
     def mark(self, state: Any, here: Mark, count: int) -> Mark:
         """The mark of `here`, where the state is `state`, `count` elements after the last one."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from penstock.ops.elementwise.beside import Beside, parted
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
 
 
@@ -32,7 +32,7 @@ class Unique(Node):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """The mark counts the elements of the input that were looked at; they are looked at again."""
-        before, looked_at = int(mark or 0), 0
+        (before,), looked_at = resumed(mark, (0,)), 0
         seen = set[Hashable]()
         with Reader(inputs[0], epoch) as reader:
             for piece, _ in reader.runs():
@@ -46,7 +46,7 @@ class Unique(Node):
                         first.append(at)
                 looked_at += len(keys)
                 if first:
-                    yield Piece(chunk.select(np.array(first)), piece.ids[first], looked_at)
+                    yield Piece(chunk.select(np.array(first)), piece.ids[first], [looked_at])
 
     def redone(self) -> str:
         return "goes through the epoch again, to know what came before"

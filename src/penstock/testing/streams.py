@@ -1,0 +1,157 @@
+"""Random pipelines for hypothesis that end in a stream: short, finite, of every transformation that streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+from zlib import crc32
+
+import numpy as np
+from hypothesis import strategies as st
+
+from penstock.core.options import Options
+from penstock.dataset.dataset import Dataset
+from penstock.testing import functions
+from penstock.testing.plans import LONGEST, SEEDS, datasets
+
+Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
+Step: TypeAlias = Callable[[Draw, Dataset[Any]], Dataset[Any]]
+
+
+@st.composite
+def streams(draw: Draw, *, depth: int = 4, seeded: bool = True) -> Dataset[Any]:
+    """Random streams of at most 24 elements: a random dataset, and then up to `depth` transformations that stream.
+
+    Where `seeded`, they carry `Options(seed=)`, so that passes over the same epoch are equal. Their functions travel to
+    other processes by name.
+
+    >>> ds = streams().example()  # doctest: +SKIP
+    """
+    ds = draw(datasets(depth=2, seeded=False) | _numbers())
+    ds = draw(st.sampled_from(BEGINNINGS))(draw, ds)
+    for step in draw(st.lists(st.sampled_from(STEPS), max_size=depth)):
+        ds = step(draw, ds)
+    return ds.take(LONGEST).with_options(Options(seed=draw(SEEDS) if seeded else None, ignore="all"))
+
+
+def _numbers() -> st.SearchStrategy[Dataset[Any]]:
+    """Datasets that are not short."""
+    of = st.sampled_from([*functions.ELEMENTWISE, *functions.RANDOM])
+    return st.builds(lambda count, function: Dataset.range(count).map(function), st.integers(9, LONGEST), of)
+
+
+# What the functions go by is a number that any element has, the same in every process.
+
+
+def number_of(*element: Any) -> int:
+    """A number that hangs on the whole element."""
+    return crc32(functions.as_text(*element).encode("utf-8", "surrogatepass"))
+
+
+def is_kept(*element: Any) -> bool:
+    """Whether this is one of two in three elements."""
+    return number_of(*element) % 3 > 0
+
+
+def goes_on(*element: Any) -> bool:
+    """Whether this is one of nine in ten elements."""
+    return number_of(*element) % 10 > 0
+
+
+def few(*element: Any) -> int:
+    """One of four numbers."""
+    return number_of(*element) % 4
+
+
+def some(*element: Any) -> list[Any]:
+    """The element up to twice."""
+    return [element[0] if len(element) == 1 else element] * (number_of(*element) % 3)
+
+
+def counted(state: Any, element: Any) -> Any:
+    """Count in place, and put the sum so far beside the element."""
+    state["count"] += 1
+    state["sum"] += number_of(element)
+    return state, (state["sum"], state["count"], element)
+
+
+# Transformations
+
+
+def _filter(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.filter(is_kept)
+
+
+def _take_while(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.take_while(goes_on)
+
+
+def _unique(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.unique(draw(st.sampled_from([functions.as_text, few])))
+
+
+def _scan(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.scan({"count": 0, "sum": np.zeros(2, np.int64)}, counted)
+
+
+def _flat_map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.flat_map(some).take(LONGEST)
+
+
+def _interleave(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.interleave(some, cycle_length=draw(st.integers(1, 3)), block_length=draw(st.integers(1, 2))).take(LONGEST)
+
+
+def _map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.map(draw(st.sampled_from(functions.ELEMENTWISE + functions.RANDOM)))
+
+
+def _batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.map(functions.as_text).batch(draw(st.integers(1, 4)), drop_remainder=draw(st.booleans()))
+
+
+def _enumerate(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.enumerate(draw(st.integers(-3, 3)))
+
+
+def _shuffle(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.shuffle(draw(st.integers(1, 9)), draw(st.none() | SEEDS), draw(st.booleans()))
+
+
+def _take(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.take(draw(st.sampled_from([-1, 0, 1, 5, 9, 20])))
+
+
+def _skip(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.skip(draw(st.integers(0, 3)))
+
+
+def _shard(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    shards = draw(st.integers(1, 3))
+    return ds.shard(shards, draw(st.integers(0, shards - 1)))
+
+
+def _repeat(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.repeat(draw(st.integers(0, 3))).take(LONGEST)
+
+
+def _concatenate(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.concatenate(draw(st.sampled_from([_filter, _shuffle, _skip]))(draw, ds)).take(LONGEST)
+
+
+def _zip(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    other = draw(st.sampled_from([_filter, _shuffle, _skip, _scan]))(draw, ds)
+    return Dataset.zip(ds, other) if draw(st.booleans()) else Dataset.zip({"b": other, "a": Dataset.counter()})
+
+
+def _prefetch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.prefetch(draw(st.sampled_from([None, 1, 2, 7])))
+
+
+BEGINNINGS: tuple[Step, ...] = (_filter, _take_while, _unique, _scan, _flat_map, _interleave)
+"""What makes a stream of a dataset."""
+STEPS: tuple[Step, ...] = (
+    *BEGINNINGS,
+    *(_map, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _prefetch),
+)
+"""What streams may go through."""

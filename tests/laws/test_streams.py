@@ -1,0 +1,103 @@
+"""What holds for every stream, whoever runs it, and after any restore."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.testing.laws import difference, multiset, verify_determinism, verify_resume
+from penstock.testing.streams import streams
+
+EPOCHS = st.sampled_from([0, 0, 1, 5])
+THREADS = ps.Options(executor="threads", workers=2)
+
+
+def elements(ds, epoch=0):
+    with ds.iterator(epoch=epoch) as it:
+        return list(it)
+
+
+def assert_same(made, wanted):
+    assert len(made) == len(wanted)
+    assert [difference(one, other) for one, other in zip(made, wanted, strict=True)] == [None] * len(made)
+
+
+@given(streams(seeded=False), EPOCHS)
+@settings(max_examples=120)
+def test_a_restore_at_every_step(ds, epoch):
+    verify_resume(ds, epoch=epoch)
+
+
+@given(streams(seeded=False))
+@settings(max_examples=40)
+def test_a_restore_from_threads_to_a_run_inline_and_back(ds):
+    inline = ps.Options(executor="inline")
+    verify_resume(ds.with_options(THREADS), options=inline)
+    verify_resume(ds.with_options(inline), options=THREADS)
+
+
+@given(streams(), EPOCHS)
+@settings(max_examples=80)
+def test_threads_of_any_number_equal_inline(ds, epoch):
+    verify_determinism(ds, epoch=epoch)
+
+
+@pytest.mark.parametrize(("name", "examples"), [("thread_pool", 40), ("scrambled", 40), ("processes", 20)])
+def test_an_executor_of_the_users_equals_inline(name, examples, request):
+    executor = request.getfixturevalue(name)
+
+    @given(streams())
+    @settings(max_examples=examples)
+    def law(ds):
+        verify_determinism(ds, ways=[(f"by the {name}", ps.Options(executor=executor))])
+
+    law()
+
+
+@given(streams(), EPOCHS)
+@settings(max_examples=80)
+def test_optimised_equals_plain(ds, epoch):
+    assert_same(elements(ds, epoch), elements(ds.with_options(ps.Options(rewrite=False)), epoch))
+
+
+@given(streams(), st.integers(1, 4))
+@settings(max_examples=60)
+def test_shards_add_up_to_the_whole(ds, count):
+    whole = elements(ds)
+    for index in range(count):
+        assert_same(elements(ds.shard(count, index)), whole[index::count])
+
+
+@given(streams(), st.integers(0, 9))
+@settings(max_examples=60)
+def test_take_and_skip_are_the_two_parts_of_the_whole(ds, count):
+    assert_same(elements(ds.take(count)) + elements(ds.skip(count)), elements(ds))
+
+
+@given(streams(), st.integers(1, 3))
+@settings(max_examples=60)
+def test_repeat_is_the_epochs_one_after_another(ds, count):
+    assert_same(elements(ds.repeat(count)), [each for epoch in range(count) for each in elements(ds, epoch)])
+
+
+@given(streams(), st.integers(1, 9))
+@settings(max_examples=60)
+def test_a_shuffle_loses_nothing(ds, window):
+    assert multiset(elements(ds.shuffle(window))) == multiset(elements(ds))
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_the_length_is_the_count_where_it_is_known(ds):
+    assert ds.cardinality() in (ps.UNKNOWN, len(elements(ds)))
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_every_stream_can_be_explained(ds):
+    assert "order: a stream from " in ds.explain()
+    assert repr(ds).startswith("<Dataset of ")
+    with pytest.raises(ps.errors.PlanError):
+        ds[0]

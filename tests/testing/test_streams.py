@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+from penstock.plan.graph import post_order
+from penstock.testing.plans import LONGEST
+from penstock.testing.streams import streams
+
+OPERATIONS = {
+    *("filter", "scan", "take_while", "unique", "map", "batch", "enumerate", "shuffle", "take", "skip", "shard"),
+    *("repeat", "concatenate", "zip", "flat_map", "interleave", "prefetch", "with_options"),
+}
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_they_are_short_seeded_streams(ds):
+    assert not ds._plan.indexed
+    assert ds.options().seed is not None
+    assert len(list(ds)) <= LONGEST
+
+
+def test_every_operation_comes_and_most_streams_have_elements():
+    seen, lengths = set(), []
+
+    @given(streams())
+    @settings(max_examples=200, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    def look(ds):
+        seen.update(node.name for node in post_order(ds._plan))
+        lengths.append(len(list(ds)))
+
+    look()
+    assert seen >= OPERATIONS
+    assert sum(length > 2 for length in lengths) > 60
