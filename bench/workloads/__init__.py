@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bench.job import Job
-from bench.workloads import arrays, images, overhead, overlap, seek, start, steady
+from bench.workloads import arrays, images, overhead, overlap, seek, start, steady, streams
 
 WORKLOADS = {
     "images": images,
     "arrays": arrays,
     "overhead": overhead,
+    "streams": streams,
     "overlap": overlap,
     "start": start,
     "seek": seek,

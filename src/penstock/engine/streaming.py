@@ -8,7 +8,7 @@ from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
-from penstock.core.errors import ClosedError
+from penstock.core.errors import ClosedError, CursorError
 from penstock.elements.size import bytes_of
 from penstock.engine.cursor import Cursor
 from penstock.engine.legacy import Legacy
@@ -23,7 +23,7 @@ from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.window import WHILE_WAITING
 from penstock.engine.workshop import Workshop
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.flow import Flow, Mark, Piece, close
+from penstock.plan.flow import BEYOND, Flow, Mark, Piece, close
 from penstock.plan.node import Node, Passing
 
 AHEAD = 4  # pieces that a pump keeps ready, where nothing else is said
@@ -55,7 +55,7 @@ class StreamRun:
         self._made = cursor.row
         self._place = Place(cursor.mark, cursor.offset, cursor.row)  # before the piece that was handed out last
         self._next = self._place  # after it
-        self._slow = 0
+        self._looks = self._looked_at = self._took = 0
         self._pump: Pump | None = None
         self._begin()
         watch_over(self)
@@ -170,6 +170,8 @@ class StreamRun:
             self._before = piece.after
             if not self._left_out:
                 self._place = self._next = Place(self._before, 0, self._made)
+        if self._left_out:
+            raise CursorError(BEYOND)
         return None
 
     def _piece(self) -> Piece | None:
@@ -177,11 +179,18 @@ class StreamRun:
             return self._pump.take()
         began = perf_counter_ns()
         piece = next(self._flow, None)
-        if self.settings.executor == "auto" and perf_counter_ns() - began > THREAD_PAYS:
-            self._slow += 1
-            if self._slow >= LOOKS:
-                self._start_pump()
+        if self.settings.executor == "auto" and piece is not None:
+            self._look(perf_counter_ns() - began, len(piece))
         return piece
+
+    def _look(self, took: int, items: int) -> None:
+        """Start a pump once an item costs more than handing it from thread to thread; the first calls are not typical."""
+        self._looks += 1
+        if self._looks > 1:
+            self._looked_at += items
+            self._took += took
+        if self._looks > LOOKS and self._took > THREAD_PAYS * max(self._looked_at, 1):
+            self._start_pump()
 
     def _start_pump(self) -> None:
         depth = self.settings.depth or AHEAD
