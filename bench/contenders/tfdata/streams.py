@@ -7,10 +7,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from bench.contenders.tfdata.overhead import version
 from bench.tally import Tally
 
 RANGE = 1_000
+
+
+def version() -> str:
+    return tf.__version__
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:

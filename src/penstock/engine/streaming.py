@@ -184,7 +184,7 @@ class StreamRun:
         return piece
 
     def _look(self, took: int, items: int) -> None:
-        """Start a pump once an item costs more than handing it from thread to thread; the first calls are not typical."""
+        """Start a pump once an item costs more than handing it to another thread; the first calls are not typical."""
         self._looks += 1
         if self._looks > 1:
             self._looked_at += items
