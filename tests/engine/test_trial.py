@@ -89,3 +89,11 @@ def test_what_stands_for_many_is_gone_into():
     failing = Dataset.range(4).flat_map(lambda x: Dataset.range(3).map(lambda y: 1 // y))
     assert isinstance(tried(failing)[-1].error, ZeroDivisionError)
     assert [stage.error for stage in tried(failing)[:-1]] == [None, None]
+
+
+def test_a_cache_keeps_nothing_of_it(monkeypatch):
+    monkeypatch.setattr(trial, "MOST_READ", 5)
+    cached = Dataset.range(20).filter(lambda x: True).cache()
+    *_, kept, _ = tried(cached.filter(lambda x: x < 0))
+    assert kept.made == 5
+    assert list(cached) == list(range(20))

@@ -17,9 +17,10 @@ from penstock.engine.observer import Unobserved
 from penstock.engine.opening import beginning
 from penstock.engine.settings import settings_of
 from penstock.engine.workshop import Workshop
+from penstock.ops.buffer.cache import Cache
 from penstock.plan.flow import Flow, Mark, Open, Piece, close
-from penstock.plan.graph import fold
-from penstock.plan.node import INFINITE, Node, Program, Rows
+from penstock.plan.graph import fold, rebuild
+from penstock.plan.node import INFINITE, Node, Passing, Program, Rows
 
 MOST_READ = 10_000  # elements of a source, which then counts as over: a filter may want none of them
 LONGEST = 10.0  # seconds, after which the sources of streams count as over
@@ -62,14 +63,14 @@ class Way:
 class Trial:
     """Takes the first `rows` elements of a plan whose seeds are bound, or as many as there are before one fails.
 
-    The sources of streams end early: at `MOST_READ` elements, or after `LONGEST` seconds.
+    The sources of streams end early: at `MOST_READ` elements, or after `LONGEST` seconds. Caches keep nothing of it.
     """
 
     def __init__(self, plan: Node, rows: int) -> None:
         self._began = perf_counter_ns()
         self._failures: dict[int, tuple[Exception, Stage]] = {}  # by the exception's identity: where it came from
         self._shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
-        way = fold(plan, self._way)
+        way = fold(rebuild(plan, _without_cache), self._way)
         self.stages = way.stages
         try:
             _take(way, plan, rows)
@@ -153,6 +154,10 @@ def _take(way: Way, plan: Node, rows: int) -> None:
             pass
     finally:
         close(flow)
+
+
+def _without_cache(node: Node) -> Node:
+    return Passing(node.input) if isinstance(node, Cache) else node
 
 
 def _spread(node: Node, source: Open, epoch: int, mark: Mark = None) -> Flow:

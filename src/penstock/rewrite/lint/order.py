@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.ops.buffer.cache import Cache
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.combine.inner import Unfolding
@@ -29,7 +30,7 @@ def shuffle_after_batch(written: Written) -> Iterator[Found]:
     row numbers and costs the same there.
     """
     for shuffle in _shuffles(written.plan):
-        for batch in upstream(shuffle, past=lambda node: isinstance(node, Passing) or _is_one_to_one(node)):
+        for batch in upstream(shuffle, past=lambda node: isinstance(node, Passing) or is_one_to_one(node)):
             shuffled = any(isinstance(node, Shuffle) for node in post_order(batch))
             if _is_plain_batch(batch) and not shuffled:
                 yield Found(
@@ -47,7 +48,7 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
     before they are put together; that is not taken for this.
     """
     for shuffle in _shuffles(written.plan):
-        for repeat in upstream(shuffle, past=lambda node: isinstance(node, Shard) or _is_one_to_one(node)):
+        for repeat in upstream(shuffle, past=lambda node: isinstance(node, Shard) or is_one_to_one(node)):
             if isinstance(repeat, Repeat) and repeat.count not in (0, 1) and repeat.input.length not in (0, 1):
                 yield Found(
                     shuffle,
@@ -130,8 +131,9 @@ def _draws_an_order(node: Node) -> bool:
     return is_unseeded(node) and not isinstance(node, Map | Scan | Random | Unfolding)  # which draw what is in them
 
 
-def _is_one_to_one(node: Node) -> bool:
-    return isinstance(node, Map | Enumerate | Prefetch | WithOptions)
+def is_one_to_one(node: Node) -> bool:
+    """Whether every element of the input comes, changed perhaps, in the same order."""
+    return isinstance(node, Map | Scan | Enumerate | Cache | Prefetch | WithOptions)
 
 
 def _is_plain_batch(node: Node) -> bool:

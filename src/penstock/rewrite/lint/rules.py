@@ -6,6 +6,11 @@ A code is never used again for something else. docs/lint.md has an example and a
 
 from __future__ import annotations
 
+from penstock.rewrite.lint.buffer import (
+    random_function_before_cache,
+    repeat_before_cache,
+    shuffle_before_cache,
+)
 from penstock.rewrite.lint.calls import result_thrown_away
 from penstock.rewrite.lint.group import batch_without_drop_remainder
 from penstock.rewrite.lint.order import (
@@ -24,6 +29,9 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS104", split_of_an_order_that_changes),
     Rule("PS105", shuffle_in_a_small_buffer, warns=False),
     Rule("PS201", batch_without_drop_remainder, warns=False),
+    Rule("PS301", random_function_before_cache),
+    Rule("PS302", shuffle_before_cache),
+    Rule("PS303", repeat_before_cache),
 )
 OF_CALLS: tuple[Rule, ...] = (Rule("PS901", result_thrown_away),)
 RULES = OF_PLANS + OF_CALLS
