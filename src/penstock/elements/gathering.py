@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunk import Chunk, Items
 from penstock.elements.stacking import Allocate, Stack, stack
-from penstock.elements.structure import Structure, paths
+from penstock.elements.structure import LEAF, Structure, paths
 
 
 def stack_all(
@@ -19,12 +19,13 @@ def stack_all(
     """
     columns = chunk.to_columns(rows=rows)
     given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)
+    types = chunk.types if isinstance(chunk, Items) and columns.structure == LEAF else None
     arrays: list[Stack] = []
     for column, memory, path in zip(columns.columns, given, paths(columns.structure), strict=True):
         array = (
             memory
             if memory is not None and column is memory
-            else stack(column, memory, path=path, rows=rows, allocate=allocate)
+            else stack(column, memory, path=path, rows=rows, allocate=allocate, types=types)
         )
         arrays.append(owned(array, allocate))
     return columns.structure, arrays

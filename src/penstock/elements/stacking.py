@@ -63,6 +63,7 @@ def stack(
     rows: RowNames | None = None,
     allocate: Allocate = np.empty,
     operation: str = "batch",
+    types: set[type] | None = None,
 ) -> Stack:
     """Return the values of `column` as one array with a leading dimension; an array is returned as it is.
 
@@ -71,7 +72,8 @@ def stack(
     array of objects. `Ragged` values become one with another ragged dimension, `Sparse` ones with a leading one: they
     must agree in dtype and in the dimensions that are not ragged, and get memory of their own. An array is `out` where
     that has the right shape and dtype, otherwise fresh memory from `allocate`, or from NumPy for objects. Values that
-    differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`.
+    differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`. `types` are those of the
+    values, where the caller has looked already.
 
     >>> stack([1, 2, 3])
     array([1, 2, 3])
@@ -86,7 +88,7 @@ crop, resize or pad them to one shape, or use padded_batch or ragged_batch
     origin = Origin(path, rows, operation)
     if isinstance(column, Ragged | Sparse):
         return _stack_rows(column, out, origin, allocate)
-    types = set(map(type, column))
+    types = types or set(map(type, column))
     if len(types) == 1:
         (cls,) = types
         dtype = _SCALARS.get(cls)
