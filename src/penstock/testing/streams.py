@@ -144,14 +144,41 @@ def _zip(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return Dataset.zip(ds, other) if draw(st.booleans()) else Dataset.zip({"b": other, "a": Dataset.counter()})
 
 
+def _mix(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    members = [ds, draw(st.sampled_from([_filter, _shuffle, _skip]))(draw, ds)]
+    kind = draw(st.sampled_from(["steady", "stepped", "guided", "never"]))
+    if kind == "guided":
+        weights: Any = Dataset.from_tensor_slices(np.array([[1.0, 2.0], [1.0, 0.0], [0.0, 1.0]])).repeat(6)
+        mixed = Dataset.sample_from_datasets(members, weights, draw(st.none() | SEEDS))
+    else:
+        weights = {0: [1, 2], 5: [3, 1]} if kind == "stepped" else draw(st.sampled_from([None, [1, 3], [1, 0]]))
+        rule = "never" if kind == "never" else draw(st.sampled_from([None, "first"]))
+        if rule == "never" and 0 in (member.cardinality() for member in members):
+            return ds
+        seed, exact = draw(st.none() | SEEDS), draw(st.booleans())
+        mixed = Dataset.sample_from_datasets(members, weights, seed, exact=exact, stop=rule)
+    return mixed.take(LONGEST)
+
+
+def _choose(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    members = [ds, draw(st.sampled_from([_filter, _shuffle, _skip]))(draw, ds)]
+    turns = draw(st.sampled_from([Dataset.range(2).repeat(9), Dataset.range(2).shuffle().repeat(9)]))
+    return Dataset.choose_from_datasets(members, turns, draw(st.booleans())).take(LONGEST)
+
+
+def _resample(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    initial = draw(st.sampled_from([None, [1, 1, 1, 2]]))
+    return ds.rejection_resample(few, [1, 0.5, 1, 2], initial, draw(st.none() | SEEDS))
+
+
 def _prefetch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.prefetch(draw(st.sampled_from([None, 1, 2, 7])))
 
 
-BEGINNINGS: tuple[Step, ...] = (_filter, _take_while, _unique, _scan, _flat_map, _interleave)
+BEGINNINGS: tuple[Step, ...] = (_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample)
 """What makes a stream of a dataset."""
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,
-    *(_map, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _prefetch),
+    *(_map, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix, _choose, _prefetch),
 )
 """What streams may go through."""

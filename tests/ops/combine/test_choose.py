@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import ElementError
 from penstock.testing.laws import verify_determinism, verify_resume
+from tests.plan.flows import assert_streams
 
 ONE, OTHER = Dataset.range(1), Dataset.range(10, 13)
 
@@ -73,6 +74,14 @@ def test_any_worker_makes_it_alike_and_it_resumes(streamed, first):
     ds = choose(inputs, choices, first).with_options(Options(seed=1))
     verify_determinism(ds)
     verify_resume(ds)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_streams_in_pieces_of_any_size(first):
+    node = choose([ONE.filter(keep), OTHER.filter(keep)], [0], first)._plan
+    choices = [0, 1, 1, 0, 1, 1, 0, 0, 0, 1, 1, 1]
+    wanted = ["a", 1, 2, "b", 3] if first else ["a", 1, 2, "b", 3, "c", "d", "e"]
+    assert_streams(node, ["abcde", [1, 2, 3], choices], wanted)
 
 
 def test_other_choices_are_another_plan():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import ElementError
 from penstock.testing.laws import verify_determinism, verify_resume
+from tests.plan.flows import assert_streams, begun, elements_of, stream_of
 
 EACH = 1000  # element r of input i is EACH * i + r
 
@@ -136,6 +137,24 @@ def test_any_worker_makes_it_alike_and_it_resumes(streamed, settings):
     mix = sample(parts([20, 3, 9], streamed=streamed), [2, 1, 1], **settings).with_options(Options(seed=4))
     verify_determinism(mix)
     verify_resume(mix, most=40)
+
+
+@pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 1}, {"seed": 1, "stop_on_empty_dataset": True}])
+def test_streams_in_pieces_of_any_size(settings):
+    inputs = [range(4), range(10, 19), range(20, 20), range(30, 33)]
+    node = sample(parts([1, 1, 1, 1], streamed=True), [1, 2, 1, 1], **settings)._plan
+    wanted = elements_of(begun(node, *(stream_of(values, [1]) for values in inputs)), epoch=2)
+    if "stop_on_empty_dataset" not in settings:
+        assert sorted(wanted) == [x for values in inputs for x in values]
+    assert_streams(node, inputs, wanted, epoch=2)
+
+
+def test_streams_in_pieces_of_any_size_with_streams_of_weights():
+    inputs = [range(4), range(10, 19), [np.array([1.0, 2.0]), np.array([0.0, 1.0]), np.array([1.0, 0.0])] * 4]
+    node = sample(parts([1, 1], streamed=True), Dataset.from_tensors(np.ones(2)), seed=5)._plan
+    wanted = elements_of(begun(node, *(stream_of(values, [1]) for values in inputs)))
+    assert len(wanted) > 7
+    assert_streams(node, inputs, wanted)
 
 
 def test_a_stream_s_state_is_small():

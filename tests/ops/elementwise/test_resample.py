@@ -11,6 +11,7 @@ from penstock import Dataset, Options
 from penstock.core.errors import ElementError
 from penstock.ops.elementwise.resample import keep_chances
 from penstock.testing.laws import verify_determinism, verify_resume
+from tests.plan.flows import assert_streams, begun, elements_of, stream_of
 
 
 def last_digit(x):
@@ -54,6 +55,14 @@ def test_any_worker_keeps_the_same_and_it_resumes(initial):
     ds = skewed(150).rejection_resample(is_rare, [1, 1], initial, seed=1).with_options(Options(seed=2))
     verify_determinism(ds)
     verify_resume(ds)
+
+
+def test_streams_in_pieces_of_any_size():
+    node = Dataset.range(9).rejection_resample(is_rare, [1, 1], seed=1)._plan
+    pairs = [(is_rare(x), x) for x in range(60)]
+    wanted = elements_of(begun(node, stream_of(pairs, [1])))
+    assert len(wanted) < 40
+    assert_streams(node, [pairs], wanted)
 
 
 def test_other_seeds_and_epochs_keep_others():
