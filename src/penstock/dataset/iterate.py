@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.iterator import Iterator
@@ -24,7 +25,7 @@ S = TypeVar("S")
 
 
 class Iterate(Handle[T_co]):
-    """`iter`, `iterator`, `reduce`, `get_single_element`, and the feeds to frameworks."""
+    """`iter`, `iterator`, `reduce`, `get_single_element`, `save`, and the feeds to frameworks."""
 
     def __iter__(self) -> Iterator[T_co]:
         return self.iterator()
@@ -85,6 +86,32 @@ class Iterate(Handle[T_co]):
             length = len(found)
         many = "no element" if length == 0 else "more than one element"
         raise PlanError(f"get_single_element(): this dataset has {many}")
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the elements of one epoch into a new folder, from which `Dataset.load` maps them into memory.
+
+        Elements have one structure of dicts with texts for keys, tuples and lists; its leaves are numbers or arrays of
+        one dtype, whose shapes may differ, texts or bytes. What draws at random, and batches of texts, are better made
+        after loading.
+
+        The folder appears once it is complete. One that is there is a `FileExistsError`, or with `overwrite` replaced,
+        if it holds a saved dataset.
+
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp()) / "squares"
+        >>> Dataset.range(5).map(lambda x: {"x": x, "square": x * x}).save(folder)
+        >>> Dataset.load(folder)[3]
+        {'x': 3, 'square': 9}
+        """
+        plan = self._plan
+        if plan.length == INFINITE:
+            raise PlanError("save(): this dataset never ends; take() a part of it")
+        from penstock.plan.fingerprint import fingerprint  # as the rest, only for saving
+        from penstock.sources.saving import save
+
+        with self.iterator() as it:
+            overwrite = check_flag("save", "overwrite", overwrite)
+            save(it, os.fspath(path), fingerprint=fingerprint(plan), overwrite=overwrite)
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

@@ -82,5 +82,5 @@ def check_splittable(plan: Node, key: object) -> None:
         raise PlanError("split(): a dataset without end has no parts; split before repeat()")
     if key is None and not plan.indexed:
         raise PlanError("split(): only an indexed dataset has positions to deal out; split before it, or give a key")
-    if reorders(plan):
+    if plan.indexed and reorders(plan):  # what a stream's elements are split by is their keys, in any order
         raise PlanError("split(): after a shuffle, the parts would share elements from epoch to epoch; split before")

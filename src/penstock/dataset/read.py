@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -132,6 +133,24 @@ class Read(Handle[T_co]):
         ['a', 'b', 'a', 'b']
         """
         return reading(indexable(source))
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Dataset[Any]:
+        """The elements that `ds.save(path)` wrote, in the same order; indexed, and mapped into memory, not read ahead.
+
+        Single numbers are scalars, and arrays read-only views of the files. A folder that is not there is a
+        `FileNotFoundError`; one that holds something else, or lacks a file, a `DataError`. A cursor of what is made
+        from it can be loaded wherever the folder lies, while its content is the same.
+
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp()) / "saved"
+        >>> Dataset.range(5).map(lambda x: {"x": x}).save(folder)
+        >>> [batch["x"].tolist() for batch in Dataset.load(folder).batch(3)]
+        [[0, 1, 2], [3, 4]]
+        """
+        from penstock.sources.saved import saved  # with json, which most pipelines never need
+
+        return reading(saved(path))
 
     @staticmethod
     def list_files(file_pattern: Pattern | Sequence[Pattern]) -> Dataset[str]:

@@ -1,0 +1,90 @@
+"""What was saved, read back."""
+
+from __future__ import annotations
+
+import shutil
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import DataError
+from penstock.sources.saved import saved
+from penstock.sources.saving import save
+from penstock.testing.laws import same, verify_determinism, verify_resume
+
+ELEMENTS = [
+    {"image": np.full((row + 1, 2, 3), row, np.uint8), "at": (np.float32(row), row), "s": "é" * row, "b": b"\x00" * row}
+    for row in range(7)
+]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = str(tmp_path / "saved")
+    save(ELEMENTS, path, fingerprint="f", overwrite=False)
+    return path
+
+
+def test_any_rows_in_any_order(folder):
+    source = saved(folder)
+    assert source.length == 7
+    assert repr(source.spec()) == "{'image': uint8[?, 2, 3], 'at': (float32, int64), 's': str, 'b': bytes}"
+    rows = np.array([6, 0, 0, 3])
+    assert all(map(same, source.read_many(rows).elements(), [ELEMENTS[row] for row in rows]))
+    assert source.read_many(np.arange(0)).elements() == []
+    assert source.describe(3) == f"element 3 of {folder}"
+
+
+def test_arrays_are_written_where_they_are_wanted(tmp_path):
+    save([np.arange(3) + row for row in range(5)], str(tmp_path / "a"), fingerprint="", overwrite=False)
+    memory = [np.zeros((2, 3), np.int64)]
+    made = saved(tmp_path / "a").read_many(np.array([4, 1]), memory)
+    assert made.columns[0] is memory[0]
+    assert memory[0].tolist() == [[4, 5, 6], [1, 2, 3]]
+
+
+def test_elements_cannot_be_written_to(folder, tmp_path):
+    save([np.arange(3)], str(tmp_path / "even"), fingerprint="", overwrite=False)
+    for element in (saved(folder).read_many(np.array([2])).elements()[0]["image"], Dataset.load(tmp_path / "even")[0]):
+        with pytest.raises(ValueError, match="read-only"):
+            element[0] = 0
+
+
+def test_it_travels_and_is_told_by_its_content(folder, tmp_path):
+    source = saved(folder)
+    source.read_many(np.array([0]))
+    again = cloudpickle.loads(cloudpickle.dumps(source))
+    assert same(again.read_many(np.array([5])).elements()[0], ELEMENTS[5])
+    shutil.copytree(folder, tmp_path / "moved")
+    assert saved(tmp_path / "moved").fingerprint() == source.fingerprint()
+    save(ELEMENTS[:-1], str(tmp_path / "other"), fingerprint="f", overwrite=False)
+    assert saved(tmp_path / "other").fingerprint() != source.fingerprint()
+
+
+def test_it_is_a_dataset_like_any_other(folder):
+    ds = Dataset.load(folder).shuffle(seed=1).map(lambda e: (e["at"], e["s"])).batch(3)
+    verify_determinism(ds)
+    verify_resume(ds)
+
+
+def test_without_elements(tmp_path):
+    for elements in ([], [np.zeros((0, 2))], [""], [None]):
+        shutil.rmtree(tmp_path / "a", ignore_errors=True)
+        save(elements, str(tmp_path / "a"), fingerprint="", overwrite=False)
+        source = saved(tmp_path / "a")
+        assert source.length == len(elements)
+        assert all(map(same, source.read_many(np.arange(len(elements))).elements(), elements))
+    save([], str(tmp_path / "none"), fingerprint="", overwrite=False)
+    assert list(Dataset.load(tmp_path / "none").batch(2)) == []
+
+
+def test_a_file_that_holds_something_else_is_named(folder):
+    name = "leaf-2.offsets.npy"
+    with open(f"{folder}/{name}", "r+b") as file:
+        content = file.read()
+        file.seek(0)
+        file.write(b"x" * len(content))
+    with pytest.raises(DataError, match=rf"{name}: .*save the dataset again"):
+        saved(folder).read_many(np.array([0]))
