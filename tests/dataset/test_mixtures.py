@@ -53,6 +53,8 @@ def test_wrong_arguments_are_refused():
         sample([A, B.take(0)], stop="never")
     with pytest.raises(PlanError, match="elements do not fit: int64 against str"):
         sample([A, Dataset.from_tensors("x")])
+    with pytest.raises(PlanError, match="the most are"):
+        sample([Dataset.range(1 << 61), Dataset.range(1 << 61)])
     with pytest.raises(ValueError, match="drawn from at random"):
         sample([A, B], Dataset.from_tensors(np.ones(2)), exact=True)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from penstock.core.checks import check_count, check_flag, check_seed
+from penstock.core.checks import MOST, check_count, check_flag, check_seed
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import ArraySpec, describe, relax
@@ -100,6 +100,8 @@ class Mixtures(Handle[T_co]):
         known = _weights(weights, len(plans))
         if len(plans) == 1:
             return _dataset(plans[0])
+        if (total := sum(plan.length for plan in plans if plan.length > 0)) >= MOST:
+            raise PlanError(f"{call}(): {total} elements; the most are 2**62 - 1")
         plan = Sample(plans, known, rule == "first", exact, rerandomize and not exact, None if exact else seed)
         return _dataset(plan)
 

@@ -25,8 +25,6 @@ from penstock.index.keyed import Words, mix_each
 
 ENDLESS = 1 << 62
 """How many slots a segment has that never ends."""
-MOST_WEIGHT = 1 << 31
-"""All weights add up to less, so that the product of a weight and a remainder fits an `int64`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +32,10 @@ class Timetable:
     """Segments of slots between which weights change, over a tree of m leaves (a power of two) for n inputs.
 
     Segment i begins at slot `starts[i]`. The tree is a heap: 1 is the root, 2j and 2j + 1 are the children of j, and
-    m + `leaves(m)[i]` is the leaf of input i. For each segment, `weights` are the sums below each node and `sizes` the
-    slots that reach it, shapes (s, 2m); `phases`, shape (s, m), are added before rounding down; `bases`, shape (s, n),
-    are the rows of each input that were drawn before. `first` is the number of the first segment: keys depend on it.
+    m + `leaves(m)[i]` is the leaf of input i. For each segment, `weights` are the sums below each node (under 2**31, so
+    that products of two fit) and `sizes` the slots that reach it, shapes (s, 2m); `phases`, shape (s, m), are added
+    before rounding down; `bases`, shape (s, n), are the rows of each input that were drawn before. `first` is the
+    number of the first segment: keys depend on it.
     """
 
     starts: Rows
