@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.structure import flatten, unflatten
 
 
@@ -91,7 +93,7 @@ def noisy(*element: Any, rng: np.random.Generator) -> Any:
 
 def columns_stepped(*columns: Any) -> Any:
     """Add 2 to whole columns of numbers; leave columns of objects."""
-    return _each(_whole(columns), lambda column: column if column.dtype.hasobject else column + 2)
+    return _each(_whole(columns), lambda column: column + 2 if _is_number(column) else column)
 
 
 def columns_and_peaks(*columns: Any) -> dict[str, Any]:
@@ -100,7 +102,7 @@ def columns_and_peaks(*columns: Any) -> dict[str, Any]:
     leaves = flatten(whole)[0]
     peaks = np.zeros(len(leaves[0]))
     for leaf in leaves:
-        if not leaf.dtype.hasobject:
+        if _is_number(leaf):
             np.maximum(peaks, leaf.reshape(len(peaks), -1).max(axis=1, initial=0), out=peaks)
     return {"peak": peaks, "columns": whole}
 
@@ -134,6 +136,6 @@ def _is_number(leaf: Any) -> bool:
 def _step(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         return leaf + leaf.dtype.type(1) if leaf.dtype.kind in "iuf" else leaf
-    if isinstance(leaf, np.generic | bool):
+    if isinstance(leaf, np.generic | bool | Ragged | Sparse):
         return leaf
     return leaf + 1 if isinstance(leaf, int | float) else leaf + leaf

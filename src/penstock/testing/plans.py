@@ -13,11 +13,14 @@ from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.parts import reorders
 from penstock.elements.nesting import part_in, with_part
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.structure import flatten, unflatten
 from penstock.ops.group.batch import Batch
 from penstock.ops.group.unbatch import Unbatch
 from penstock.plan.node import INFINITE
 from penstock.testing import functions
+from penstock.testing.leaves import LEAVES, repeated, rows_like
 
 LONGEST = 24  # elements; what grows beyond is cut
 SEEDS = st.integers(0, 2**64 - 1)
@@ -97,7 +100,7 @@ def _slices(draw: Draw) -> Draft:
     nest = draw(_nests())
     count = draw(SIZES)
     leaves, structure = flatten(nest)
-    arrays = [_rows_like(leaf, count) for leaf in leaves]
+    arrays = [rows_like(leaf, count) for leaf in leaves]
     return Draft(Dataset.from_tensor_slices(unflatten(structure, arrays)), nest)
 
 
@@ -107,7 +110,7 @@ def _items(draw: Draw) -> Draft:
         return Draft(Dataset.from_source([np.arange(row % 4) for row in range(count)]), np.arange(2), uniform=count < 2)
     nest = draw(_nests())
     leaves, structure = flatten(nest)
-    columns = [_rows_like(leaf, count) for leaf in leaves]
+    columns = [rows_like(leaf, count) for leaf in leaves]
     items = [unflatten(structure, [column[row] for column in columns]) for row in range(count)]
     return Draft(Dataset.from_source(items), nest)
 
@@ -119,9 +122,7 @@ def _tensors(draw: Draw) -> Draft:
 
 def _nests() -> st.SearchStrategy[Any]:
     """Elements of every kind of nesting over every kind of leaf."""
-    leaves = st.sampled_from(
-        [np.int64(7), np.float32(0.5), np.bool_(True), np.arange(3, dtype=np.uint8), np.ones((2, 2)), "text", b"\x00b"]
-    )
+    leaves = st.sampled_from(LEAVES)
 
     def nestings(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         return st.one_of(
@@ -133,17 +134,6 @@ def _nests() -> st.SearchStrategy[Any]:
         )
 
     return st.recursive(leaves, nestings, max_leaves=3)
-
-
-def _rows_like(leaf: Any, count: int) -> Any:
-    """Different values of the leaf's kind: an array of shape (count, ...), or a list of texts."""
-    if isinstance(leaf, str | bytes):
-        rows = np.empty(count, object)
-        rows[:] = [leaf * (row % 3) for row in range(count)]
-        return rows
-    values = np.asarray(leaf)
-    numbers = np.arange(count * values.size).reshape(count, *values.shape)
-    return numbers.astype(values.dtype)
 
 
 # Transformations
@@ -162,7 +152,7 @@ def _map_columns(draw: Draw, draft: Draft) -> Draft:
         return draft
     function = draw(st.sampled_from(functions.VECTORIZED))
     leaves, structure = flatten(draft.example)
-    columns = flatten(_called(function, unflatten(structure, map(_stacked, leaves))))
+    columns = flatten(_called(function, unflatten(structure, [repeated(leaf, 1) for leaf in leaves])))
     example = unflatten(columns[1], [column[0] for column in columns[0]])
     return Draft(draft.dataset.map(function, vectorized=True), example, draft.uniform)
 
@@ -188,20 +178,37 @@ def _called(function: Callable[..., Any], element: Any) -> Any:
     return function(*element, **rng) if type(element) is tuple else function(element, **rng)
 
 
-def _stacked(leaf: Any) -> np.ndarray:
-    if isinstance(leaf, str | bytes):
-        return np.array([leaf], object)
-    return np.asarray(leaf)[None]
-
-
 def _batch(draw: Draw, draft: Draft) -> Draft:
     if not draft.uniform:
         return draft
     size, drop = draw(st.integers(1, 5)), draw(st.booleans())
     uniform = drop or draft.length == INFINITE or draft.length % size == 0
     leaves, structure = flatten(draft.example)
-    example = unflatten(structure, [np.repeat(_stacked(leaf), size, axis=0) for leaf in leaves])
+    example = unflatten(structure, [repeated(leaf, size) for leaf in leaves])
     return Draft(draft.dataset.batch(size, drop_remainder=drop), example, uniform)
+
+
+def _batch_unevenly(draw: Draw, draft: Draft) -> Draft:
+    leaves, structure = flatten(draft.example)
+    kinds = ["padded", "sparse"] if not any(isinstance(leaf, Ragged | Sparse) for leaf in leaves) else []
+    if draft.uniform or max(map(np.ndim, leaves), default=0) <= 1:  # only the first dimensions may differ
+        kinds.append("ragged")
+    if not kinds:
+        return draft
+    size, drop, kind = draw(st.integers(1, 5)), draw(st.booleans()), draw(st.sampled_from(kinds))
+    uniform = draft.uniform and (drop or draft.length == INFINITE or draft.length % size == 0)
+    if kind == "padded":
+        ds = draft.dataset.padded_batch(size, drop_remainder=drop)
+        return Draft(ds, unflatten(structure, [repeated(leaf, size) for leaf in leaves]), uniform)
+    many = [_uneven(repeated(leaf, size), Ragged if kind == "ragged" else Sparse) for leaf in leaves]
+    if kind == "ragged":
+        return Draft(draft.dataset.ragged_batch(size, drop), unflatten(structure, many), uniform)
+    shapes = unflatten(structure, [[None] * np.ndim(leaf) for leaf in leaves])
+    return Draft(draft.dataset.sparse_batch(size, shapes, drop), unflatten(structure, many), uniform)
+
+
+def _uneven(batch: Any, kind: type[Ragged | Sparse]) -> Any:
+    return kind.from_dense(batch) if isinstance(batch, np.ndarray) and batch.ndim > 1 else batch
 
 
 def _batch_padded(draw: Draw, draft: Draft) -> Draft:
@@ -210,7 +217,7 @@ def _batch_padded(draw: Draw, draft: Draft) -> Draft:
         return draft
     size = draw(st.integers(1, 5))
     leaves, structure = flatten(flagged)
-    example = unflatten(structure, [np.repeat(_stacked(leaf), size, axis=0) for leaf in leaves])
+    example = unflatten(structure, [repeated(leaf, size) for leaf in leaves])
     return Draft(draft.dataset.batch(size, remainder="pad"), example)
 
 
@@ -237,7 +244,7 @@ def _unbatch(draw: Draw, draft: Draft) -> Draft:
     example = unflatten(structure, [leaf[0] for leaf in leaves])
     if draw(st.booleans()):
         return Draft(draft.dataset.unbatch(), example)
-    whole = unflatten(structure, [np.repeat(_stacked(leaf[0]), 2, axis=0) for leaf in leaves])
+    whole = unflatten(structure, [repeated(leaf[0], 2) for leaf in leaves])
     return Draft(draft.dataset.rebatch(draw(st.sampled_from([2, [1, 2], [3, 1, 2]]))), whole, uniform=False)
 
 
@@ -358,5 +365,5 @@ def _prefetch(draw: Draw, draft: Draft) -> Draft:
 
 
 _MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice, _expand, _exclude, _split)
-_GROUPS = (_batch, _batch, _batch_padded, _pad, _unbatch, _window)
+_GROUPS = (_batch, _batch, _batch_unevenly, _batch_padded, _pad, _unbatch, _window)
 _STEPS = (*_MOVES, *_GROUPS, _map, _map, _map_columns, _enumerate, _concatenate, _zip, _mix, _choose, _prefetch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import INFINITE, Dataset, Options
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec
@@ -179,3 +180,18 @@ def test_of_a_stream(length, size, drop):
     values = np.arange(length)
     wanted = [values[low : low + size] for low in range(0, length, size)]
     assert_streams(node, [list(values)], [batch for batch in wanted if len(batch) == size or not drop])
+
+
+def test_ragged_and_sparse_elements_batch_as_often_as_arrays():
+    ragged = ps.Ragged.from_rows([[[1]], [], [[2], [3, 4]], [[]]])
+    sparse = ps.Sparse.from_dense(np.eye(4))
+    ds = Dataset.from_tensor_slices({"r": ragged, "s": sparse})
+    once, twice = ds.batch(2), ds.map(lambda element: element).batch(2).batch(2)
+    assert list(once) == [{"r": ragged[:2], "s": sparse[:2]}, {"r": ragged[2:], "s": sparse[2:]}]
+    assert list(ds.batch(3))[1] == {"r": ragged[3:], "s": sparse[3:]}
+    assert repr(once.batch(2).element_spec) == "{'r': ragged int64[2, ~, ~, ~], 's': sparse float64[2, 2, 4]}"
+    for batches in (twice, once.batch(2)):
+        (batch,) = batches
+        assert batch == {"r": ragged.fold(2), "s": sparse.fold(2)}
+        assert batch["r"].writeable
+        assert batch["s"].writeable

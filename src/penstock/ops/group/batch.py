@@ -42,7 +42,10 @@ class Batch(Grouping):
             # memory for k batches of b elements is memory for k * b elements
             memory = None
             if out is not None and uniform:
-                memory = [array.reshape(len(its_rows), *array.shape[2:]) for array in out]
+                memory = [
+                    array if array.ndim < 2 else array.reshape(len(its_rows), *array.shape[2:])  # none for ragged rows
+                    for array in out
+                ]
             try:
                 structure, arrays = stack_all(source(its_rows, memory), its_rows, out=memory, allocate=allocate)
             except Exception as error:

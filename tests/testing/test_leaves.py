@@ -1,0 +1,29 @@
+"""Leaves of every kind, and several of each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.elements.spec import batched, leaf_spec, spec_of
+from penstock.elements.structure import is_leaf
+from penstock.testing.laws import same
+from penstock.testing.leaves import LEAVES, repeated, rows_like
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_several_of_a_leaf_are_a_batch_of_it(leaf):
+    assert is_leaf(leaf)
+    batch = repeated(leaf, 3)
+    assert spec_of(batch) == batched(leaf_spec(leaf), 3)
+    assert all(same(element, leaf) for element in batch)
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_rows_are_of_the_leafs_kind_and_differ(leaf):
+    for count in (0, 1, 3):
+        rows = rows_like(leaf, count)
+        assert len(rows) == count
+    elements = list(rows)
+    assert all(type(element) is type(leaf) for element in elements)
+    assert not same(elements[0], elements[2]) or isinstance(leaf, np.bool_)
