@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from penstock.elements.chunk import Chunk
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 from penstock.storage.kept import KeptRows, KeptStream
@@ -70,7 +70,7 @@ class Cache(Node):
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """The elements kept, then more of the input; going on where nothing is kept reads on from the input's mark."""
         kept: KeptStream = self.store.kept(self._key, KeptStream)
-        at, behind = mark or (0, None)
+        at, behind = resumed(mark, (0, None))
         while at < kept.count:
             chunk, behind = kept.from_here(at), None
             ids = ordinals(0, at, len(chunk))

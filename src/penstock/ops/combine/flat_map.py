@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from penstock.ops.combine.inner import OpenPlan, Unfolding, chunk_of, is_sequence
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, child_ids
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, child_ids, resumed
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class FlatMap(Unfolding):
         return "flat_map"
 
     def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
-        at, inside = mark or (None, None)
+        at, inside = resumed(mark, (None, None))
         with Reader(source, epoch, at) as reader:
             while reader.ready():
                 before, start = reader.mark
@@ -41,7 +41,7 @@ class FlatMap(Unfolding):
                 inside = None
 
     def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_plan: OpenPlan) -> Flow:
-        given, mark = inside or (0, None)
+        given, mark = resumed(inside, (0, None))
         with self.elements_of(holder, mark, open_plan) as elements:
             while (piece := elements.read(MOST_READ)) is not None:
                 ids = child_ids(holder.ids, np.array([len(piece)]), first=given)

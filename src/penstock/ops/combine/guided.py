@@ -11,9 +11,9 @@ from typing import TypeAlias
 import numpy as np
 
 from penstock.elements.chunk import Chunk
-from penstock.ops.combine.merger import LOOKED_AHEAD, Merger
+from penstock.ops.combine.merger import LOOKED_AHEAD, Merger, check_ended
 from penstock.ops.combine.mixture import Mixture
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Rows
 
 Chooser: TypeAlias = Callable[[int, list[int]], Rows]
@@ -43,7 +43,8 @@ class Guided(Mixture):
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        asked, made, without, marks, at = mark or (0, 0, [], [None] * len(self.members), None)
+        asked, made, without, marks, at = resumed(mark, (0, 0, [], [None] * len(self.members), None))
+        check_ended(without, len(self.members))
         with closing(Merger(inputs[:-1], epoch, marks)) as merger, Reader(inputs[-1], epoch, at) as guide:
             while True:
                 before, at = guide.mark

@@ -14,7 +14,7 @@ from penstock.core.errors import ElementError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.nesting import leaf_column
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import UNKNOWN, Node, Rows, Spec
 
@@ -98,13 +98,13 @@ def _begin(result: Any, operation: str) -> Open:
 
 
 def _of_sequence(values: Any, mark: Mark) -> Flow:
-    low, chunk = int(mark or 0), chunk_of([values])[0]
+    (low,), chunk = resumed(mark and [mark], (0,)), chunk_of([values])[0]
     yield Piece(chunk.slice(low, len(chunk)), np.arange(low, len(chunk), dtype=np.int64), len(chunk))
 
 
 def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
     """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
-    count = int(mark or 0)
+    (count,) = resumed(mark and [mark], (0,))
     next(islice(elements, count, count), None)
     while run := list(islice(elements, AT_A_TIME)):
         ids = np.arange(count, count + len(run), dtype=np.int64)

@@ -8,8 +8,9 @@ from typing import cast
 
 import numpy as np
 
+from penstock.core.errors import CursorError
 from penstock.ops.combine.inner import OpenPlan, Unfolding
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, child_ids, joined
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, child_ids, joined, resumed
 
 
 class Slot:
@@ -45,7 +46,11 @@ class Interleave(Unfolding):
     block_length: int = 1
 
     def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
-        at, turn, used, saved = mark or (None, 0, 0, [None] * self.cycle_length)
+        at, turn, used, saved = resumed(mark, (None, 0, 0, [None] * self.cycle_length))
+        if turn >= self.cycle_length or used >= self.block_length:
+            raise CursorError(
+                f"the saved state's mark is at place {used} of block {turn}, which {self.label()} has not"
+            )
         slots = [self._reopened(source, epoch, each, open_plan) for each in saved]
         with ExitStack() as stack:
             stack.callback(lambda: [slot.reader.close() for slot in slots if slot is not None])
@@ -100,7 +105,7 @@ class Interleave(Unfolding):
     def _reopened(self, source: Open, epoch: int, saved: Mark, open_plan: OpenPlan) -> Slot | None:
         if saved is None:
             return None
-        here, given, mark = saved
+        here, given, mark = resumed(saved, (None, 0, None))
         with Reader(source, epoch, here) as reader:
             holder = reader.read(1)
         return None if holder is None else Slot(holder, here, given, self.elements_of(holder, mark, open_plan))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from penstock.core.errors import CursorError
 from penstock.elements.chunk import Chunk
 from penstock.ops.combine.mixture import merged
 from penstock.plan.flow import Mark, Open, Reader
@@ -68,3 +69,9 @@ class Merger:
         """Stop the inputs."""
         for reader in self._readers:
             reader.close()
+
+
+def check_ended(which: Sequence[int], count: int) -> None:
+    """Refuse the numbers of inputs that have ended where a mark has others than there can be of `count` inputs."""
+    if len(set(which)) < len(which) or any(one >= count for one in which):
+        raise CursorError(f"the saved state's mark says that of {count} inputs those numbered {which!r:.80} have ended")

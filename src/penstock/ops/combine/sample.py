@@ -18,9 +18,9 @@ from penstock.index.timetable import Schedule
 from penstock.index.weights import Asked, Steady, Stepped
 from penstock.kernels import first_draws
 from penstock.ops.combine.guided import Chooser, Guided
-from penstock.ops.combine.merger import LOOKED_AHEAD, Merger
+from penstock.ops.combine.merger import LOOKED_AHEAD, Merger, check_ended
 from penstock.ops.combine.mixture import Mixture
-from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals
+from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Rows
 
 
@@ -79,7 +79,8 @@ class Sample(Mixture):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """Members are drawn from as if they were endless; where one ends, a schedule of the others begins."""
-        begin, made, without, marks = mark or (0, 0, [], [None] * len(inputs))
+        begin, made, without, marks = resumed(mark, (0, 0, [], [None] * len(inputs)))
+        check_ended(without, len(inputs))
         with closing(Merger(inputs, epoch, marks)) as merger:
             while True:
                 for chunk in merger.drawn(self._choices(epoch, begin, made, without)):

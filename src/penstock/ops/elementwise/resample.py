@@ -16,7 +16,7 @@ from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
 from penstock.kernels import first_draws
 from penstock.ops.elementwise.apply import Apply, element_wise
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec
@@ -148,7 +148,7 @@ class ResampleEstimated(Node):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         target = np.array(self.target)
-        seen, at = mark or ([1] * len(target), None)
+        seen, at = resumed(mark, ([1] * len(target), None))
         counts = np.array(seen, np.int64)
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:

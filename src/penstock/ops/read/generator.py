@@ -10,10 +10,10 @@ from itertools import islice
 from time import perf_counter_ns
 from typing import Any, cast
 
-from penstock.core.errors import ElementError
+from penstock.core.errors import CursorError, ElementError
 from penstock.elements.chunk import Items
 from penstock.elements.spec import compatible, describe, spec_of
-from penstock.plan.flow import Flow, Mark, Open, Piece, close, ordinals
+from penstock.plan.flow import Flow, Mark, Open, Piece, close, ordinals, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
@@ -50,10 +50,12 @@ class FromGenerator(Node):
         return self.signature
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        count, state = mark or (0, None)
+        count, state = resumed(mark, (0, None))
         elements = self._begun()
         try:
             if state is not None:
+                if not hasattr(elements, "load_state_dict"):
+                    raise CursorError("the saved state has one of a generator which now cannot take it")
                 cast("Any", elements).load_state_dict(copy.deepcopy(state))
             else:
                 next(islice(elements, count, count), None)

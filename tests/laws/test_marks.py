@@ -1,0 +1,106 @@
+"""A saved state that nobody gave ends in a `CursorError`, or is one that could have been given."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.core.errors import CursorError
+
+D = ps.Dataset
+KEPT = D.range(40).filter(lambda x: x % 3 > 0)
+PIPELINES = {
+    "filter": KEPT,
+    "take": KEPT.take(9),
+    "skip": KEPT.skip(2),
+    "shard": KEPT.shard(2, 1),
+    "exclude": KEPT.exclude([0, 3, 4]),
+    "repeat": KEPT.repeat(3),
+    "shuffle": KEPT.shuffle(5, seed=1),
+    "enumerate": KEPT.enumerate(),
+    "batch": KEPT.batch(3),
+    "map": KEPT.shuffle(3, seed=1).map(lambda x: x + 1),
+    "zip": D.zip(KEPT, KEPT.skip(1)),
+    "concatenate": KEPT.concatenate(KEPT),
+    "flat_map": D.range(9).flat_map(lambda x: [x] * int(x)),
+    "flat_map of datasets": D.range(9).flat_map(lambda x: D.range(int(x)).filter(lambda y: y > 0)),
+    "interleave": D.range(9).interleave(lambda x: D.range(int(x)), cycle_length=3, block_length=2),
+    "scan": KEPT.scan({"sum": 0}, lambda state, x: ({"sum": state["sum"] + x}, x)),
+    "unique": KEPT.map(lambda x: x // 4).unique(),
+    "take_while": KEPT.take_while(lambda x: x < 30),
+    "from_generator": D.from_generator(lambda: iter(range(20))),
+    "window": KEPT.window(3, 1).flat_map(lambda window: window),
+    "unbatch": KEPT.batch(4).unbatch(),
+    "rebatch": KEPT.batch(4).rebatch(3),
+    "padded_batch": KEPT.padded_batch(3),
+    "mixture": D.sample_from_datasets([KEPT, KEPT.skip(3), D.range(9)], seed=2),
+    "choice": D.choose_from_datasets([KEPT, KEPT], D.range(2).repeat(4)),
+    "assert_cardinality": KEPT.assert_cardinality(26),
+}
+NUMBERS = st.integers(-3, 50) | st.integers() | st.floats() | st.booleans()
+JSON = st.recursive(
+    st.none() | NUMBERS | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_mangled_mark_is_refused_or_is_a_place_that_there_is(name):
+    ds = PIPELINES[name].with_options(ps.Options(executor="inline", seed=3))
+
+    @given(st.integers(0, 9), st.integers(0, 99), st.sampled_from(["replace", "replace", "remove", "double"]), JSON)
+    @settings(max_examples=25)
+    def law(step, which, way, value):
+        with ds.iterator(epoch=1) as it:
+            assert len(list(islice(it, step))) <= step
+            state = json.loads(json.dumps(it.state_dict()))
+        state["mark"] = mangled(state.get("mark"), which, way, value)
+        with ds.iterator(epoch=1) as it:
+            it.load_state_dict(state)
+            with suppress(CursorError):
+                assert len(list(islice(it, 300))) < 300
+
+    law()
+
+
+def mangled(mark, which, way, value):
+    """The mark with one part of it replaced, left out or doubled."""
+    whole, parts = [mark], []
+
+    def look(holder):
+        for key in list(holder) if isinstance(holder, dict) else range(len(holder)):
+            parts.append((holder, key))
+            if isinstance(holder[key], list | dict):
+                look(holder[key])
+
+    look(whole)
+    holder, key = parts[which % len(parts)]
+    if way == "replace" or holder is whole or isinstance(holder, dict):
+        holder[key] = value
+    elif way == "remove":
+        del holder[key]
+    else:
+        holder.insert(key, holder[key])
+    return whole[0]
+
+
+@pytest.mark.parametrize("offset", [1, 10**6, 2**62])
+def test_an_offset_beyond_the_end_is_refused(offset):
+    it = KEPT.iterator()
+    it.load_state_dict(it.state_dict() | {"offset": offset, "mark": 40})
+    with pytest.raises(CursorError, match="beyond the end"):
+        list(it)
+
+
+def test_a_refused_state_says_what_it_is():
+    it = KEPT.batch(2).iterator()
+    it.load_state_dict(it.state_dict() | {"mark": [-1, None]})
+    with pytest.raises(CursorError, match=r"the saved state's mark has \[-1, None\]"):
+        next(it)
