@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index.excluded import excluded
+from penstock.index.excluded import excluded, kept_before
 
 
 @given(n=st.integers(1, 40), data=st.data())
@@ -17,19 +17,19 @@ def test_what_stays_keeps_its_order(n: int, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, 3 * len(kept)), max_size=20))
     expected = [row // len(kept) * n + kept[row % len(kept)] for row in rows]
     positions = np.array(sorted(left_out), np.int64)
-    made = excluded(np.array(rows, np.int64), positions=positions, stride=len(kept), input_stride=n)
+    made = excluded(np.array(rows, np.int64), kept=kept_before(positions), stride=len(kept), input_stride=n)
     assert made.tolist() == expected
 
 
 def test_of_a_trillion_elements() -> None:
     count = 10**12
     rows = excluded(
-        np.array([0, 4, 5, count - 3]), positions=np.array([5, count - 1]), stride=count - 2, input_stride=count
+        np.array([0, 4, 5, count - 3]), kept=kept_before(np.array([5, count - 1])), stride=count - 2, input_stride=count
     )
     assert rows.tolist() == [0, 4, 6, count - 2]
 
 
 def test_no_rows_need_no_dataset_and_negative_ones_are_refused() -> None:
-    assert excluded(np.arange(0), positions=np.arange(2), stride=0, input_stride=2).tolist() == []
+    assert excluded(np.arange(0), kept=np.arange(2), stride=0, input_stride=2).tolist() == []
     with pytest.raises(ValueError, match="row -1 is negative"):
-        excluded(np.array([-1]), positions=np.arange(1), stride=4, input_stride=5)
+        excluded(np.array([-1]), kept=np.arange(1), stride=4, input_stride=5)

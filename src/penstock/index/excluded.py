@@ -8,20 +8,26 @@ from penstock.core.arrays import Rows
 from penstock.index.epochs import check_last, split
 
 
-def excluded(rows: Rows, *, positions: Rows, stride: int, input_stride: int) -> Rows:
-    """Return the input's row of each row, where every epoch of the input lacks `positions`.
+def kept_before(positions: Rows) -> Rows:
+    """Return how many elements that stay come before each of `positions`, which are sorted and come once each.
 
-    `positions`, shape `(m,)`, are sorted and come once each; an epoch has `stride` rows, and one of the input
-    `input_stride`. It takes memory for `m` numbers and time for a binary search in them. A negative row is a
-    `ValueError`.
+    >>> kept_before(np.array([0, 3, 4])).tolist()
+    [0, 2, 2]
+    """
+    return positions - np.arange(len(positions))
 
-    >>> import numpy as np
-    >>> excluded(np.arange(6), positions=np.array([0, 3]), stride=3, input_stride=5).tolist()
+
+def excluded(rows: Rows, *, kept: Rows, stride: int, input_stride: int) -> Rows:
+    """Return the input's row of each row, where every epoch of the input lacks m positions; `kept_before` makes `kept`.
+
+    An epoch has `stride` rows, and one of the input `input_stride`. It takes a binary search in m numbers for each row.
+    A negative row is a `ValueError`.
+
+    >>> excluded(np.arange(6), kept=kept_before(np.array([0, 3])), stride=3, input_stride=5).tolist()
     [1, 2, 4, 6, 7, 9]
     """
     if not len(rows):
         return rows
     epochs, places = split(rows, stride)
     check_last(epochs, input_stride)
-    kept_before = positions - np.arange(len(positions))  # how many elements that stay come before each left out
-    return epochs * input_stride + places + np.searchsorted(kept_before, places, side="right")
+    return epochs * input_stride + places + np.searchsorted(kept, places, side="right")

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.index.excluded import excluded
+from penstock.index.excluded import excluded, kept_before
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Passing, Rows
 
@@ -24,8 +24,12 @@ class Exclude(Passing):
     def length(self) -> int:
         return self.input.length if self.input.length < 0 else self.input.length - len(self.positions)
 
+    @cached_property
+    def _kept(self) -> Rows:
+        return kept_before(self.positions)
+
     def rows_of(self, rows: Rows) -> Rows:
-        return excluded(rows, positions=self.positions, stride=self.stride, input_stride=self.input.stride)
+        return excluded(rows, kept=self._kept, stride=self.stride, input_stride=self.input.stride)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         seen, at = resumed(mark, (0, None))
