@@ -116,3 +116,18 @@ def test_it_counts_what_was_received():
     assert (it.stats().items, it.stats().rows, it.stats().unit) == (1, 3, "batch")
     assert len(lists(it)) == 6
     assert (it.stats().items, it.stats().rows) == (7, 20)
+
+
+@pytest.mark.parametrize("taken", range(10))
+def test_a_stream_s_position_holds_however_the_plan_is_rewritten(taken):
+    ds = Dataset.range(20).filter(lambda x: x % 2 == 0).skip(0).take(-1).shuffle(3, seed=1).repeat(1).skip(1).skip(0)
+    plain, optimised = ds.with_options(Options(rewrite=False)), ds
+    wanted = list(ds.iterator(epoch=1))
+    for one, other in ((plain, optimised), (optimised, plain), (plain, plain)):
+        with one.iterator(epoch=1) as it:
+            assert [next(it) for _ in range(min(taken, 9))] == wanted[:taken]
+            saved = json.loads(json.dumps(it.state_dict()))
+        with other.iterator() as it:
+            it.load_state_dict(saved)
+            assert it.state_dict()["row"] == min(taken, 9)
+            assert list(it) == wanted[taken:]

@@ -85,6 +85,28 @@ def test_any_json_is_read_or_refused_and_then_iterates(changes):
     assert len(list(it)) <= 5
 
 
+def test_a_mark_is_for_plans_of_its_own_form():
+    cursor = Cursor(seed=5, epoch=1, row=7, mark=[3], offset=2, form="a")
+    assert cursor.in_form("a") == cursor
+    assert cursor.in_form("b") == Cursor(seed=5, epoch=1, row=7, offset=7, form="b")
+    early = Cursor(seed=5, epoch=1, row=2, offset=2)
+    assert early.in_form("b") == Cursor(seed=5, epoch=1, row=2, offset=2, form="b")
+    state = json.loads(json.dumps(cursor.state_dict("f", PLAN)))
+    assert read(state, None) == cursor
+    assert read({**state, "form": 3}, None).in_form("a").mark is None
+
+
+@given(st.dictionaries(st.sampled_from(["row", "offset", "mark", "form", "epoch", "ahead", "seed"]), JSON))
+def test_any_json_is_read_or_refused_by_a_stream_too(changes):
+    it = ps.Dataset.range(9).filter(lambda x: x % 2 == 0).batch(2).iterator()
+    next(it)
+    try:
+        it.load_state_dict({**it.state_dict(), **changes})
+        assert len(list(it)) <= 3
+    except (CursorError, ps.errors.PlanError):
+        return
+
+
 def test_another_plans_state_is_refused_with_what_differs():
     state = ps.Dataset.range(9).batch(2).iterator().state_dict()
     with pytest.raises(CursorError) as error:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
+from penstock.plan.fingerprint import form
 
 PROGRAM = textwrap.dedent("""
     import numpy as np
@@ -101,3 +102,9 @@ def test_asking_changes_nothing():
     assert list(ds) == [0, 1, 4, 9, 16]
     assert ds.element_spec is not None
     assert ds.fingerprint() == before
+
+
+def test_a_form_is_that_of_the_plan_as_it_is_run():
+    ds = Dataset.range(9).filter(bool)
+    assert form(ds._plan) == form(Dataset.range(9).filter(bool)._plan)
+    assert form(ds._plan) != form(ds.skip(0)._plan)

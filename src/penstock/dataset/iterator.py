@@ -99,7 +99,9 @@ class Iterator(Generic[T]):
         settings = settings_of(self._plan)
         if not plan.indexed:
             from penstock.engine.streaming import StreamRun  # not needed where order is arithmetic
+            from penstock.plan.fingerprint import form
 
+            self._cursor = self._cursor.in_form(form(plan))
             return StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
         return Run(Job(plan), settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
 
@@ -128,7 +130,7 @@ class Iterator(Generic[T]):
             mark, offset = self._cursor.mark, self._cursor.offset
             if self._run is not None:
                 mark, offset = cast("StreamRun", self._run).place(cursor.row)
-            return replace(cursor, mark=mark, offset=offset)
+            return replace(cursor, mark=mark, offset=offset, form=self._cursor.form)
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`."""

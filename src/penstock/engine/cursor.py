@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from penstock.core.errors import CursorError
@@ -18,7 +18,7 @@ class Cursor:
     """Where an iterator stands: all items before `row` of `epoch` were received, and those in `ahead`.
 
     `ahead` holds half-open spans; it is empty unless items are handed out as they are finished. A stream stands
-    `offset` elements after a `mark` of its own.
+    `offset` elements after a `mark` of its own, which only a plan run in the same `form` understands.
     """
 
     seed: int
@@ -27,6 +27,13 @@ class Cursor:
     ahead: Spans = ()
     mark: Any = None
     offset: int = 0
+    form: str = ""
+
+    def in_form(self, form: str) -> Cursor:
+        """The same place as a plan run in this form finds it, by leaving out all that came before if it has to."""
+        if form == self.form:
+            return self
+        return replace(self, form=form, mark=None, offset=self.offset if self.mark is None else self.row)
 
     def state_dict(self, fingerprint: str, plan: tuple[str, ...]) -> dict[str, Any]:
         """The cursor as JSON data that names the plan it belongs to."""
@@ -40,7 +47,7 @@ class Cursor:
             "offset": self.offset,
         }
         if self.mark is not None:
-            state["mark"] = self.mark
+            state["mark"], state["form"] = self.mark, self.form
         if self.ahead:
             state["ahead"] = [list(span) for span in self.ahead]
         return state
@@ -77,7 +84,7 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     if numbers["seed"] >= 1 << 64 or (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
         raise CursorError(f"the saved state's seed {numbers['seed']} or epoch {numbers['epoch']} is too large to count")
     if items is None:
-        return Cursor(**numbers, mark=fields.get("mark"))
+        return Cursor(**numbers, mark=fields.get("mark"), form=str(fields.get("form", "")))
     if numbers["row"] > items:
         raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
     try:

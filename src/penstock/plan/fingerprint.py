@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from penstock.core.digest import digest
-from penstock.plan.graph import fold
+from penstock.plan.graph import fold, post_order
 from penstock.plan.identity import identity
 from penstock.plan.node import Node
 
@@ -37,6 +37,11 @@ def plan_lines(plan: Node) -> tuple[str, ...]:
         return (*above, f"{node.label()} #{digest(told.encode(), size=8)}")
 
     return fold(plan, lines)
+
+
+def form(plan: Node) -> str:
+    """A digest of the operations of a plan as it is run: rewrites change what marks of its streams look like."""
+    return digest("\n".join(node.label() for node in post_order(plan)).encode(), size=8)
 
 
 def _counts(field: Any, value: Any) -> bool:
