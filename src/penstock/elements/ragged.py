@@ -192,8 +192,9 @@ class Ragged(RaggedExchange):
         """A copy of the rows at these positions, in that order."""
         splits: list[NDArray[Any]] = []
         for level in self._splits:
-            lengths = np.diff(level)[rows]
-            rows = spread(level[:-1][rows].astype(np.int64, copy=False), lengths)
+            starts = level[rows]
+            lengths = level[rows + 1] - starts
+            rows = spread(starts, lengths)
             splits.append(begins(lengths, level.dtype))
         taken = gather(self._values, rows, memory((len(rows), *self._values.shape[1:]), self.dtype, allocate))
         return _made(taken, tuple(splits))

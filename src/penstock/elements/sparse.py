@@ -182,8 +182,9 @@ class Sparse(SparseExchange):
 
     def take(self, rows: NDArray[np.int64], allocate: Allocate = np.empty) -> Sparse:
         """A copy of the rows at these positions, in that order."""
-        lengths = np.diff(self.row_splits)[rows]
-        at = spread(self.row_splits[:-1][rows], lengths)
+        starts = self.row_splits[rows]
+        lengths = self.row_splits[rows + 1] - starts
+        at = spread(starts, lengths)
         indices = gather(self._indices, at)
         indices[:, 0] = np.repeat(np.arange(len(rows)), lengths)
         values = gather(self._values, at, memory((len(at),), self.dtype, allocate))

@@ -41,13 +41,14 @@ def padded(column: Column, shape: Shape | None, fill: Any, origin: Origin, alloc
     if not arrays:
         _check_dimensions(0, shape, origin)
         return _stacked(column, origin, allocate)
-    whole, sizes = _whole_shape(arrays, shape, origin)
+    sizes = _sizes(arrays)
+    whole = _whole_shape(sizes, shape, origin)
     if (sizes == whole).all():
         return _stacked(column, origin, allocate)
     out = memory((len(arrays), *whole), arrays[0].dtype, allocate)
     out[...] = fill_value(fill, next((array for array in arrays if array.size), arrays[0]), origin)
     for row, array in zip(out, arrays, strict=True):
-        row[tuple(map(slice, array.shape))] = array
+        row[slice(len(array)) if array.ndim == 1 else tuple(map(slice, array.shape))] = array
     return out
 
 
@@ -70,6 +71,8 @@ def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, 
     if arrays[0].ndim < rank or len({array.shape[rank:] for array in arrays}) > 1:
         specs = [ArraySpec((None,) * rank + array.shape[rank:], array.dtype) for array in arrays]
         refuse_different(specs, origin, f"only the first {rank} dimension{'s' * (rank > 1)} may differ")
+    if rank == 1:
+        return Ragged(end_to_end(arrays, allocate), begins(list(map(len, arrays)), splits))
     flat = [array.reshape(prod(array.shape[:rank]), *array.shape[rank:]) for array in arrays]
     rows: Any = end_to_end(flat, allocate)
     for level in reversed(range(rank)):
@@ -91,16 +94,19 @@ def sparse(column: Column, shape: Shape, origin: Origin, allocate: Allocate) -> 
     if _kind(column) is Sparse:
         parts: list[Sparse] = list(column)
         _refuse_mixed(parts, origin)
-        whole, _ = _whole_shape(parts, shape, origin)
+        whole = _whole_shape(_sizes(parts), shape, origin)
         return _stacked([part.resized(whole) for part in parts], origin, allocate)
-    arrays = _arrays(column, origin)
-    if not arrays:
-        _check_dimensions(0, shape, origin)
-        return _stacked(column, origin, allocate)
-    whole, sizes = _whole_shape(arrays, shape, origin)
-    which = np.repeat(np.arange(len(arrays), dtype=np.int64), sizes.prod(axis=1))
-    values = end_to_end([array.reshape(-1) for array in arrays], allocate)
-    return made(np.concatenate([which[:, None], _places(sizes)], axis=1), values, (len(arrays), *whole))
+    if isinstance(column, Ragged) and column.ndim == 2:
+        sizes, values = column.row_lengths().astype(np.int64)[:, None], column.owned(allocate).flat_values
+    else:
+        arrays = _arrays(column, origin)
+        if not arrays:
+            _check_dimensions(0, shape, origin)
+            return _stacked(column, origin, allocate)
+        sizes, values = _sizes(arrays), end_to_end([array.reshape(-1) for array in arrays], allocate)
+    whole = _whole_shape(sizes, shape, origin)
+    which = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes.prod(axis=1))
+    return made(np.concatenate([which[:, None], _places(sizes)], axis=1), values, (len(sizes), *whole))
 
 
 def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:
@@ -169,11 +175,13 @@ def _stacked(column: Column, origin: Origin, allocate: Allocate) -> Any:
     return owned(whole, allocate)
 
 
-def _whole_shape(
-    arrays: Sequence[NDArray[Any]] | Sequence[Sparse], shape: Shape | None, origin: Origin
-) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """The shape that holds all of them, and the shape of each, `int64[k, dimensions]`."""
-    sizes = np.array([array.shape for array in arrays], np.int64)
+def _sizes(arrays: Sequence[NDArray[Any]] | Sequence[Sparse]) -> NDArray[np.int64]:
+    """The shape of each, `int64[k, dimensions]`."""
+    return np.array([array.shape for array in arrays], np.int64)
+
+
+def _whole_shape(sizes: NDArray[np.int64], shape: Shape | None, origin: Origin) -> tuple[int, ...]:
+    """The shape that holds values of all these sizes."""
     longest: list[int] = sizes.max(axis=0).tolist()
     _check_dimensions(len(longest), shape, origin)
     wanted = [None] * len(longest) if shape is None else shape
@@ -181,7 +189,7 @@ def _whole_shape(
     larger = (sizes > np.array(whole)).any(axis=1)
     if larger.any():
         _refuse_larger(tuple(sizes[larger][0].tolist()), whole, int(np.argmax(larger)), origin)
-    return whole, sizes
+    return whole
 
 
 def _places(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

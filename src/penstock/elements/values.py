@@ -38,12 +38,11 @@ def memory(shape: tuple[int, ...], dtype: np.dtype[Any], allocate: Allocate) -> 
 def end_to_end(arrays: Sequence[NDArray[Any]], allocate: Allocate) -> NDArray[Any]:
     """Return arrays of equal dtype and inner shape end to end: a copy, in memory from `allocate`."""
     first = arrays[0]
-    for i, array in enumerate(arrays):
-        if array.dtype != first.dtype or array.shape[1:] != first.shape[1:]:
-            raise ElementError(
-                f"rows 0 and {i} differ: {first.dtype}{[None, *first.shape[1:]]} "
-                f"against {array.dtype}{[None, *array.shape[1:]]}; nothing is cast"
-            )
+    kinds = [(array.dtype, array.shape[1:]) for array in arrays]
+    if len(set(kinds)) > 1:
+        at = next(i for i, kind in enumerate(kinds) if kind != kinds[0])
+        one, other = (f"{dtype}{[None, *inner]}" for dtype, inner in (kinds[0], kinds[at]))
+        raise ElementError(f"rows 0 and {at} differ: {one} against {other}; nothing is cast")
     whole = memory((sum(map(len, arrays)), *first.shape[1:]), first.dtype, allocate)
     return np.concatenate(arrays, out=whole)
 
