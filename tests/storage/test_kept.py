@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from penstock.elements.chunk import Items
 from penstock.elements.nesting import leaf_column
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.storage.kept import KeptRows, KeptStream
 
 orders = st.lists(st.lists(st.integers(0, 9), min_size=1, unique=True), max_size=8)
@@ -45,3 +47,12 @@ def test_a_stream_is_kept_from_its_beginning_on():
     assert not kept.complete
     kept.end(3)
     assert kept.complete
+
+
+def test_ragged_and_sparse_leaves_are_sealed_as_arrays_are():
+    kept = KeptRows(1)
+    kept.put(np.array([0]), Items([(Ragged.from_rows([[1], [2, 3]]), Sparse.from_dense([0, 5]))]))
+    ((ragged, sparse),) = kept.take(np.array([0])).elements()
+    assert not ragged.writeable
+    assert not sparse.writeable
+    assert ragged.owned().writeable

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 
+import penstock as ps
 from penstock import Dataset
 from penstock.engine.compile import compiled
 from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Counters
@@ -65,6 +66,12 @@ def test_counts_travel_once():
 
 def test_an_observer_that_travels_begins_from_nothing():
     assert pickle.loads(pickle.dumps(counted(Dataset.range(9), [0]))).operations == []
+
+
+def test_bytes_of_ragged_and_sparse_leaves_are_counted():
+    for leaf in (ps.Ragged.from_rows([[[1]], [[2, 3]]]), ps.Sparse.from_dense(np.eye(2))):
+        for ds, rows in ((Dataset.from_tensor_slices(leaf), [0, 1]), (Dataset.from_tensors(leaf), [0])):
+            assert counted(ds, rows).operations[0].total()[BYTES] == leaf.nbytes
 
 
 def test_an_error_counts_nothing():

@@ -9,6 +9,8 @@ import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunk import Chunk, Column, Columns, Items
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.structure import Structure, flatten
 from penstock.kernels import gather
 
@@ -89,8 +91,9 @@ def _sealed(chunk: Chunk) -> list[Any]:
     elements = chunk.elements()
     for element in elements:
         for leaf in flatten(element)[0]:
-            if isinstance(leaf, np.ndarray):
-                leaf.flags.writeable = False
+            for array in leaf.arrays() if isinstance(leaf, Ragged | Sparse) else [leaf]:
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
     return elements
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.chunk import Chunk, Columns
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows
 
@@ -175,6 +177,6 @@ def _size(chunk: Chunk) -> int:
 
 def _listed(column: list[Any]) -> int:
     first = column[0] if column else None
-    if isinstance(first, np.ndarray):
+    if isinstance(first, np.ndarray | Ragged | Sparse):
         return first.nbytes * len(column)
     return len(first) * len(column) if isinstance(first, bytes | str) else 8 * len(column)
