@@ -123,14 +123,12 @@ class Group(Handle[T_co]):
         >>> [(list(window["x"]), list(window["y"])) for window in pairs.window(2, drop_remainder=True)]
         [([1, 2], [4, 5])]
         """
-        from penstock.dataset.dataset import Dataset
-
         plan = self._plan
         many = check_count("window", "size", size, least=1, clip=True)
         apart = many if shift is None else check_count("window", "shift", shift, least=1, clip=True)
         step = check_count("window", "stride", stride, least=1, clip=True)
         drop = check_flag("window", "drop_remainder", drop_remainder)
-        return self._over(Window(plan, many, apart, step, drop, Dataset))
+        return self._over(Window(plan, many, apart, step, drop, type(self)))
 
     def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid") -> Dataset[Any]:
         """Add elements of zeros and empty texts until there are `cardinality`, and flag the real ones.

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
@@ -72,11 +72,9 @@ class Handle(Generic[T_co]):
         return self._plan_unmarked
 
     def _over(self, plan: Node) -> Dataset[Any]:
-        """The dataset that a transformation returns."""
-        from penstock.dataset.dataset import Dataset
-
+        """The dataset that a transformation returns: of the class of this one."""
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
-        return Dataset(plan, transformed=True, after=self._use, part=part)
+        return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
     def _findings(self, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
         """What is likely not meant, in the plan or in how it was written."""
