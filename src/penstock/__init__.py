@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core import errors
 from penstock.core.errors import PlanWarning
+from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
@@ -26,6 +27,7 @@ __all__ = [
     "INFINITE",
     "UNKNOWN",
     "Dataset",
+    "ErrorBudget",
     "Options",
     "PlanWarning",
     "Ragged",
@@ -35,6 +37,8 @@ __all__ = [
     "image",
     "read_files",
     "read_image_folder",
+    "replace",
+    "skip",
 ]
 
 

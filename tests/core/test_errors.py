@@ -15,6 +15,7 @@ KINDS = {
     "DecodeError": errors.DataError,
     "CursorError": ValueError,
     "BudgetError": MemoryError,
+    "FailuresError": RuntimeError,
     "ClosedError": RuntimeError,
     "WorkerError": RuntimeError,
     "MissingDependencyError": ImportError,

@@ -8,7 +8,7 @@ from penstock.testing.streams import streams
 
 OPERATIONS = {
     *("filter", "scan", "take_while", "unique", "map", "batch", "enumerate", "shuffle", "take", "skip", "shard"),
-    *("repeat", "concatenate", "zip", "flat_map", "interleave", "prefetch", "with_options"),
+    *("repeat", "concatenate", "zip", "flat_map", "interleave", "ignore_errors", "errors", "prefetch", "with_options"),
 }
 
 

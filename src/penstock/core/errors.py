@@ -7,6 +7,7 @@ PenstockError
 │   └── DecodeError                   an image that cannot be decoded
 ├── CursorError(ValueError)           a saved position that belongs to another plan or version
 ├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
+├── FailuresError(RuntimeError)       more elements failed than the budget of their `on_error` allows
 ├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
 ├── WorkerError(RuntimeError)         an executor that lost or could not take a task
 └── MissingDependencyError(ImportError)   an optional library that is not installed
@@ -48,6 +49,10 @@ class CursorError(PenstockError, ValueError):
 
 class BudgetError(PenstockError, MemoryError):
     """One batch needs more bytes than the whole memory budget."""
+
+
+class FailuresError(PenstockError, RuntimeError):
+    """More elements failed than the budget of their `on_error` allows."""
 
 
 class ClosedError(PenstockError, RuntimeError):

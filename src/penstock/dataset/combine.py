@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
+from penstock.core.on_error import OnError, on_error_of
 from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import describe, relax
@@ -16,6 +17,7 @@ from penstock.ops.combine.flat_map import FlatMap
 from penstock.ops.combine.interleave import Interleave
 from penstock.ops.combine.zip import Zip
 from penstock.ops.elementwise.map import Map
+from penstock.ops.elementwise.tolerant import tolerant
 from penstock.plan.functions import takes_rng
 from penstock.plan.node import INFINITE, Node
 
@@ -64,12 +66,13 @@ class Combine(Handle[T_co]):
             raise ValueError("zip(): there is nothing to zip")
         return Dataset(Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
 
-    def flat_map(self, map_func: Callable[..., Any]) -> Dataset[Any]:
+    def flat_map(self, map_func: Callable[..., Any], *, on_error: str | OnError = "raise") -> Dataset[Any]:
         """Put in the place of each element all those that `map_func` returns for it: a dataset, array or iterable.
 
         The function is called as that of `map` is, in the same tasks. An array stands for its rows, a list or tuple for
         its items; a dataset is gone through as it is needed, at its own order for each element where it shuffles, and a
-        generator is made again from its beginning when a restored iterator comes to it.
+        generator is made again from its beginning when a restored iterator comes to it. `on_error` is that of `map`:
+        for what the function raises when it is called.
 
         >>> list(Dataset.range(4).flat_map(lambda n: [int(n)] * n)) == [1, 2, 2, 3, 3, 3]
         True
@@ -77,7 +80,7 @@ class Combine(Handle[T_co]):
         True
         """
         calls = self._calling("flat_map", map_func, None, None)
-        return self._over(FlatMap(calls, plan_of, None))
+        return self._over(FlatMap(tolerant(calls, on_error_of("flat_map", on_error)), plan_of, None))
 
     def interleave(
         self,

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.on_error import NOTHING, ErrorBudget, OnError, on_error_of, skip
 from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.nesting import part_in
 from penstock.elements.spec import describe
+from penstock.ops.buffer.options import WithOptions
+from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.scan import Scan
+from penstock.ops.elementwise.tally import Tally
+from penstock.ops.elementwise.tolerant import IgnoreErrors, tolerant
 from penstock.plan.functions import takes_rng
 
 if TYPE_CHECKING:
@@ -24,7 +30,7 @@ U = TypeVar("U")
 
 
 class Elementwise(Handle[T_co]):
-    """`map` and `enumerate`."""
+    """`map`, `filter`, `ignore_errors`, `scan` and `enumerate`."""
 
     def map(
         self,
@@ -34,6 +40,7 @@ class Elementwise(Handle[T_co]):
         *,
         on: str | int | None = None,
         vectorized: bool = False,
+        on_error: str | OnError = "raise",
     ) -> Dataset[U]:
         """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
 
@@ -45,6 +52,9 @@ class Elementwise(Handle[T_co]):
           many rows back.
         - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE`, or `None`: measured);
           `deterministic=False` lets elements come as they are finished.
+        - `on_error="skip"` leaves out elements of which the function raises (what comes of it is a stream then), and
+          `ps.replace(value)` puts another result in the place of its own. `ps.skip(...)` and `ps.replace(...)` take a
+          budget of how many may fail, and a file to write them down in.
 
         What the function raises keeps its type; notes say which row, which record, and how to make it again.
 
@@ -78,24 +88,27 @@ class Elementwise(Handle[T_co]):
                 "map(vectorized=True): a function of columns cannot draw for single rows; "
                 "take `rng` out, or vectorized=True"
             )
-        return self._over(
-            Map(
-                self._plan,
-                map_func,
-                on=on,
-                vectorized=vectorized,
-                draws=draws,
-                num_parallel_calls=calls,
-                deterministic=deterministic,
-            )
+        plan = Map(
+            self._plan,
+            map_func,
+            on=on,
+            vectorized=vectorized,
+            draws=draws,
+            num_parallel_calls=calls,
+            deterministic=deterministic,
         )
+        return self._over(tolerant(plan, on_error_of("map", on_error)))
 
-    def filter(self, predicate: Callable[..., Any], *, vectorized: bool = False) -> Dataset[T_co]:
+    def filter(
+        self, predicate: Callable[..., Any], *, vectorized: bool = False, on_error: str | OnError = "raise"
+    ) -> Dataset[T_co]:
         """Keep the elements of which `predicate` is true.
 
         It is called as the function of `map` is: a tuple as arguments, with a generator of the element's own if it has
         a parameter `rng`, with columns where `vectorized`; and must return a bool (for columns an array of them). What
         comes of it is a stream: its length is only known by iterating, and no row of it can be made alone.
+
+        `on_error` is that of `map`; `ps.replace(True)` keeps the elements of which the predicate raises.
 
         >>> list(Dataset.range(6).filter(lambda x: x % 3 == 0)) == [0, 3]
         True
@@ -106,7 +119,41 @@ class Elementwise(Handle[T_co]):
         draws = takes_rng(predicate)
         if vectorized and draws:
             raise PlanError("filter(vectorized=True): a predicate with `rng` is called for one element at a time")
-        return self._over(Filter(self._plan, predicate, vectorized=vectorized, draws=draws))
+        plan = Filter(self._plan, predicate, vectorized=vectorized, draws=draws)
+        return self._over(tolerant(plan, _verdict(on_error_of("filter", on_error))))
+
+    def ignore_errors(
+        self,
+        log_warning: bool = False,
+        *,
+        budget: ErrorBudget | int | None = None,
+        quarantine: str | PathLike[str] | None = None,
+    ) -> Dataset[T_co]:
+        """Leave out the elements that fail anywhere below: in reading, or in a function.
+
+        Where elements come from rows, that is in all operations since the sources. In a stream it is in those since
+        elements were last put in order (by `batch`, `take`, `shuffle` of a stream, `scan`, `flat_map` and others): what
+        fails there or before ends the stream none the less. To leave out what one function fails on, give
+        `on_error="skip"` to its `map`. An element that fails makes those of its task be made again, each alone.
+
+        `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.skip`.
+
+        >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
+        [-6, 6, 3]
+        """
+        warns = check_flag("ignore_errors", "log_warning", log_warning)
+        on_error = skip(budget, quarantine)
+        below = self._plan
+        while isinstance(below, Prefetch | WithOptions):
+            below = below.input
+        if not below.indexed and not below.elementwise:
+            raise PlanError(
+                f"ignore_errors(): what fails in {below.label()} or before it cannot be left out, for it takes its "
+                "elements in order; put ignore_errors() after the operation that fails, or give that on_error='skip'"
+            )
+        counted = on_error.counts or warns
+        plan = IgnoreErrors(self._plan, counted)
+        return self._over(Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan)
 
     def scan(self, initial_state: Any, scan_func: Callable[..., tuple[Any, U]]) -> Dataset[U]:
         """Pass a state along the elements: `scan_func(state, element)` returns the next state and what comes out.
@@ -134,6 +181,13 @@ class Elementwise(Handle[T_co]):
         True
         """
         return self._over(Enumerate(self._plan, check_count("enumerate", "start", start, least=-(2**62))))
+
+
+def _verdict(on_error: OnError | None) -> OnError | None:
+    """Refuse to replace what a predicate says by anything but a bool."""
+    if on_error is not None and not (on_error.value is NOTHING or isinstance(on_error.value, bool)):
+        raise TypeError(f"filter(on_error={on_error!r}): a predicate says True or False")
+    return on_error
 
 
 def _check_part(spec: Any, on: str | int | None) -> None:

@@ -97,7 +97,8 @@ class Stage:
             return
         made = result.piece
         self._observe(made, len(work.given), result.cost)
-        yield Piece(made.chunk, made.ids, work.mark_after(len(work.given)))  # `made` may be the very piece below
+        # a piece of its own: `made` may be the very one below
+        yield Piece(made.chunk, made.ids, work.mark_after(len(work.given)), made.failed)
 
     def _observe(self, made: Piece, units: int, cost: Cost) -> None:
         if len(made) and self._tuner.looking:
@@ -115,7 +116,7 @@ class Stage:
                 if self._base is not None and isinstance(result, Exception):
                     blame_records(result, self._base, int(work.given.ids[at]))
                 raise result or failure
-            yield Piece(result.piece.chunk, result.piece.ids, work.mark_after(at + 1))
+            yield Piece(result.piece.chunk, result.piece.ids, work.mark_after(at + 1), result.piece.failed)
         # else a failure that passed, such as of a disk
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from penstock.core.errors import CursorError
 from penstock.core.seeds import INCREMENT, START, mix
 from penstock.elements.chunk import Chunk, concat
 from penstock.plan.node import INFINITE_STRIDE, Rows
+
+if TYPE_CHECKING:
+    from penstock.plan.failure import Failure
 
 Mark: TypeAlias = Any  # JSON data
 
@@ -34,14 +37,16 @@ class Piece:
     """A run of elements moving together down a stream.
 
     `ids` are what the elements' randomness is keyed by, `int64[k]`; `after` is the mark to go on with after them.
+    `failed` are elements among them that were left out, for a node just above that counts them.
     """
 
-    __slots__ = ("after", "chunk", "ids")
+    __slots__ = ("after", "chunk", "failed", "ids")
 
-    def __init__(self, chunk: Chunk, ids: Rows, after: Mark = None) -> None:
+    def __init__(self, chunk: Chunk, ids: Rows, after: Mark = None, failed: Sequence[Failure] = ()) -> None:
         self.chunk = chunk
         self.ids = ids
         self.after = after
+        self.failed = failed
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -9,8 +9,8 @@ from penstock.plan.node import Node
 
 def fuse_image_chain(node: Node) -> Node | None:
     """`x.map(f).map(g) -> x.map(f ; g)` where one kernel can do the image operations f and g on the same part."""
-    if not isinstance(node, Map) or not isinstance(node.function, ElementFunction):
-        return None
+    if type(node) is not Map or not isinstance(node.function, ElementFunction):
+        return None  # a map that goes on after errors is no plain one
     from penstock.image.fused import FusedImage, fuse  # only a pipeline with images pays for their import
     from penstock.image.operation import ImageOperation
 

@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 from hypothesis import strategies as st
 
+from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.testing import functions
@@ -68,6 +69,13 @@ def some(*element: Any) -> list[Any]:
     return [element[0] if len(element) == 1 else element] * (number_of(*element) % 3)
 
 
+def fragile(*element: Any) -> Any:
+    """The element; of one in four an error."""
+    if number_of(*element) % 4 == 0:
+        raise LookupError("one in four")
+    return element[0] if len(element) == 1 else element
+
+
 def counted(state: Any, element: Any) -> Any:
     """Count in place, and put the sum so far beside the element."""
     state["count"] += 1
@@ -92,6 +100,14 @@ def _unique(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 def _scan(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.scan({"count": 0, "sum": np.zeros(2, np.int64)}, counted)
+
+
+def _skip_errors(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.map(fragile, on_error=draw(st.sampled_from([skip(), skip(999), replace("failed"), replace(0, 999)])))
+
+
+def _ignore_errors(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.map(fragile).ignore_errors(budget=draw(st.sampled_from([None, ErrorBudget(run=999)])))
 
 
 def _flat_map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -175,10 +191,11 @@ def _prefetch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.prefetch(draw(st.sampled_from([None, 1, 2, 7])))
 
 
-BEGINNINGS: tuple[Step, ...] = (_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample)
+BEGINNINGS: tuple[Step, ...] = (_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample, _ignore_errors)
 """What makes a stream of a dataset."""
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,
-    *(_map, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix, _choose, _prefetch),
+    *(_map, _skip_errors, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix),
+    *(_choose, _prefetch),
 )
 """What streams may go through."""

@@ -1,0 +1,143 @@
+"""What to do with elements whose function raises: raise, leave them out, or put something in their place."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.core.checks import check_count
+
+JUDGED_FROM = 10
+"""Failures from which on a rate is judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorBudget:
+    """How many elements of an epoch may fail: `count` in all, the share `rate` of them, `run` in a row.
+
+    One more is a `FailuresError`, which shows the last of them. The rate is that among elements that came or failed,
+    judged from the tenth failure on, and at the end of the epoch. Failures are counted in the order of the elements, so
+    that it ends at the same one for any number of workers, and after a restore.
+
+    >>> bad = Dataset.range(9).map(lambda x: 6 // (x % 3), on_error=ps.skip(ErrorBudget(count=2)))
+    >>> list(bad)
+    Traceback (most recent call last):
+    penstock.core.errors.FailuresError: ...
+    """
+
+    count: int | None = None
+    rate: float | None = None
+    run: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None:
+            check_count("ErrorBudget", "count", self.count, least=0)
+        if self.run is not None:
+            check_count("ErrorBudget", "run", self.run, least=0)
+        if self.rate is not None and not (isinstance(self.rate, float | int) and 0 <= self.rate <= 1):
+            raise ValueError(f"ErrorBudget(rate={self.rate!r}): expected a share from 0 to 1")
+        if self.count is None and self.rate is None and self.run is None:
+            raise ValueError("ErrorBudget(): give it a count, a rate or a run")
+
+    def exceeded(self, seen: int, failed: int, run: int, *, ended: bool = False) -> str | None:
+        """In words, what is more than allowed: `failed` of `seen` elements, the last `run` of them without a break.
+
+        >>> ErrorBudget(rate=0.1).exceeded(50, 10, 1), ErrorBudget(rate=0.1).exceeded(50, 5, 1)
+        ('10 of 50 elements failed, where a share of 0.1 may', None)
+        """
+        if self.count is not None and failed > self.count:
+            return f"{failed} of {seen} elements failed, where {self.count} may"
+        if self.run is not None and run > self.run:
+            return f"{run} elements failed in a row, where {self.run} may"
+        if self.rate is not None and (ended or failed >= JUDGED_FROM) and failed > self.rate * seen:
+            return f"{failed} of {seen} elements failed, where a share of {self.rate} may"
+        return None
+
+    def __repr__(self) -> str:
+        limits = {"count": self.count, "rate": self.rate, "run": self.run}
+        return f"ErrorBudget({', '.join(f'{name}={value}' for name, value in limits.items() if value is not None)})"
+
+
+class _Nothing:
+    """Stands for no replacement: the element is left out."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+    def __reduce__(self) -> str:
+        return "NOTHING"
+
+
+NOTHING = _Nothing()
+
+
+@dataclass(frozen=True)
+class OnError:
+    """Put `value` in the place of what fails, or leave it out; as made by `ps.skip()` and `ps.replace()`."""
+
+    value: Any = NOTHING
+    budget: ErrorBudget | None = None
+    quarantine: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether what fails is counted or written down."""
+        return self.budget is not None or self.quarantine is not None
+
+    def __repr__(self) -> str:
+        value = [] if self.value is NOTHING else [repr(self.value)]
+        budget = [] if self.budget is None else [f"budget={self.budget!r}"]
+        quarantine = [] if self.quarantine is None else [f"quarantine={self.quarantine!r}"]
+        return f"{'replace' if value else 'skip'}({', '.join(value + budget + quarantine)})"
+
+
+def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[str] | None = None) -> OnError:
+    """Leave out elements whose function raises: an `on_error=` for `map`, `filter` and `flat_map`.
+
+    `"skip"` is the same without a budget. A `budget` says how many may fail; a number, how many in an epoch.
+    `quarantine` names a file to which a line of JSON is appended for each: its epoch, row, records, operation, error
+    and traceback. What is in it already is not written again, so a run that is resumed adds nothing twice.
+
+    >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip"))
+    [-6, 6, 3]
+    >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.skip(budget=1)))
+    [-6, 6, 3]
+    """
+    return OnError(NOTHING, budget_of("skip", budget), None if quarantine is None else os.fspath(quarantine))
+
+
+def replace(
+    value: Any, budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[str] | None = None
+) -> OnError:
+    """Put `value` in the place of what a function that raises would have returned: an `on_error=` for `map` and others.
+
+    `budget` and `quarantine` are those of `ps.skip`. Without them, a dataset that is indexed stays so.
+
+    >>> ds = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.replace(0))
+    >>> list(ds), ds[1]
+    ([-6, 0, 6, 3], 0)
+    """
+    return OnError(value, budget_of("replace", budget), None if quarantine is None else os.fspath(quarantine))
+
+
+def budget_of(call: str, budget: object) -> ErrorBudget | None:
+    """Read a `budget=` argument: a number counts failures of an epoch."""
+    if budget is None or isinstance(budget, ErrorBudget):
+        return budget
+    return ErrorBudget(count=check_count(call, "budget", budget, least=0))
+
+
+def on_error_of(call: str, given: object) -> OnError | None:
+    """Read an `on_error=` argument; `None` is to raise.
+
+    >>> on_error_of("map", "skip")
+    skip()
+    """
+    if given == "raise":
+        return None
+    if given == "skip":
+        return OnError()
+    if isinstance(given, OnError):
+        return given
+    raise ValueError(f"{call}(on_error={given!r}): expected 'raise', 'skip', ps.skip(...) or ps.replace(value)")

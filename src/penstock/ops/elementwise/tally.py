@@ -1,0 +1,124 @@
+"""Count the elements that failed, and write down what is known of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from penstock.core.errors import FailuresError
+from penstock.core.on_error import ErrorBudget
+from penstock.plan.failure import Failure
+from penstock.plan.flow import Flow, Mark, Open, Piece, close, resumed
+from penstock.plan.node import Allocate, Passing
+
+LAST_SHOWN = 3  # failures in the error that ends an epoch
+
+
+@dataclass(frozen=True)
+class Tally(Passing):
+    """Count what failed below, in order, and stop once it is more than `budget` allows; write it down in `quarantine`.
+
+    A mark holds the elements seen, how many failed, and how many of them since one did not; then that of the piece
+    below, and the elements and failures of it that these count already.
+    """
+
+    budget: ErrorBudget | None = field(default=None, metadata={"runs": True})
+    quarantine: str | None = field(default=None, metadata={"runs": True})
+    warns: bool = field(default=False, metadata={"runs": True})
+    kept: int = 0  # elements that stand in the place of one that failed
+    counts: bool = True  # tells marks apart from those without a tally, whatever its budget
+
+    @property
+    def name(self) -> str:
+        return "errors"
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        (seen, failed, run), below, elements_before, failures_before = resumed(mark, ([0, 0, 0], None, 0, 0))
+        counting = _Counting(self.budget, seen, failed, run)
+        tell = self._told(epoch)
+        pieces = inputs[0](epoch, below)
+        try:
+            for piece in pieces:
+                low, elements_before = _left_out(elements_before, len(piece))
+                done, failures_before = _left_out(failures_before, len(piece.failed))
+                at = low
+                for number, failure in enumerate(piece.failed[done:], start=done):
+                    counting.passed(failure.at - at)
+                    before = [counting.mark(), below, failure.at, number]
+                    tell(failure)
+                    too_many = counting.failed(failure)
+                    if too_many is not None:
+                        yield Piece(piece.chunk.slice(low, failure.at), piece.ids[low : failure.at], before)
+                        raise self._error(too_many, counting)
+                    at = failure.at + self.kept
+                counting.passed(len(piece) - at)
+                below = piece.after
+                yield Piece(piece.chunk.slice(low, len(piece)), piece.ids[low:], [counting.mark(), below, 0, 0])
+        finally:
+            close(pieces)
+        if self.budget is not None and (too_many := self.budget.exceeded(*counting.mark(), ended=True)) is not None:
+            raise self._error(too_many, counting)
+
+    def _told(self, epoch: int) -> Callable[[Failure], None]:
+        from penstock.storage.quarantine import Quarantine  # which few pipelines need
+
+        quarantine = None if self.quarantine is None else Quarantine(self.quarantine)
+
+        def tell(failure: Failure) -> None:
+            if quarantine is not None:
+                quarantine.add(failure.line(epoch))
+            if self.warns:
+                import logging
+
+                logging.getLogger("penstock").warning("%s left out %s", self.input.label(), failure)
+
+        return tell
+
+    def _error(self, too_many: str, counting: _Counting) -> FailuresError:
+        last = "".join(f"\n  {failure}" for failure in counting.last)
+        where = f"\nAll of them are in {self.quarantine}." if self.quarantine else ""
+        error = FailuresError(f"{self.input.label()}: {too_many}. The last:{last}{where}")
+        if counting.last:
+            error.add_note(f"the last of them: {counting.last[-1].traceback}")
+        return error
+
+    def arguments(self) -> str:
+        budget = [] if self.budget is None else [f"budget={self.budget!r}"]
+        quarantine = [] if self.quarantine is None else [f"quarantine={self.quarantine!r}"]
+        return ", ".join(budget + quarantine + (["log_warning=True"] if self.warns else []))
+
+
+class _Counting:
+    """What came and what failed so far in one epoch."""
+
+    def __init__(self, budget: ErrorBudget | None, seen: int, failed: int, run: int) -> None:
+        self._budget = budget
+        self._seen = seen
+        self._failed = failed
+        self._run = run
+        self.last: deque[Failure] = deque(maxlen=LAST_SHOWN)
+
+    def passed(self, count: int) -> None:
+        """Count elements that came."""
+        self._seen += count
+        if count:
+            self._run = 0
+
+    def failed(self, failure: Failure) -> str | None:
+        """Count one that failed; in words, what is more than the budget allows."""
+        self._seen += 1
+        self._failed += 1
+        self._run += 1
+        self.last.append(failure)
+        return None if self._budget is None else self._budget.exceeded(self._seen, self._failed, self._run)
+
+    def mark(self) -> list[int]:
+        """The counts."""
+        return [self._seen, self._failed, self._run]
+
+
+def _left_out(wanted: int, there: int) -> tuple[int, int]:
+    """How many are left out here, and how many still are later."""
+    here = min(wanted, there)
+    return here, wanted - here

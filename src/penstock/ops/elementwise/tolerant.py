@@ -1,0 +1,190 @@
+"""Go on where single elements fail: leave them out, or put something in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from penstock.core.on_error import NOTHING, OnError
+from penstock.elements.chunk import Chunk, Items
+from penstock.elements.exact import copied
+from penstock.elements.nesting import with_part
+from penstock.ops.elementwise.filter import Filter
+from penstock.ops.elementwise.map import Map
+from penstock.ops.elementwise.tally import Tally
+from penstock.plan.failure import Failure, base_of, failure_of
+from penstock.plan.flow import Piece, Spread, joined
+from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec
+
+Instead: TypeAlias = Callable[[Piece], Piece]
+"""What to put in the place of a single element that failed: none or some others."""
+
+
+@dataclass(frozen=True)
+class IgnoreErrors(Node):
+    """Leave out the elements of `input` that fail, in any of the operations since elements came in order.
+
+    Where `counted`, their failures go with the pieces, for the `Tally` above.
+    """
+
+    elementwise = True
+
+    input: Node
+    counted: bool = False
+
+    @property
+    def name(self) -> str:
+        return "ignore_errors"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        return tolerating(self, source, counted=self.counted)
+
+
+@dataclass(frozen=True)
+class TolerantMap(Map):
+    """Replace each element by what `function` makes of it; where that raises, by `value`, or by nothing."""
+
+    value: Any = NOTHING
+    counted: bool = False
+
+    @property
+    def name(self) -> str:
+        return "map"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return self.input.indexed and self.keeps and not self.counted
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length if self.keeps else UNKNOWN
+
+    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
+        (source,) = inputs
+        change = self._changed(allocate)
+        spread = tolerating(self, super().spread(_given, allocate), self._instead, counted=False)
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            chunk = source(rows)
+            try:
+                return change(chunk, rows, out)
+            except MemoryError:
+                raise
+            except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
+                return spread(Piece(chunk, rows)).chunk
+
+        return run
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        own = tolerating(self, super().spread(_given, allocate), self._instead, counted=self.counted)
+        return lambda piece: own(source(piece))
+
+    @property
+    def keeps(self) -> bool:
+        """Whether an element comes in the place of one that fails."""
+        return self.value is not NOTHING
+
+    def _instead(self, piece: Piece) -> Piece:
+        if not self.keeps:
+            return piece.slice(0, 0)
+        value = copied(self.value)
+        made = value if self.on is None else with_part(piece.chunk.element(0), self.on, value)
+        return Piece(Items([made]), piece.ids)
+
+    def arguments(self) -> str:
+        return f"{super().arguments()}, {_on_error(self.value)}"
+
+
+@dataclass(frozen=True)
+class TolerantFilter(Filter):
+    """Keep the elements of which `predicate` is true; where that raises, `value` says it, or they are left out."""
+
+    value: Any = NOTHING
+    counted: bool = False
+
+    @property
+    def name(self) -> str:
+        return "filter"
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        own = tolerating(self, super().spread(_given, allocate), self._instead, counted=self.counted)
+        return lambda piece: own(source(piece))
+
+    @property
+    def keeps(self) -> bool:
+        """Whether an element comes where the predicate fails."""
+        return self.value is True
+
+    def _instead(self, piece: Piece) -> Piece:
+        return piece if self.keeps else piece.slice(0, 0)
+
+    def arguments(self) -> str:
+        return f"{super().arguments()}, {_on_error(self.value)}"
+
+
+def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
+    """The node, such that it does what `on_error` says; above it what counts failures, where they are counted."""
+    if on_error is None:
+        return node
+    kept = {field.name: getattr(node, field.name) for field in fields(node)}
+    cls = TolerantMap if isinstance(node, Map) else TolerantFilter
+    made = cls(**kept, value=on_error.value, counted=on_error.counts)
+    if not on_error.counts:
+        return made
+    return Tally(made, on_error.budget, on_error.quarantine, kept=int(made.keeps))
+
+
+def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
+    """What makes all elements in one go, or, where that raises, each alone and `instead` of those that fail."""
+    base = base_of(node)
+
+    def run(piece: Piece) -> Piece:
+        try:
+            made = make(piece)
+            return Piece(made.chunk, made.ids, made.after)
+        except MemoryError:  # of all elements together, and no fault of one
+            raise
+        except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
+            return each_alone(piece)
+
+    def each_alone(piece: Piece) -> Piece:
+        parts: list[Piece] = []
+        failed: list[Failure] = []
+        for at in range(len(piece)):
+            single = piece.slice(at, at + 1)
+            try:
+                parts.append(make(single))
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 - left out, as the user asked
+                if counted:
+                    failed.append(failure_of(error, sum(map(len, parts)), int(piece.ids[at]), node, base))
+                parts.append(single.slice(0, 0) if instead is None else instead(single))
+        full = [part for part in parts if len(part)] or [Piece(Items([]), piece.ids[:0])]
+        together = joined(full)
+        return Piece(together.chunk, together.ids, piece.after, failed)
+
+    return run
+
+
+def _given(piece: Piece) -> Piece:
+    return piece
+
+
+def _on_error(value: Any) -> str:
+    return "on_error='skip'" if value is NOTHING else f"on_error=replace({value!r:.40})"

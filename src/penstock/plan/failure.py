@@ -1,0 +1,79 @@
+"""What is known of an element that failed and was left out: plain text, which travels between processes."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.core.frames import is_ours
+from penstock.plan.locate import records
+from penstock.plan.node import Node
+
+MOST_RECORDS = 16
+LONGEST_TEXT = 8192  # characters of a message or of a traceback
+
+
+class Failure(NamedTuple):
+    """An element that failed, and stood before element `at` of those of its piece that did not.
+
+    `row` is its row in the epoch where `records` are known, and else the number that its randomness is keyed by.
+    """
+
+    at: int
+    row: int
+    operation: str
+    error: str
+    message: str
+    records: tuple[str, ...]
+    traceback: str
+
+    def line(self, epoch: int) -> dict[str, Any]:
+        """It as JSON data, of one epoch."""
+        told = self._asdict()
+        del told["at"]
+        return {"epoch": epoch, **told, "records": list(self.records)}
+
+    def __str__(self) -> str:
+        made_from = f" ({', '.join(self.records[:3])})" if self.records else ""
+        return f"row {self.row}{made_from}: {self.error}: {self.message:.200}"
+
+
+def failure_of(error: Exception, at: int, row: int, node: Node, base: Node | None) -> Failure:
+    """What there is to say of an element that failed at `node`, made of row `row` of the indexed node `base`."""
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    made_from: list[str] = []
+    if base is not None:
+        found = records(base, np.array([row], np.int64))
+        made_from = [str(record) for _, record in zip(range(MOST_RECORDS), found, strict=False)]
+        row %= base.stride
+    return Failure(
+        at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], tuple(made_from), _traceback(error)
+    )
+
+
+def base_of(node: Node) -> Node | None:
+    """The indexed node that a stretch of elementwise ones up to `node` stands on, if it does."""
+    while not node.indexed:
+        if not (node.elementwise and node.inputs):
+            return None
+        node = node.inputs[0]
+    return node
+
+
+def _operation(error: Exception, node: Node) -> str:
+    """The operation that failed: named by the error's notes, for it may be one far below `node`."""
+    for note in getattr(error, "__notes__", ()):
+        if note.startswith("in "):
+            return note.removeprefix("in ").partition(", at row ")[0]
+    return node.label()
+
+
+def _traceback(error: Exception) -> str:
+    """From the first frame that is the user's; the last part, where it is long."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None and is_ours(frame.tb_frame.f_code.co_filename):
+        frame = frame.tb_next
+    return "".join(traceback.format_exception(type(error), error, frame))[-LONGEST_TEXT:]

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import penstock as ps
+from penstock.core.on_error import JUDGED_FROM, NOTHING, ErrorBudget, OnError, budget_of, on_error_of
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_a_count_allows_as_many(count):
+    budget = ErrorBudget(count=count)
+    assert budget.exceeded(100, count, 1) is None
+    assert budget.exceeded(100, count + 1, 1) == f"{count + 1} of 100 elements failed, where {count} may"
+
+
+def test_a_run_allows_as_many_without_a_break():
+    budget = ErrorBudget(run=3)
+    assert budget.exceeded(1000, 900, 3) is None
+    assert budget.exceeded(1000, 900, 4) == "4 elements failed in a row, where 3 may"
+
+
+def test_a_rate_is_judged_once_there_are_enough_and_at_the_end():
+    budget = ErrorBudget(rate=0.1)
+    assert budget.exceeded(JUDGED_FROM - 1, JUDGED_FROM - 1, 9) is None
+    assert budget.exceeded(JUDGED_FROM * 10, JUDGED_FROM, 1) is None
+    assert budget.exceeded(JUDGED_FROM * 10 - 1, JUDGED_FROM, 1) is not None
+    assert budget.exceeded(20, 2, 1, ended=True) is None
+    assert budget.exceeded(19, 2, 1, ended=True) is not None
+    assert ErrorBudget(rate=0).exceeded(20, 0, 0, ended=True) is None
+
+
+def test_limits_hold_side_by_side():
+    budget = ErrorBudget(count=5, rate=0.5, run=2)
+    assert budget.exceeded(9, 3, 3) is not None
+    assert budget.exceeded(99, 6, 1) is not None
+    assert budget.exceeded(99, 5, 2) is None
+    assert repr(budget) == "ErrorBudget(count=5, rate=0.5, run=2)"
+    assert repr(ErrorBudget(run=1)) == "ErrorBudget(run=1)"
+
+
+@pytest.mark.parametrize("wrong", [{}, {"count": -1}, {"run": -2}, {"rate": 1.5}, {"rate": -0.1}])
+def test_a_budget_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValueError, match="ErrorBudget"):
+        ErrorBudget(**wrong)
+
+
+def test_a_number_counts():
+    assert budget_of("skip", 3) == ErrorBudget(count=3)
+    assert budget_of("skip", None) is None
+    with pytest.raises(ValueError, match=r"skip\(budget=-1\)"):
+        ps.skip(-1)
+
+
+def test_what_on_error_may_be(tmp_path):
+    assert on_error_of("map", "raise") is None
+    assert on_error_of("map", "skip") == ps.skip() == OnError()
+    assert on_error_of("map", ps.replace(0)) == OnError(0)
+    assert not ps.skip().counts
+    assert ps.skip(3).counts
+    assert ps.skip(quarantine=tmp_path / "bad.jsonl").quarantine == str(tmp_path / "bad.jsonl")
+    for wrong in ("ignore", None, 0, True):
+        with pytest.raises(ValueError, match="expected 'raise', 'skip'"):
+            on_error_of("map", wrong)
+
+
+def test_they_show_how_they_are_written():
+    assert repr(ps.skip(3, "bad.jsonl")) == "skip(budget=ErrorBudget(count=3), quarantine='bad.jsonl')"
+    assert repr(ps.replace({"x": 0})) == "replace({'x': 0})"
+
+
+def test_nothing_is_itself_in_another_process():
+    assert pickle.loads(pickle.dumps(ps.skip())).value is NOTHING

@@ -1,0 +1,219 @@
+"""Budgets of errors, and the file in which they are written down."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock import Dataset, ErrorBudget, Options
+from penstock.core.errors import FailuresError
+from penstock.testing.laws import verify_resume
+
+WAYS = [Options(executor="inline"), Options(executor="threads", workers=2), Options()]
+
+
+def failing(bad):
+    def function(x):
+        if x in bad:
+            raise LookupError(f"not {x}")
+        return x
+
+    return function
+
+
+def came(ds):
+    """What came before it was too much, and the error if it was."""
+    received = []
+    try:
+        received.extend(ds)
+    except FailuresError as error:
+        return received, error
+    return received, None
+
+
+def allowed(bad, budget, count, *, replaced=None):
+    """The same, one element after another."""
+    received, failed, run = [], 0, 0
+    for x in range(count):
+        if x not in bad:
+            run = 0
+            received.append(x)
+            continue
+        failed, run = failed + 1, run + 1
+        if budget.exceeded(x + 1, failed, run):
+            return received, True
+        if replaced is not None:
+            received.append(replaced)
+    return received, bool(budget.exceeded(count, failed, run, ended=True))
+
+
+BUDGETS = st.builds(
+    lambda **limits: ErrorBudget(**limits) if set(limits.values()) != {None} else ErrorBudget(count=3),
+    count=st.none() | st.integers(0, 20),
+    rate=st.none() | st.sampled_from([0.0, 0.1, 0.5]),
+    run=st.none() | st.integers(0, 4),
+)
+
+
+@given(st.sets(st.integers(0, 79)), BUDGETS, st.sampled_from(WAYS))
+def test_it_stops_at_the_same_element_for_any_number_of_workers(bad, budget, options):
+    wanted, too_many = allowed(bad, budget, 80)
+    for ds in (
+        Dataset.range(80).map(failing(bad), on_error=ps.skip(budget)),
+        Dataset.range(80).map(failing(bad)).ignore_errors(budget=budget),
+        Dataset.range(80).filter(lambda x: failing(bad)(x) > -1, on_error=ps.skip(budget)),
+        Dataset.range(80).batch(1).filter(lambda x: True).unbatch().map(failing(bad), on_error=ps.skip(budget)),
+    ):
+        received, error = came(ds.with_options(options))
+        assert received == wanted
+        assert (error is not None) == too_many
+
+
+@given(st.sets(st.integers(0, 79)), BUDGETS, st.sampled_from(WAYS))
+def test_what_is_replaced_counts_too(bad, budget, options):
+    wanted, too_many = allowed(bad, budget, 80, replaced=-1)
+    ds = Dataset.range(80).map(failing(bad), on_error=ps.replace(-1, budget)).with_options(options)
+    received, error = came(ds)
+    assert received == wanted
+    assert (error is not None) == too_many
+    kept = Dataset.range(80).filter(lambda x: failing(bad)(x) > -1, on_error=ps.replace(True, budget))
+    assert came(kept)[0] == list(range(80))[: len(wanted)]
+
+
+def test_the_error_shows_the_last_and_how_many():
+    ds = Dataset.from_source([f"{x}.jpg" for x in range(9)]).enumerate().map(lambda n, name: failing({2, 4, 5, 7})(n))
+    with pytest.raises(FailuresError) as caught:
+        list(ds.ignore_errors(budget=3))
+    text = str(caught.value)
+    assert text.startswith("ignore_errors(): 4 of 8 elements failed, where 3 may. The last:\n")
+    assert [line.strip() for line in text.splitlines()[1:]] == [
+        f"row {x} (item {x} of list): LookupError: not {x}" for x in (4, 5, 7)
+    ]
+    assert any("raise LookupError" in note for note in caught.value.__notes__)
+
+
+def test_every_epoch_has_the_whole_budget():
+    ds = Dataset.range(9).map(failing({3, 5}), on_error=ps.skip(2))
+    assert len(list(ds.repeat(3))) == 21
+    with pytest.raises(FailuresError):
+        list(Dataset.range(9).repeat(2).map(failing({3, 5}), on_error=ps.skip(2)))
+
+
+@pytest.mark.parametrize("options", WAYS[:2])
+def test_counts_go_on_after_a_restore(options):
+    bad = {1, 2, 9, 10, 11, 25}
+    for budget in (ErrorBudget(count=6), ErrorBudget(run=3), ErrorBudget(rate=0.3)):
+        for on_error in (ps.skip(budget), ps.replace(-1, budget)):
+            ds = Dataset.range(30).map(failing(bad), on_error=on_error)
+            verify_resume(ds, options=options)
+            verify_resume(ds.filter(lambda x: x != 4).batch(3).repeat(2), options=options)
+
+
+@pytest.mark.parametrize("stop", range(0, 25, 3))
+@pytest.mark.parametrize("options", WAYS[:2])
+def test_it_stops_at_the_same_element_after_a_restore(stop, options):
+    ds = Dataset.range(60).map(failing({1, 2, 9, 22, 40, 41}), on_error=ps.skip(3)).with_options(options)
+    whole, error = came(ds)
+    it = ds.iterator()
+    first = [next(it) for _ in range(min(len(whole), stop))]
+    saved = json.loads(json.dumps(it.state_dict()))
+    it.close()
+    again = ds.iterator()
+    again.load_state_dict(saved)
+    rest, again_error = came(again)
+    assert first + rest == whole
+    assert str(again_error).splitlines()[0] == str(error).splitlines()[0]
+
+
+def test_with_a_larger_budget_a_saved_run_goes_on_at_the_element_that_was_too_much():
+    function = failing({1, 2, 9, 22})
+    for replaced in (False, True):
+        small, large = (ps.replace(-1, n) if replaced else ps.skip(n) for n in (2, 9))
+        it = iter(Dataset.range(30).map(function, on_error=small))
+        received, error = came(it)
+        assert error is not None
+        again = Dataset.range(30).map(function, on_error=large).iterator()
+        again.load_state_dict(json.loads(json.dumps(it.state_dict())))
+        assert received + list(again) == list(Dataset.range(30).map(function, on_error=large))
+
+
+def rows_in(path):
+    return [(told["epoch"], told["row"]) for told in map(json.loads, path.read_text().splitlines())]
+
+
+def test_the_file_tells_what_failed(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    ds = Dataset.from_source(["3", "x", "5", "?"]).map(int, on_error=ps.skip(quarantine=path))
+    assert list(ds) == [3, 5]
+    told = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["row"], line["records"], line["error"]) for line in told] == [
+        (1, ["item 1 of list"], "ValueError"),
+        (3, ["item 3 of list"], "ValueError"),
+    ]
+    assert "invalid literal" in told[0]["message"]
+    assert "invalid literal" in told[0]["traceback"]
+    assert told[0]["operation"].startswith("map(int")
+
+
+def test_the_file_names_the_records_behind_a_shuffle_and_a_batch(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    ds = Dataset.from_source([str(x) for x in range(6)] + ["x"]).shuffle(seed=1).map(int).batch(2)
+    assert sum(len(batch) for batch in ds.ignore_errors(quarantine=path)) in (5, 6)
+    (told,) = map(json.loads, path.read_text().splitlines())
+    assert "item 6 of list" in told["records"]
+    assert told["operation"] == "map(int)"
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_nothing_is_written_twice_by_resumed_runs_or_later_ones(tmp_path, options):
+    path = tmp_path / "bad.jsonl"
+    ds = Dataset.range(40).map(failing({3, 4, 20, 39})).ignore_errors(quarantine=path).with_options(options)
+    with ds.iterator(epoch=0) as it:
+        for _ in range(9):
+            next(it)
+        saved = it.state_dict()
+    for _ in range(2):
+        again = ds.iterator()
+        again.load_state_dict(saved)
+        assert len(list(again)) == 27
+    assert len(list(ds.iterator(epoch=0))) == 36
+    assert rows_in(path) == [(0, 3), (0, 4), (0, 20), (0, 39)]
+    list(ds.iterator(epoch=1))
+    assert rows_in(path)[4:] == [(1, 3), (1, 4), (1, 20), (1, 39)]
+
+
+def test_the_file_and_the_budget_do_not_tell_pipelines_apart(tmp_path):
+    ds = Dataset.range(9)
+    prints = {
+        ds.map(abs, on_error=ps.skip(budget, path)).fingerprint()
+        for budget, path in ((3, None), (5, None), (None, tmp_path / "a"), (ErrorBudget(rate=0.1), tmp_path / "b"))
+    }
+    assert len(prints) == 1
+    others = {
+        ds.map(abs).fingerprint(),
+        ds.map(abs, on_error="skip").fingerprint(),
+        ds.map(abs, on_error=ps.replace(0)).fingerprint(),
+        ds.map(abs, on_error=ps.replace(1)).fingerprint(),
+        ds.map(abs, on_error=ps.replace(0, 3)).fingerprint(),
+    }
+    assert len(others | prints) == 6
+
+
+@pytest.mark.parametrize("options", WAYS[:2])
+def test_warnings_are_logged_in_order(options, caplog):
+    ds = Dataset.range(9).map(failing({2, 7})).ignore_errors(log_warning=True).with_options(options)
+    with caplog.at_level(logging.WARNING, "penstock"):
+        assert len(list(ds)) == 7
+    assert [record.message for record in caplog.records] == [
+        f"ignore_errors() left out row {x} (the number {x}): LookupError: not {x}" for x in (2, 7)
+    ]
+
+
+def test_explain_shows_the_budget():
+    explained = Dataset.range(3).map(abs, on_error=ps.skip(ErrorBudget(rate=0.1))).explain()
+    assert "errors(budget=ErrorBudget(rate=0.1))" in explained

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import DecodeError
+from penstock.ops.elementwise.filter import Filter
+from penstock.ops.read.given import Given
+from penstock.plan.failure import LONGEST_TEXT, MOST_RECORDS, base_of, failure_of
+
+
+def raised(error):
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+def test_it_tells_the_row_the_records_and_the_traceback():
+    ds = Dataset.from_source(["a", "b", "c"]).skip(1).map(str.upper)
+    failure = failure_of(raised(ValueError("no good")), 7, 2 + 1, ds._plan, ds._plan)
+    assert (failure.at, failure.row, failure.operation) == (7, 1, "map(str.upper)")
+    assert (failure.error, failure.message, failure.records) == ("ValueError", "no good", ("item 2 of list",))
+    assert "raise error" in failure.traceback
+    assert str(failure) == "row 1 (item 2 of list): ValueError: no good"
+    assert json.loads(json.dumps(failure.line(4)))["epoch"] == 4
+    assert "at" not in failure.line(4)
+    assert pickle.loads(pickle.dumps(failure)) == failure
+
+
+def test_the_operation_that_failed_is_named_by_its_notes():
+    error = raised(KeyError("x"))
+    error.add_note("in map(f), at row 3")
+    plan = Dataset.range(3).map(abs).filter(bool)._plan
+    assert failure_of(error, 0, 3, plan, None).operation == "map(f)"
+
+
+def test_errors_of_other_modules_are_told_in_full():
+    plan = Dataset.range(3)._plan
+    assert failure_of(raised(DecodeError("bad")), 0, 1, plan, plan).error == "penstock.core.errors.DecodeError"
+
+
+def test_without_rows_below_the_number_of_the_element_stands_for_it():
+    failure = failure_of(raised(ValueError()), 0, 1 << 60, Given(), None)
+    assert (failure.row, failure.records) == (1 << 60, ())
+    assert str(failure).startswith(f"row {1 << 60}: ValueError")
+
+
+def test_long_texts_and_many_records_are_cut():
+    plan = Dataset.range(100).batch(100)._plan
+    failure = failure_of(raised(ValueError("x" * 100_000)), 0, 0, plan, plan)
+    assert len(failure.message) == len(failure.traceback) == LONGEST_TEXT
+    assert len(failure.records) == MOST_RECORDS
+
+
+def test_what_a_stretch_stands_on():
+    rows = Dataset.range(9).batch(2)
+    assert base_of(rows._plan) is rows._plan
+    assert base_of(rows.filter(bool).map(np.sum)._plan) is rows._plan
+    assert base_of(Filter(Given(), bool)) is None
+    assert base_of(rows.filter(bool).take(3).map(np.sum)._plan) is None
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), DecodeError("x")])
+def test_a_traceback_begins_with_the_users_frame(error):
+    def failing(x):
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        next(iter(Dataset.range(3).map(failing)))
+    told = failure_of(caught.value, 0, 0, Given(), None).traceback
+    assert told.index("test_failure.py") < told.index(type(error).__name__)
+    assert "apply.py" not in told
