@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, zip_longest
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator
-from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse
-from penstock.elements.spec import leaf_spec
-from penstock.elements.structure import flatten, paths
+from penstock.engine.compile import compiled
 from penstock.engine.settings import settings_of
+from penstock.rewrite.passes import PLAIN, rewritten
+from penstock.rewrite.seeds import bind_seeds
+from penstock.testing.alike import MISSING, difference, multiset, same
+from penstock.testing.culprit import Recorded, Recorder, first_to_differ
+
+__all__ = ["difference", "is_ordered", "multiset", "same", "verify_determinism", "verify_resume"]
 
 WAYS: tuple[tuple[str, Options], ...] = (
     ("a second time", Options()),
@@ -28,72 +31,47 @@ WAYS: tuple[tuple[str, Options], ...] = (
 )
 """The runs that `verify_determinism` compares."""
 
-_MISSING = object()
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two elements are exactly equal: nesting, types, shapes, dtypes and every bit, so that a NaN is itself.
-
-    >>> same({"x": np.float32([1, np.nan])}, {"x": np.float32([1, np.nan])})
-    True
-    >>> same(np.int64(1), 1)
-    False
-    """
-    return difference(a, b) is None
-
-
-def difference(a: Any, b: Any) -> str | None:
-    """Where two elements differ and how, in words; `None` where they are exactly equal.
-
-    >>> difference({"x": (1, np.zeros(2))}, {"x": (1, np.zeros(3))})
-    'at ["x"][1]: float64[2] against float64[3]'
-    """
-    if a is _MISSING or b is _MISSING:
-        return "one came to its end, and the other had " + (repr(b) if a is _MISSING else repr(a))
-    leaves, structure = flatten(a)
-    others, other_structure = flatten(b)
-    if structure != other_structure or repr(structure) != repr(other_structure):  # the order of keys counts too
-        return f"structure {structure!r} against {other_structure!r}"
-    for one, other, path in zip(leaves, others, paths(structure), strict=True):
-        found = _leaf_difference(one, other)
-        if found is not None:
-            return f"at {path}: {found}" if path else found
-    return None
-
 
 def verify_determinism(
     dataset: Dataset[Any], *, epoch: int = 0, most: int = 64, ways: Iterable[tuple[str, Options]] = WAYS
 ) -> None:
     """Assert that an epoch's first `most` elements are the same in every run, and made alone as `ds[epoch, i]`.
 
-    A function that draws from a global generator, keeps state, or looks at the clock fails here, and the first element
-    that differs is named. Where the pipeline allows another order (`deterministic=False`), the whole epoch is compared,
-    in any order.
+    A function that draws from a global generator, keeps state, or looks at the clock fails here. The first element that
+    differs is named, and where it can be found the operation; to find it, two runs are made again. Where the pipeline
+    allows another order (`deterministic=False`), the whole epoch is compared, in any order.
 
     >>> verify_determinism(Dataset.range(9).shuffle().map(lambda x: x * 2).batch(2))
-    >>> count = iter(range(100))
-    >>> verify_determinism(Dataset.range(9).map(lambda x: x + next(count)))
+    >>> verify_determinism(Dataset.range(9).map(lambda x: x + np.random.rand()).batch(2))
     Traceback (most recent call last):
-    AssertionError: element 0 of epoch 0 differs a second time: 0 against 9
+    AssertionError: element 0 of epoch 0 differs a second time: ...; the first operation to differ is map(lambda), which
+    draws from NumPy's global generator; give its function a parameter `rng` to draw from
     """
     bound = dataset.with_options(Options(seed=dataset.iterator(epoch=epoch).state_dict()["seed"]))
     ordered = is_ordered(bound)
     count = _count(bound, most, ordered=ordered)
     whole = _first(bound.iterator(epoch=epoch), count)
+    again = _recorded(lambda: bound.with_options(Options(executor="inline")).iterator(epoch=epoch), count)
     for name, options in ways:
-        again = bound.with_options(options)
-        made = _first(again.iterator(epoch=epoch), count)
-        _expect(whole, made, epoch, name, ordered=is_ordered(again))
+        other = bound.with_options(options)
+        made = _first(other.iterator(epoch=epoch), count)
+        found = _differs(whole, made, epoch, name, ordered=is_ordered(other))
+        if found is not None:
+            so = _recorded(lambda other=other: other.iterator(epoch=epoch), count)
+            raise AssertionError(found + first_to_differ((again, again, True), (again, so, True)))
     if ordered and dataset._plan.indexed:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        alone = [bound[epoch, row] for row in range(len(whole))]
-        _expect(whole, alone, epoch, "made alone", ordered=True)
+        found = _differs(whole, [bound[epoch, row] for row in range(len(whole))], epoch, "made alone", ordered=True)
+        if found is not None:
+            apart = _together_and_alone(bound, epoch, len(whole))
+            raise AssertionError(found + first_to_differ((again, again, True), apart))
 
 
 def verify_resume(dataset: Dataset[Any], *, epoch: int = 0, most: int = 32, options: Options | None = None) -> None:
     """Assert that an epoch restored after any of its first `most` elements goes on exactly as if nothing had happened.
 
     Each state travels as JSON, and is loaded into an iterator that runs with `options`: by default as the dataset says.
-    What comes after each restore is compared to the end; and once more with a restore after every single element.
+    What comes after each restore is compared to the end; and once more with a restore after every single element. The
+    first element that differs is named, and the operation where it can be found.
 
     >>> verify_resume(Dataset.range(9).shuffle().batch(2), options=Options(executor="threads", workers=2))
     """
@@ -108,26 +86,28 @@ def verify_resume(dataset: Dataset[Any], *, epoch: int = 0, most: int = 32, opti
             received.append(element)
             states.append(json.dumps(it.state_dict()))
     whole = received if ordered else _first(_restored(target, states[0]), count)
+    again = _recorded(lambda: _restored(dataset.with_options(Options(executor="inline")), states[0]), count)
     for step, state in enumerate(states):
-        rest = _first(_restored(target, state), None if count is None else len(whole) - step)
-        _expect(whole, [*received[:step], *rest], epoch, f"after a restore at {step}", ordered=ordered)
+        rest = _first(_restored(target, state), None if count is None else count - step)
+        found = _differs(whole, [*received[:step], *rest], epoch, f"after a restore at {step}", ordered=ordered)
+        if found is not None:
+            so = _recorded(lambda state=state: _restored(target, state), count)
+            raise AssertionError(found + first_to_differ((again, again, True), (again, so, step == 0)))
     chain: list[Any] = []
     state = states[0]
     for _ in whole:
         with _restored(target, state) as it:
-            chain.append(next(it))
+            chain.append(next(it, MISSING))
             state = json.dumps(it.state_dict())
-    _expect(whole, chain, epoch, "after a restore at every step", ordered=ordered)
+    found = _differs(whole, chain, epoch, "after a restore at every step", ordered=ordered)
+    if found is not None:
+        raise AssertionError(found + first_to_differ((again, again, True)))
 
 
 def is_ordered(dataset: Dataset[Any]) -> bool:
-    """Whether elements come in the order of the plan, and not as they are finished."""
-    return settings_of(dataset._plan).ordered  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-
-
-def multiset(elements: Iterable[Any]) -> list[str]:
-    """The elements as sorted texts: equal for equal elements in any order."""
-    return sorted(_text(element) for element in elements)
+    """Whether elements come in the order of the plan, as those of a stream always do, and not as they are finished."""
+    plan = dataset._plan  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return not plan.indexed or settings_of(plan).ordered
 
 
 def _restored(dataset: Dataset[Any], state: str) -> Iterator[Any]:
@@ -148,64 +128,40 @@ def _first(it: Iterator[Any], most: int | None) -> list[Any]:
         return list(islice(it, most))
 
 
-def _expect(whole: Sequence[Any], made: Sequence[Any], epoch: int, name: str, *, ordered: bool) -> None:
+def _recorded(begin: Callable[[], Iterator[Any]], most: int | None) -> Recorded:
+    """A run of the iterator that `begin` makes, with its operations recorded."""
+
+    def run(recorder: Recorder) -> list[Any]:
+        it = begin()
+        it._counters = cast("Any", recorder)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        return _first(it, most)
+
+    return run
+
+
+def _together_and_alone(bound: Dataset[Any], epoch: int, count: int) -> tuple[Recorded, Recorded, bool]:
+    """The elements of the plan as written, made in one go and one by one."""
+    plan = rewritten(bind_seeds(bound._plan, bound.options().seed or 0), PLAIN).plan  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    rows = np.arange(epoch * plan.stride, epoch * plan.stride + count)
+
+    def made(parts: int) -> Recorded:
+        def run(recorder: Recorder) -> Iterable[Any]:
+            return map(compiled(plan, np.empty, recorder.wrap), np.array_split(rows, parts))
+
+        return run
+
+    return made(1), made(count), True
+
+
+def _differs(whole: Sequence[Any], made: Sequence[Any], epoch: int, name: str, *, ordered: bool) -> str | None:
+    """How what was made differs from what there should be, in words."""
     if not ordered:
         missing = sorted(set(multiset(whole)) ^ set(multiset(made)))
         if missing or len(whole) != len(made):
-            raise AssertionError(
-                f"epoch {epoch} has other elements {name}: {len(whole)} against {len(made)}; {missing[:3]}"
-            )
-        return
-    for index, (one, other) in enumerate(zip_longest(whole, made, fillvalue=_MISSING)):
+            return f"epoch {epoch} has other elements {name}: {len(whole)} against {len(made)}; {missing[:3]}"
+        return None
+    for index, (one, other) in enumerate(zip_longest(whole, made, fillvalue=MISSING)):
         found = difference(one, other)
         if found is not None:
-            raise AssertionError(f"element {index} of epoch {epoch} differs {name}: {found}")
-
-
-def _leaf_difference(one: Any, other: Any) -> str | None:
-    if type(one) is not type(other):
-        return f"{type(one).__name__} {one!r} against {type(other).__name__} {other!r}"
-    if isinstance(one, Ragged | Sparse):
-        if one.shape != other.shape or len(one.arrays()) != len(other.arrays()):
-            return f"{leaf_spec(one)!r} against {leaf_spec(other)!r}"
-        pairs = zip(one.arrays(), other.arrays(), strict=True)
-        return next((found for pair in pairs if (found := _array_difference(*pair)) is not None), None)
-    if isinstance(one, np.ndarray | np.generic):
-        return _array_difference(np.asarray(one), np.asarray(other))
-    if isinstance(one, float | complex):
-        equal = np.asarray(one).tobytes() == np.asarray(other).tobytes()
-    else:
-        equal = one is other or bool(one == other)
-    return None if equal else f"{one!r} against {other!r}"
-
-
-def _array_difference(one: np.ndarray, other: np.ndarray) -> str | None:
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return f"{_described(one)} against {_described(other)}"
-    if one.dtype.hasobject:
-        pairs = zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)
-        return next((found for pair in pairs if (found := difference(*pair)) is not None), None)
-    if one.tobytes() == other.tobytes():
-        return None
-    if one.ndim == 0:
-        return f"{one.dtype} {one} against {other.dtype} {other}"
-    at = next(index for index in np.ndindex(one.shape) if one[index].tobytes() != other[index].tobytes())
-    return f"{_described(one)}: {one[at]} against {other[at]} at {list(at)}"
-
-
-def _described(array: np.ndarray) -> str:
-    return f"{array.dtype}{list(array.shape)}" if array.ndim else str(array.dtype)
-
-
-def _text(element: Any) -> str:
-    leaves, structure = flatten(element)
-    return f"{structure!r}: {[_leaf_text(leaf) for leaf in leaves]}"
-
-
-def _leaf_text(leaf: Any) -> str:
-    if isinstance(leaf, Ragged | Sparse):
-        return f"{leaf_spec(leaf)!r} {[_leaf_text(array) for array in leaf.arrays()]}"
-    if isinstance(leaf, np.ndarray | np.generic):
-        content = [_text(each) for each in leaf.ravel()] if leaf.dtype.hasobject else np.asarray(leaf).tolist()
-        return f"{type(leaf).__name__} {leaf.dtype}{list(leaf.shape)} {content!r}"
-    return f"{type(leaf).__name__} {leaf!r}"
+            return f"element {index} of epoch {epoch} differs {name}: {found}"
+    return None

@@ -1,0 +1,161 @@
+"""Finds the operation at which two runs that should be equal begin to differ, by recording what each of them made."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
+from penstock.plan.node import Node, Program, Rows
+from penstock.testing.alike import text_of
+
+Made: TypeAlias = tuple[int, str]
+"""The row of an element, or what its randomness is keyed by, and the element as a text."""
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the text of an object without one of its own
+PYTHONS, NUMPYS = "Python's", "NumPy's"
+
+
+@dataclass(eq=False)
+class Book:
+    """What one operation made, and whose global random generator changed meanwhile."""
+
+    label: str
+    in_order: bool
+    made: list[Made] = field(default_factory=list)
+    drew_from: set[str] = field(default_factory=set)
+
+    def enter(self, ids: Rows, chunk: Chunk) -> None:
+        """Write down the elements of a chunk."""
+        texts = (ADDRESS.sub("", text_of(element)) for element in chunk.elements())
+        self.made.extend(zip(ids.tolist(), texts, strict=True))
+
+    def differs(self, other: Book, *, same_start: bool) -> bool:
+        """Whether two runs made different elements, as far as both came."""
+        if same_start and self.in_order:
+            return any(one != another for one, another in zip(self.made, other.made, strict=False))
+        here, there = dict(reversed(self.made)), dict(reversed(other.made))
+        again = dict(self.made), dict(other.made)  # made twice in one run, as after an error
+        return any(here[row] != there[row] for row in here.keys() & there.keys()) or again != (here, there)
+
+
+class Recorder:
+    """An engine's observer that writes down every element that each operation makes, from the sources up."""
+
+    def __init__(self) -> None:
+        self.books: list[Book] = []
+
+    def wrap(self, node: Node, program: Program) -> Program:
+        """The program, recorded."""
+        book = self._book(node, in_order=False)
+
+        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            before = _generators()
+            chunk = program(rows, out)
+            _note_draws(book, before)
+            book.enter(rows, chunk)
+            return chunk
+
+        return run
+
+    def wrap_spread(self, node: Node, spread: Spread) -> Spread:
+        """What makes elements of a stream, recorded."""
+        book = self._book(node, in_order=True)
+
+        def run(piece: Piece) -> Piece:
+            before = _generators()
+            made = spread(piece)
+            _note_draws(book, before)
+            book.enter(made.ids, made.chunk)
+            return made
+
+        return run
+
+    def wrap_flow(self, node: Node, begin: Open) -> Open:
+        """What opens the pieces of a node, recorded."""
+        book = self._book(node, in_order=True)
+
+        def run(epoch: int, mark: Mark = None) -> Flow:
+            flow = begin(epoch, mark)
+            try:
+                before = _generators()
+                for piece in flow:
+                    _note_draws(book, before)
+                    book.enter(piece.ids, piece.chunk)
+                    yield piece
+                    before = _generators()
+            finally:
+                close(flow)
+
+        return run
+
+    def wrap_stage(self, begin: Open) -> Open:
+        """The same: its operations are recorded one by one."""
+        return begin
+
+    def part(self) -> Recorder:
+        """The same recorder."""
+        return self
+
+    def drain(self) -> None:
+        """Nothing: what other processes make is not recorded."""
+
+    def absorb(self, counted: Any) -> None:
+        """Nothing, as there is nothing."""
+
+    def _book(self, node: Node, *, in_order: bool) -> Book:
+        self.books.append(Book(node.label(), in_order))
+        return self.books[-1]
+
+    def __reduce__(self) -> Any:
+        return (Recorder, ())
+
+
+Recorded: TypeAlias = Callable[[Recorder], Iterable[Any]]
+"""Begins a run whose operations a recorder observes."""
+
+
+def first_to_differ(*pairs: tuple[Recorded, Recorded, bool]) -> str:
+    """What to add to a message on runs that differ: the operation and whose generator it draws from, if they are found.
+
+    Each pair is made again and compared until one tells; it says whether both of its runs start at the same place.
+    """
+    for first, second, same_start in pairs:
+        books, others = _books(first), _books(second)
+        for book, other in zip(books, others, strict=False):
+            if book.label == other.label and book.differs(other, same_start=same_start):
+                return f"; the first operation to differ is {book.label}{_advice(book)}"
+    return ""
+
+
+def _books(run: Recorded) -> list[Book]:
+    recorder = Recorder()
+    with suppress(Exception):  # a function that differs from run to run may fail in one of them
+        for _ in run(recorder):
+            pass
+    return recorder.books
+
+
+def _advice(book: Book) -> str:
+    if not book.drew_from:
+        return ""
+    whose = " and ".join(sorted(book.drew_from))
+    return f", which draws from {whose} global generator; give its function a parameter `rng` to draw from"
+
+
+def _generators() -> tuple[Any, Any]:
+    """The states of the generators that a whole process shares."""
+    _, keys, at, *_ = np.random.get_state(legacy=True)  # noqa: NPY002 - to see whether anybody draws from it
+    return random.getstate(), (hash(np.asarray(keys).tobytes()), at)
+
+
+def _note_draws(book: Book, before: tuple[Any, Any]) -> None:
+    for whose, earlier, later in zip((PYTHONS, NUMPYS), before, _generators(), strict=True):
+        if earlier != later:
+            book.drew_from.add(whose)
