@@ -95,6 +95,10 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
         peak = ours.extra["peak_bytes"]
         good = said(peak < target.at_most_bytes)
         lines.append(f"{peak / 2**20:.2f} MB more at its peak (target < {target.at_most_bytes / 2**20:g} MB: {good})")
+    if target.efficiency is not None and "efficiency" in ours.extra:
+        share_used = ours.extra["efficiency"]
+        good = said(share_used >= target.efficiency)
+        lines.append(f"{share_used:.4f} of all places hold tokens (target ≥ {target.efficiency:g}: {good})")
     if target.at_most is not None and job.measure == "growth":
         lines.append(
             f"{100 * ours.median:+.2f} % (target < {100 * target.at_most:g} %: {said(ours.median < target.at_most)})"
