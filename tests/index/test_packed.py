@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -54,12 +54,12 @@ def test_documents_are_joined_and_cut(lengths, length, data, keep):
     assert (ends | last).all()
 
 
-@given(lengths=LENGTHS, length=st.integers(1, 35), data=st.data())
-def test_a_part_is_its_own_sequences(lengths, length, data):
+@given(lengths=LENGTHS, length=st.integers(1, 35), cuts=st.lists(st.integers(0, 30), min_size=2).map(sorted))
+def test_parts_are_the_sequences_between_cuts(lengths, length, cuts):
     packed = packing.fitted(lengths, length, "best_fit")
-    low = data.draw(st.integers(0, packed.sequences))
-    high = data.draw(st.integers(low, packed.sequences))
-    assert tokens(packed.part(low, high)) == tokens(packed)[low:high]
+    cuts = [min(cut, packed.sequences) for cut in cuts]
+    parts = packed.parts(cuts)
+    assert [tokens(part) for part in parts] == [tokens(packed)[low:high] for low, high in pairwise(cuts)]
 
 
 @pytest.mark.parametrize("sizes", [range(50, 2001), range(1, 600)], ids=["50 to 2,000", "1 to 599"])

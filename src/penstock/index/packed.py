@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +23,13 @@ class Packed(NamedTuple):
     pieces: NDArray[np.int64]
     sequences: int
 
-    def part(self, low: int, high: int) -> Packed:
-        """Sequences `low` to `high` alone."""
-        first, last = self.pieces[:, 4].searchsorted((low, high))
-        return Packed(self.pieces[first:last] - (0, 0, 0, 0, low), high - low)
+    def parts(self, cuts: Sequence[int]) -> list[Packed]:
+        """The sequences between one of `cuts` and the next, each part alone."""
+        bounds = self.pieces[:, 4].searchsorted(cuts).tolist()
+        pieces = self.pieces.copy()
+        pieces[bounds[0] : bounds[-1], 4] -= np.repeat(cuts[:-1], np.diff(bounds))
+        spans = zip(pairwise(bounds), pairwise(cuts), strict=True)
+        return [Packed(pieces[first:last], high - low) for (first, last), (low, high) in spans]
 
 
 def fitted(lengths: Rows, length: int, fit: Fit, *, keep_positions: bool = False) -> Packed:

@@ -98,9 +98,9 @@ class Pack(Node):
                 fillings = self._fitted(documents, made, out, self.strategy)
             try:
                 for filling in fillings:
-                    chunk = self._filled(filling, allocate)
-                    yield Piece(chunk, ordinals(epoch, made, len(chunk)), filling.after)
-                    made += len(chunk)
+                    ids = ordinals(epoch, made, filling.packed.sequences)
+                    yield Piece(self._filled(filling, allocate), ids, filling.after)
+                    made += len(ids)
             except ElementError as error:
                 if not getattr(error, "__notes__", None):
                     blame(error, self, made)
@@ -117,12 +117,12 @@ class Pack(Node):
             packed = _placed(table, documents.texts)
             first, window, end = documents.first, documents.mark(0), documents.mark(count)
             at_once = self._at_once(documents)
-            while out < packed.sequences:
-                low, out = out, min(out + at_once - made % at_once, packed.sequences)
-                made += out - low
-                whole = out == packed.sequences
-                after = [made, first + count, end, 0] if whole else [made, first, window, out]
-                yield Filling(packed.part(low, out), documents.texts.arrays, documents.dtype, after)
+            cuts = [out, *range(out + at_once - made % at_once, packed.sequences, at_once), packed.sequences]
+            for part, cut in zip(packed.parts(cuts), cuts[1:], strict=True):
+                made += part.sequences
+                after = [made, first, window, cut] if cut < packed.sequences else [made, first + count, end, 0]
+                if part.sequences:
+                    yield Filling(part, documents.texts.arrays, documents.dtype, after)
             documents.drop(count)
             out = 0
 
@@ -134,7 +134,7 @@ class Pack(Node):
             texts = documents.texts
             packed = joined(texts.lengths, self.size, offset=out, keep_positions=self.keep_positions)
             if more:  # the last sequence may not be full yet
-                packed = packed.part(0, (documents.tokens - out) // self.size)
+                (packed,) = packed.parts([0, (documents.tokens - out) // self.size])
             if packed.sequences == 0:
                 return
             ends = texts.lengths.cumsum()
