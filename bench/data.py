@@ -119,3 +119,22 @@ def label_file(name: str, rows: int) -> Path:
         DATA.mkdir(exist_ok=True)
         np.save(path, np.random.default_rng(20264).integers(0, 10, size=rows, dtype=np.int64))
     return path
+
+
+def token_files(documents: int, shortest: int, longest: int) -> tuple[Path, Path]:
+    """`documents` random documents end to end, int32, and where each begins, int64 (documents + 1), as two .npy.
+
+    Document i begins with token i; the others are below 128,000.
+    """
+    tokens, splits = DATA / "tokens.npy", DATA / "tokens-splits.npy"
+    if not (tokens.exists() and splits.exists()):
+        DATA.mkdir(exist_ok=True)
+        rng = np.random.default_rng(20265)
+        ends = np.cumsum(rng.integers(shortest, longest + 1, size=documents))
+        begins = np.concatenate([[0], ends])
+        values = rng.integers(0, 128_000, size=begins[-1], dtype=np.int32)
+        values[begins[:-1]] = np.arange(documents)
+        np.save(splits, begins)
+        np.save(tokens.with_suffix(".unfinished.npy"), values)
+        tokens.with_suffix(".unfinished.npy").rename(tokens)
+    return tokens, splits

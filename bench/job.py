@@ -32,6 +32,7 @@ class Target:
     of_best_peer: float | None = None  # rate: at least this multiple of the best peer
     at_most: float | None = None  # time: seconds; growth: share
     at_most_bytes: int | None = None  # of `peak_bytes`, where a contender reports it
+    efficiency: float | None = None  # at least this share of what it made is of use, where a contender reports it
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,9 @@ def verdicts(job: Job, results: Sequence[Result]) -> list[str]:
     """Compare Penstock's rows with the job's target, one sentence each; a miss is said as plainly as a hit."""
     limit, peer = limit_seconds(job, results), best_peer(results)
     ours = [result for result in results if result.side == "penstock" and result.values]
-    return [f"{result.label}: {line}" for result in ours for line in compare(job, result, limit, peer)]
+    lines = [f"{result.label}: {line}" for result in ours for line in compare(job, result, limit, peer)]
+    peers = [result for result in results if result.values and result.side not in ("limit", "penstock")]
+    return lines + [f"{result.label}: {used(result)}" for result in peers if "efficiency" in result.extra]
 
 
 def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) -> list[str]:
@@ -95,6 +97,9 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
         peak = ours.extra["peak_bytes"]
         good = said(peak < target.at_most_bytes)
         lines.append(f"{peak / 2**20:.2f} MB more at its peak (target < {target.at_most_bytes / 2**20:g} MB: {good})")
+    if target.efficiency is not None and "efficiency" in ours.extra:
+        good = said(ours.extra["efficiency"] >= target.efficiency)
+        lines.append(f"{used(ours)} (target ≥ {target.efficiency:g}: {good})")
     if target.at_most is not None and job.measure == "growth":
         lines.append(
             f"{100 * ours.median:+.2f} % (target < {100 * target.at_most:g} %: {said(ours.median < target.at_most)})"
@@ -103,6 +108,10 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
         good = ours.median <= target.at_most
         lines.append(f"{1000 * ours.median:.3g} ms (target < {1000 * target.at_most:g} ms: {said(good)})")
     return lines
+
+
+def used(result: Result) -> str:
+    return f"{result.extra['efficiency']:.4f} of all places hold tokens"
 
 
 def said(good: bool) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bench.job import Job
-from bench.workloads import arrays, images, overhead, overlap, seek, start, steady, streams
+from bench.workloads import arrays, images, overhead, overlap, seek, start, steady, streams, tokens
 
 WORKLOADS = {
     "images": images,
     "arrays": arrays,
     "overhead": overhead,
     "streams": streams,
+    "tokens": tokens,
     "overlap": overlap,
     "start": start,
     "seek": seek,

@@ -12,5 +12,6 @@ void bind_rows(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
+void bind_pack(nanobind::module_& module);
 
 }  // namespace penstock::bindings

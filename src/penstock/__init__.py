@@ -18,6 +18,7 @@ from penstock.dataset.switch import Switch
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.watch.efficiency import pack_efficiency
 
 if TYPE_CHECKING:
     from penstock import image
@@ -35,6 +36,7 @@ __all__ = [
     "Switch",
     "errors",
     "image",
+    "pack_efficiency",
     "read_files",
     "read_image_folder",
     "replace",

@@ -13,13 +13,18 @@ from penstock.kernels.order import (
     unpermute_rows_within,
     unpermute_within,
 )
+from penstock.kernels.pack import MOST_CAPACITY, Fit, fill_bins, pack_bins
 from penstock.kernels.rows import group_rows, stride_rows
 
 __all__ = [
+    "MOST_CAPACITY",
+    "Fit",
     "Pool",
+    "fill_bins",
     "first_draws",
     "gather",
     "group_rows",
+    "pack_bins",
     "permute",
     "permute_rows",
     "permute_rows_within",

@@ -1,0 +1,226 @@
+#include "kernels/pack.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace penstock {
+
+namespace {
+
+// The room left in each of `count` bins, under a tree of maxima: heap order, the leaves last.
+class Rooms {
+ public:
+  Rooms(std::size_t count, std::int64_t capacity) : leaves_(std::bit_ceil(count)), most_(2 * leaves_, capacity) {}
+
+  // Takes `length` from the first bin that has so much, and returns that bin.
+  std::size_t take(std::int64_t length) {
+    std::size_t at = 1;
+    while (at < leaves_) at = 2 * at + (most_[2 * at] < length);
+    most_[at] -= length;
+    const std::size_t bin = at - leaves_;
+    while (at /= 2) most_[at] = std::max(most_[2 * at], most_[2 * at + 1]);
+    return bin;
+  }
+
+ private:
+  std::size_t leaves_;
+  std::vector<std::int64_t> most_;
+};
+
+// A set of numbers in [0, limit): a bit for each, and over each 64 of them a bit for whether one is set.
+class Numbers {
+ public:
+  explicit Numbers(std::size_t limit) {
+    do levels_.emplace_back(limit = (limit + 63) / 64);
+    while (limit > 1);
+  }
+
+  void insert(std::size_t number) {
+    for (auto& level : levels_) {
+      level[number / 64] |= bit(number);
+      number /= 64;
+    }
+  }
+
+  void erase(std::size_t number) {
+    for (auto& level : levels_) {
+      if (level[number / 64] &= ~bit(number)) return;
+      number /= 64;
+    }
+  }
+
+  // The least number that is at least `number`, or -1.
+  std::ptrdiff_t at_least(std::size_t number) const {
+    std::size_t level = 0;
+    while (true) {
+      if (level == levels_.size() || number / 64 == levels_[level].size()) return -1;
+      const std::uint64_t beyond = levels_[level][number / 64] >> number % 64;
+      if (beyond) {
+        number += static_cast<std::size_t>(std::countr_zero(beyond));
+        break;
+      }
+      number = number / 64 + 1;
+      ++level;
+    }
+    while (level--) number = number * 64 + static_cast<std::size_t>(std::countr_zero(levels_[level][number]));
+    return static_cast<std::ptrdiff_t>(number);
+  }
+
+ private:
+  static std::uint64_t bit(std::size_t number) { return std::uint64_t{1} << number % 64; }
+  std::vector<std::vector<std::uint64_t>> levels_;
+};
+
+// Bins by the room left in them; of equal ones, that which came last comes first.
+class Shelves {
+ public:
+  Shelves(std::size_t count, std::int64_t capacity)
+      : rooms_(static_cast<std::size_t>(capacity) + 1),
+        top_(static_cast<std::size_t>(capacity) + 1, -1),
+        below_(count) {}
+
+  void put(std::int32_t bin, std::size_t room) {
+    if (top_[room] < 0) rooms_.insert(room);
+    below_[static_cast<std::size_t>(bin)] = top_[room];
+    top_[room] = bin;
+  }
+
+  // Takes the bin with the least room that is at least `length`, and sets `room`; -1 if there is none.
+  std::int32_t take(std::size_t length, std::size_t& room) {
+    const std::ptrdiff_t least = rooms_.at_least(length);
+    if (least < 0) return -1;
+    room = static_cast<std::size_t>(least);
+    const std::int32_t bin = top_[room];
+    top_[room] = below_[static_cast<std::size_t>(bin)];
+    if (top_[room] < 0) rooms_.erase(room);
+    return bin;
+  }
+
+ private:
+  Numbers rooms_;
+  std::vector<std::int32_t> top_, below_;
+};
+
+// The sequences of any length at all, the longest first, those of equal length as they come.
+std::vector<std::uint32_t> longest_first(const std::int64_t* lengths, std::size_t count, std::int64_t capacity) {
+  std::vector<std::uint32_t> place(static_cast<std::size_t>(capacity) + 1);  // of the next sequence of a length
+  for (std::size_t i = 0; i < count; ++i) ++place[static_cast<std::size_t>(lengths[i])];
+  std::uint32_t longer = 0;
+  for (std::size_t length = place.size(); length-- > 0;) longer += std::exchange(place[length], longer);
+  std::vector<std::uint32_t> order(count);
+  for (std::size_t i = 0; i < count; ++i)
+    order[place[static_cast<std::size_t>(lengths[i])]++] = static_cast<std::uint32_t>(i);
+  order.resize(count - static_cast<std::size_t>(std::count(lengths, lengths + count, 0)));
+  return order;
+}
+
+// Numbers the bins by the first sequence that each holds.
+void renumber(std::int64_t* bins, std::size_t count, std::int64_t opened) {
+  std::vector<std::int64_t> number(static_cast<std::size_t>(opened), -1);
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (bins[i] < 0) continue;
+    std::int64_t& mine = number[static_cast<std::size_t>(bins[i])];
+    if (mine < 0) mine = next++;
+    bins[i] = mine;
+  }
+}
+
+}  // namespace
+
+std::int64_t pack_first_fit(const std::int64_t* lengths, std::size_t count, std::int64_t capacity, std::int64_t* bins) {
+  Rooms rooms(count, capacity);
+  std::int64_t opened = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    bins[i] = lengths[i] ? static_cast<std::int64_t>(rooms.take(lengths[i])) : -1;
+    opened = std::max(opened, bins[i] + 1);
+  }
+  return opened;
+}
+
+std::int64_t pack_best_fit(const std::int64_t* lengths, std::size_t count, std::int64_t capacity, std::int64_t* bins) {
+  std::fill_n(bins, count, -1);
+  Shelves shelves(count, capacity);
+  std::int32_t opened = 0;
+  for (const std::uint32_t sequence : longest_first(lengths, count, capacity)) {
+    const auto length = static_cast<std::size_t>(lengths[sequence]);
+    auto room = static_cast<std::size_t>(capacity);
+    std::int32_t bin = shelves.take(length, room);
+    if (bin < 0) bin = opened++;
+    bins[sequence] = bin;
+    if (room > length) shelves.put(bin, room - length);
+  }
+  renumber(bins, count, opened);
+  return opened;
+}
+
+std::size_t first_misfit(const Segment* segments, std::size_t count, const Bins& bins) {
+  constexpr std::int64_t kPositions = std::int64_t{1} << 31;
+  std::vector<std::int64_t> room(bins.count, static_cast<std::int64_t>(bins.capacity));
+  for (std::size_t i = 0; i < count; ++i) {
+    const Segment& segment = segments[i];
+    if (static_cast<std::uint64_t>(segment.bin) >= bins.count || segment.length < 1) return i;
+    std::int64_t& left = room[static_cast<std::size_t>(segment.bin)];
+    if (segment.length > left) return i;
+    left -= segment.length;
+    if (segment.position < 0 || segment.length > kPositions || segment.position > kPositions - segment.length) return i;
+  }
+  return count;
+}
+
+namespace {
+
+void copy_tokens(const Segment& segment, std::size_t width, char* out) {
+  const auto length = static_cast<std::size_t>(segment.length);
+  if (segment.stride == static_cast<std::ptrdiff_t>(width)) {
+    std::memcpy(out, segment.tokens, length * width);
+    return;
+  }
+  const char* token = segment.tokens;
+  for (std::size_t i = 0; i < length; ++i, token += segment.stride) std::memcpy(out + i * width, token, width);
+}
+
+void repeat_token(const char* token, std::size_t width, char* out, std::size_t count) {
+  if (!count) return;
+  std::memcpy(out, token, width);
+  for (std::size_t done = 1; done < count;) {
+    const std::size_t more = std::min(done, count - done);
+    std::memcpy(out + done * width, out, more * width);
+    done += more;
+  }
+}
+
+// How far a bin is filled.
+struct Filled {
+  std::size_t tokens = 0;
+  std::int32_t segments = 0;
+};
+
+}  // namespace
+
+void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins) {
+  std::vector<Filled> filled(bins.count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Segment& segment = segments[i];
+    const auto bin = static_cast<std::size_t>(segment.bin);
+    const auto length = static_cast<std::size_t>(segment.length);
+    const std::size_t at = bin * bins.capacity + filled[bin].tokens;
+    copy_tokens(segment, bins.width, bins.tokens + at * bins.width);
+    std::fill_n(bins.segment_ids + at, length, ++filled[bin].segments);
+    const auto position = static_cast<std::uint32_t>(segment.position);
+    for (std::size_t j = 0; j < length; ++j)
+      bins.positions[at + j] = static_cast<std::int32_t>(position + static_cast<std::uint32_t>(j));
+    filled[bin].tokens += length;
+  }
+  for (std::size_t bin = 0; bin < bins.count; ++bin) {
+    const std::size_t rest = bins.capacity - filled[bin].tokens, at = bin * bins.capacity + filled[bin].tokens;
+    repeat_token(pad, bins.width, bins.tokens + at * bins.width, rest);
+    std::fill_n(bins.segment_ids + at, rest, 0);
+    std::fill_n(bins.positions + at, rest, 0);
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,67 @@
+"""What is asked for in `pack`, checked and made into a plan."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from penstock.core.checks import check_count, check_flag
+from penstock.core.errors import ElementError, PlanError
+from penstock.elements.spec import ArraySpec, describe
+from penstock.kernels import MOST_CAPACITY
+from penstock.ops.group.pack import Overlong, Pack, check_pad
+from penstock.plan.node import Node
+
+STRATEGIES: tuple[str, ...] = ("first_fit", "best_fit", "split")
+
+
+def packing(
+    source: Node,
+    length: Any,
+    strategy: Any,
+    *,
+    window: Any,
+    pad: Any,
+    key: Any,
+    overlong: Any,
+    keep_positions: Any,
+) -> Pack:
+    """The plan of `source.pack(...)`."""
+    size = check_count("pack", "length", length, least=1)
+    if size > MOST_CAPACITY:
+        raise ValueError(f"pack(length={size}): expected at most 2**24")
+    _check_choice("strategy", strategy, STRATEGIES)
+    _check_choice("overlong", overlong, get_args(Overlong))
+    if key is not None and (isinstance(key, bool) or not isinstance(key, str | int)):
+        raise TypeError(f"pack(key={key!r}): expected a key, a field name or a position")
+    if strategy == "split":
+        for name, value, usual in (("window", window, None), ("overlong", overlong, "split")):
+            if value != usual:
+                raise ValueError(f'pack({name}={value!r}): with strategy="split" all documents are joined and cut')
+    if window is not None:
+        window = check_count("pack", "window", window, least=1)
+    pad = check_count("pack", "pad", pad, least=-(1 << 63))
+    keep = check_flag("pack", "keep_positions", keep_positions)
+    plan = Pack(source, size, strategy, window, pad, key, overlong, keep)
+    _check_spec(plan)
+    return plan
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        expected = ", ".join(f'"{choice}"' for choice in choices[:-1])
+        raise ValueError(f'pack({name}={value!r}): expected {expected} or "{choices[-1]}"')
+
+
+def _check_spec(plan: Pack) -> None:
+    """Refuse elements, where they are known before there are any, that are not tokens."""
+    try:
+        spec = plan.document_spec()
+        if isinstance(spec, ArraySpec) and spec.dtype.kind in "iu":
+            check_pad(plan.pad, spec.dtype)
+    except ElementError as error:
+        raise PlanError(str(error)) from None
+    if spec is None or (isinstance(spec, ArraySpec) and len(spec.shape) == 1 and spec.dtype.kind in "iu"):
+        return
+    where = "elements" if plan.key is None else f"{plan.key!r} of elements"
+    hint = "; name their place in an element by key=" if plan.key is None and not isinstance(spec, ArraySpec) else ""
+    raise PlanError(f"pack(): {where} are {describe(spec)}, not one-dimensional arrays of token ids{hint}")

@@ -1,0 +1,158 @@
+"""Documents read ahead of what packs them: one-dimensional arrays of token ids, and where each is in the input."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Chunk, Columns
+from penstock.elements.nesting import part_of_chunk
+from penstock.elements.ragged import Ragged
+from penstock.elements.structure import LEAF
+from penstock.plan.flow import MOST_READ, Mark, Open, Reader, further
+
+Key: TypeAlias = str | int | None
+
+_ANY = np.dtype(np.void)  # before there is a token
+
+
+class Texts(NamedTuple):
+    """Documents as parts of arrays: document i is the `lengths[i]` tokens of `arrays[of[i]]` from `starts[i]` on."""
+
+    arrays: list[NDArray[Any]]
+    of: Rows
+    starts: Rows
+    lengths: Rows
+
+
+class Documents:
+    """The documents of an input from a mark on, those read and not dropped yet.
+
+    All are of one dtype of integers, `dtype` once there is a token; `key` is where in an element they are. `first` is
+    the place in the stream of the first, by which errors name documents.
+    """
+
+    def __init__(self, source: Open, epoch: int, mark: Mark, key: Key, first: int = 0) -> None:
+        self.first = first
+        self.texts = _joined([])
+        self.tokens = 0
+        self.dtype: np.dtype[Any] = _ANY
+        self._key = key
+        self._reader = Reader(source, epoch, mark)
+        self._runs: list[tuple[int, Mark]] = []  # documents that came together: the index of the first, and its mark
+
+    def __len__(self) -> int:
+        return len(self.texts.lengths)
+
+    def fill(self, tokens: int) -> bool:
+        """Read on until there are so many tokens; whether there are."""
+        parts, count = [self.texts], len(self)
+        while self.tokens < tokens:
+            mark = self._reader.mark
+            run = self._reader.read(MOST_READ)
+            if run is None:
+                break
+            part = self._texts(run.chunk, self.first + count)
+            self._runs.append((count, mark))
+            self.tokens += int(part.lengths.sum())
+            count += len(part.lengths)
+            parts.append(part)
+        if len(parts) > 1:
+            self.texts = _joined(parts)
+        return self.tokens >= tokens
+
+    def mark(self, index: int) -> Mark:
+        """Where document `index` is; the next one to be read has an index too."""
+        if index == len(self):
+            return self._reader.mark
+        first, mark = self._runs[self._run_of(index)]
+        return further(mark, index - first)
+
+    def drop(self, count: int) -> None:
+        """Forget the first `count`."""
+        arrays, of, starts, lengths = self.texts
+        used = int(of[count]) if count < len(self) else len(arrays)  # documents come in the order of their arrays
+        self.first += count
+        self.tokens -= int(lengths[:count].sum())
+        self.texts = Texts(arrays[used:], of[count:] - used, starts[count:], lengths[count:])
+        self._runs = [(first - count, mark) for first, mark in self._runs[max(self._run_of(count), 0) :]]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reader.close()
+
+    def _run_of(self, index: int) -> int:
+        return bisect_right(self._runs, index, key=lambda run: run[0]) - 1
+
+    def _texts(self, chunk: Chunk, first: int) -> Texts:
+        """The documents of one run, which are arrays, lists of numbers, or the rows of one `Ragged`."""
+        if self._key is not None:
+            chunk = part_of_chunk(chunk, self._key)[0]
+        ragged = _ragged(chunk)
+        if ragged is not None:
+            arrays = [ragged.flat_values]
+            self._check(arrays, first)
+            splits = ragged.row_splits.astype(np.int64, copy=False)
+            return Texts(arrays, np.zeros(len(chunk), np.int64), splits[:-1], np.diff(splits))
+        arrays = [value if type(value) is np.ndarray else _array(value) for value in chunk.elements()]
+        self._check(arrays, first)
+        count = len(arrays)
+        lengths = np.fromiter(map(len, arrays), np.int64, count)
+        return Texts(arrays, np.arange(count), np.zeros(count, np.int64), lengths)
+
+    def _check(self, arrays: list[NDArray[Any]], first: int) -> None:
+        """Refuse what is no document, or of another dtype than those before; one without a token may have any."""
+        if {(array.ndim, array.dtype) for array in arrays} == {(1, self.dtype)}:
+            return
+        where = "" if self._key is None else f" under {self._key!r}"
+        for row, array in enumerate(arrays, first):
+            if array.ndim == 1 and not array.size:
+                continue
+            if array.ndim != 1 or array.dtype.kind not in "iu":
+                hint = "; name their place in an element by key=" if self._key is None else ""
+                raise ElementError(
+                    f"pack: the element of row {row} has {array.dtype}{list(array.shape)}{where}, "
+                    f"not a one-dimensional array of token ids{hint}"
+                )
+            if self.dtype is _ANY:
+                self.dtype = array.dtype
+            if array.dtype != self.dtype:
+                raise ElementError(
+                    f"pack: token ids{where} are {self.dtype}, and those of row {row} {array.dtype}; "
+                    "return the same dtype for every row"
+                )
+
+
+def _joined(parts: list[Texts]) -> Texts:
+    if not parts:
+        nothing = np.zeros(0, np.int64)
+        return Texts([], nothing, nothing, nothing)
+    before, of = 0, list[Rows]()
+    for part in parts:
+        of.append(part.of + before)
+        before += len(part.arrays)
+    arrays = [array for part in parts for array in part.arrays]
+    starts, lengths = (np.concatenate([part[i] for part in parts]) for i in (2, 3))
+    return Texts(arrays, np.concatenate(of), starts, lengths)
+
+
+def _ragged(chunk: Chunk) -> Ragged | None:
+    """The column of a chunk whose elements are the rows of one, arrays all."""
+    if not isinstance(chunk, Columns) or chunk.structure != LEAF:
+        return None
+    column = chunk.columns[0]
+    return column if isinstance(column, Ragged) and column.ragged_rank == 1 else None
+
+
+def _array(value: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError:  # lists of lists of different lengths
+        return np.empty((), object)

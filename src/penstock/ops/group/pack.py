@@ -1,0 +1,193 @@
+"""Put documents of tokens side by side into sequences of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Columns
+from penstock.elements.nesting import part_in
+from penstock.elements.spec import ArraySpec
+from penstock.elements.structure import flatten
+from penstock.index.packed import Packed, fitted, joined
+from penstock.kernels import Fit, fill_bins
+from penstock.ops.group.documents import Documents, Key, Texts
+from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
+from penstock.plan.locate import blame
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Spec
+
+Strategy: TypeAlias = Fit | Literal["split"]
+Overlong: TypeAlias = Literal["split", "error", "drop"]
+
+WINDOW_SEQUENCES = 1024
+WINDOW_TOKENS = 1 << 24
+"""A window of a thousand sequences leaves little room; where they are long, this many tokens are enough."""
+PIECE_BYTES = 1 << 20
+
+_INT32 = np.dtype(np.int32)
+_ORDER, _STRUCTURE = flatten({"tokens": 0, "segment_ids": 1, "positions": 2})
+
+
+class Filling(NamedTuple):
+    """Sequences to be filled from arrays of a dtype, and the mark after them."""
+
+    packed: Packed
+    arrays: list[NDArray[Any]]
+    dtype: np.dtype[Any]
+    after: Mark
+
+
+@dataclass(frozen=True)
+class Pack(Node):
+    """Put documents of tokens side by side into sequences of `size` tokens, with segment numbers and positions.
+
+    Windows of consecutive documents, each just long enough to hold `window` tokens, are packed by themselves; so a mark
+    is that of a window and how many of its sequences are out. Documents that are joined and cut (`"split"`) need no
+    window: a mark is that of a document and how many of its tokens are out.
+    """
+
+    input: Node
+    size: int
+    strategy: Strategy = "best_fit"
+    window: int | None = None
+    pad: int = 0
+    key: Key = None
+    overlong: Overlong = "split"
+    keep_positions: bool = False
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return INFINITE if self.input.length == INFINITE else UNKNOWN
+
+    @property
+    def window_tokens(self) -> int:
+        """Tokens that a window holds at least."""
+        if self.window is not None:
+            return self.window
+        return min(WINDOW_SEQUENCES * self.size, WINDOW_TOKENS)
+
+    def document_spec(self) -> Spec | None:
+        """The spec of what is packed."""
+        spec = self.input.spec()
+        return spec if spec is None or self.key is None else part_in(spec, self.key)
+
+    def spec(self) -> Spec | None:
+        spec = self.document_spec()
+        if not isinstance(spec, ArraySpec):
+            return None
+        like = ArraySpec((self.size,), _INT32)
+        return {"tokens": ArraySpec((self.size,), spec.dtype), "segment_ids": like, "positions": like}
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        made, first, at, out = resumed(mark, (0, 0, None, 0))
+        with Documents(inputs[0], epoch, at, self.key, first) as documents:
+            if self.strategy == "split":
+                fillings = self._joined(documents, made, out)
+            else:
+                fillings = self._fitted(documents, made, out, self.strategy)
+            try:
+                for filling in fillings:
+                    ids = ordinals(epoch, made, filling.packed.sequences)
+                    yield Piece(self._filled(filling, allocate), ids, filling.after)
+                    made += len(ids)
+            except ElementError as error:
+                if not getattr(error, "__notes__", None):
+                    blame(error, self, made)
+                raise
+
+    def _fitted(self, documents: Documents, made: int, out: int, fit: Fit) -> Iterator[Filling]:
+        """The sequences of one window after another, a few at a time; `out` of the first window are out already."""
+        more = True
+        while more:
+            more = documents.fill(self.window_tokens)
+            lengths = documents.texts.lengths
+            count = min(int(lengths.cumsum().searchsorted(self.window_tokens)) + 1, len(lengths))
+            table = fitted(self._kept(lengths[:count]), self.size, fit, keep_positions=self.keep_positions)
+            packed = _placed(table, documents.texts)
+            first, window, end = documents.first, documents.mark(0), documents.mark(count)
+            at_once = self._at_once(documents)
+            cuts = [out, *range(out + at_once - made % at_once, packed.sequences, at_once), packed.sequences]
+            for part, cut in zip(packed.parts(cuts), cuts[1:], strict=True):
+                made += part.sequences
+                after = [made, first, window, cut] if cut < packed.sequences else [made, first + count, end, 0]
+                if part.sequences:
+                    yield Filling(part, documents.texts.arrays, documents.dtype, after)
+            documents.drop(count)
+            out = 0
+
+    def _joined(self, documents: Documents, made: int, out: int) -> Iterator[Filling]:
+        """The sequences of documents end to end, a few at a time; `out` tokens of the first are out already."""
+        more = True
+        while more:
+            more = documents.fill(out + self._at_once(documents) * self.size)
+            texts = documents.texts
+            packed = joined(texts.lengths, self.size, offset=out, keep_positions=self.keep_positions)
+            if more:  # the last sequence may not be full yet
+                (packed,) = packed.parts([0, (documents.tokens - out) // self.size])
+            if packed.sequences == 0:
+                return
+            ends = texts.lengths.cumsum()
+            cut = out + packed.sequences * self.size
+            used = int(ends.searchsorted(cut, side="right"))  # documents of which nothing is left
+            out = cut - int(ends[used - 1]) if used else cut
+            out = out if used < len(ends) else 0
+            made += packed.sequences
+            after = [made, documents.first + used, documents.mark(used), out]
+            yield Filling(_placed(packed, texts), texts.arrays, documents.dtype, after)
+            documents.drop(used)
+
+    def _kept(self, lengths: Rows) -> Rows:
+        """The lengths, with 0 for documents that are dropped."""
+        longest = int(lengths.max(initial=0))
+        if longest <= self.size or self.overlong == "split":
+            return lengths
+        if self.overlong == "drop":
+            return np.where(lengths > self.size, 0, lengths)
+        raise ElementError(
+            f"pack: a document has {longest} tokens, more than the {self.size} of a sequence; "
+            'shorten it before, or pack with overlong="split" or "drop"'
+        )
+
+    def _at_once(self, documents: Documents) -> int:
+        """How many sequences are filled at a time: a power of two, so that few batches lie in two pieces."""
+        return 1 << max(PIECE_BYTES // (self.size * (8 + documents.dtype.itemsize)), 1).bit_length() - 1
+
+    def _filled(self, filling: Filling, allocate: Allocate) -> Columns:
+        dtype = filling.dtype
+        check_pad(self.pad, dtype)
+        shape = (filling.packed.sequences, self.size)
+        out = allocate(shape, dtype), allocate(shape, _INT32), allocate(shape, _INT32)
+        fill_bins(filling.arrays, filling.packed.pieces, out, self.pad)
+        return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], filling.packed.sequences)
+
+    def arguments(self) -> str:
+        given = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
+        changed = [f"{f.name}={given[f.name]!r}" for f in fields(self)[2:] if given[f.name] != f.default]
+        return ", ".join([str(self.size), *changed])
+
+
+def _placed(packed: Packed, texts: Texts) -> Packed:
+    """The same with each piece where it is in an array, in place of its document."""
+    documents = packed.pieces[:, 0].copy()
+    packed.pieces[:, 0] = texts.of[documents]
+    packed.pieces[:, 1] += texts.starts[documents]
+    return packed
+
+
+@lru_cache
+def check_pad(pad: int, dtype: np.dtype[Any]) -> None:
+    """Refuse padding that is no token of this type."""
+    limits = np.iinfo(dtype)
+    if not limits.min <= pad <= limits.max:
+        raise ElementError(f"pack(pad={pad}): tokens are {dtype}, from {limits.min} to {limits.max}")

@@ -1,0 +1,29 @@
+"""How much of packed sequences is tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+
+
+def pack_efficiency(batch: Any) -> float:
+    """Return the share of places, in a packed sequence or a batch of them, that hold tokens and not padding.
+
+    `batch` is what `Dataset.pack` yields, batched or not, or its `segment_ids` alone, an array of any shape; without
+    a place in it the share is 1.
+
+    >>> ds = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
+    >>> pack_efficiency(next(iter(ds.batch(2))))
+    0.75
+    """
+    if isinstance(batch, dict):
+        if "segment_ids" not in batch:
+            raise ElementError(
+                f'pack_efficiency: there is no "segment_ids" in {list(batch)}; give it what pack() yields'
+            )
+        batch = batch["segment_ids"]
+    segment_ids = np.asarray(batch)
+    return int(np.count_nonzero(segment_ids)) / segment_ids.size if segment_ids.size else 1.0
