@@ -97,3 +97,12 @@ def test_a_cache_keeps_nothing_of_it(monkeypatch):
     *_, kept, _ = tried(cached.filter(lambda x: x < 0))
     assert kept.made == 5
     assert list(cached) == list(range(20))
+
+
+def test_what_is_left_out_as_ignored_is_no_error_and_comes_to_an_end(monkeypatch):
+    monkeypatch.setattr(trial, "MOST_READ", 50)
+    some = tried(Dataset.range(9).map(lambda x: 6 // x).ignore_errors())
+    assert [stage.error for stage in some] == [None] * 3
+    assert some[-1].made == 1
+    none = tried(Dataset.counter().map(lambda x: 6 // (x - x)).ignore_errors())
+    assert (none[0].made, none[-1].made) == (50, 0)

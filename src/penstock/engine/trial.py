@@ -16,9 +16,10 @@ from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.opening import beginning
 from penstock.engine.settings import settings_of
+from penstock.engine.stage import NOTHING
 from penstock.engine.workshop import Workshop
 from penstock.ops.buffer.cache import Cache
-from penstock.plan.flow import Flow, Mark, Open, Piece, close
+from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.graph import fold, rebuild
 from penstock.plan.node import INFINITE, Node, Passing, Program, Rows
 
@@ -28,11 +29,12 @@ LONGEST = 10.0  # seconds, after which the sources of streams count as over
 
 @dataclass(eq=False)
 class Stage:
-    """What came of one node: `made` elements in `wall` ns, its inputs' included; or the error that it raised."""
+    """What came of one node: `made` elements in `wall` ns and so many calls, its inputs' included; or its error."""
 
     node: Node
     inputs: tuple[Stage, ...]
     depth: int = 0
+    calls: int = 0
     made: int = 0
     wall: int = 0
     element: Spec | None = None
@@ -53,11 +55,24 @@ class Stage:
 
 @dataclass(frozen=True)
 class Way:
-    """The stages so far, and how to make the last one's elements: any rows, where it is indexed, or one by one."""
+    """The stages so far, and how to make the last one's elements: any rows, where it is indexed, or piece by piece.
+
+    What comes of each piece of `base` is made by `spread`, elementwise operations in one go, as by the engine.
+    """
 
     stages: tuple[Stage, ...]
     program: Program | None
-    open: Open
+    base: Open
+    spread: Spread
+
+    def open(self, epoch: int, mark: Mark = None) -> Flow:
+        """The pieces of an epoch."""
+        flow = self.base(epoch, mark)
+        try:
+            for piece in flow:
+                yield self.spread(piece)
+        finally:
+            close(flow)
 
 
 class Trial:
@@ -90,10 +105,13 @@ class Trial:
         programs = tuple(way.program for way in inputs if way.program is not None)
         if node.indexed:
             program = self._watching_program(own, node.program(programs, np.empty))
-            return Way(stages, program, partial(self._one_by_one, own, program))
-        opens = tuple(way.open for way in inputs)
-        begin = partial(_spread, node, *opens) if node.elementwise else beginning(node, opens, self._shop)
-        return Way(stages, None, partial(self._watching_flow, own, begin))
+            base = partial(self._one_by_one, own)
+            return Way(stages, program, base, lambda piece: Piece(program(piece.ids), piece.ids, piece.after))
+        if node.elementwise and inputs:
+            spread = self._watching_spread(own, node.spread(inputs[0].spread, np.empty))
+            return Way(stages, None, inputs[0].base, spread)
+        begin = beginning(node, tuple(way.open for way in inputs), self._shop)
+        return Way(stages, None, partial(self._watching_flow, own, begin), lambda piece: piece)
 
     def _watching_program(self, stage: Stage, program: Program) -> Program:
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
@@ -101,6 +119,15 @@ class Trial:
                 chunk = program(rows, out)
                 stage.note(chunk)
                 return chunk
+
+        return run
+
+    def _watching_spread(self, stage: Stage, spread: Spread) -> Spread:
+        def run(piece: Piece) -> Piece:
+            with self._watch(stage):
+                made = spread(piece)
+                stage.note(made.chunk)
+                return made
 
         return run
 
@@ -118,17 +145,17 @@ class Trial:
         finally:
             close(flow)
 
-    def _one_by_one(self, stage: Stage, program: Program, epoch: int, mark: Mark = None) -> Flow:
-        """The rows of an indexed node that a stream reads; the mark is the next row."""
+    def _one_by_one(self, stage: Stage, epoch: int, mark: Mark = None) -> Flow:
+        """The rows of an indexed node, whose elements are still to be made; the mark is the next row."""
         stride = stage.node.stride
         for row in range(mark or 0, stride):
             if self._is_over(stage):
                 return
-            rows = np.array([epoch * stride + row], np.int64)
-            yield Piece(program(rows), rows, row + 1)
+            yield Piece(NOTHING, np.array([epoch * stride + row], np.int64), row + 1)
 
     def _is_over(self, stage: Stage) -> bool:
-        return stage.made >= MOST_READ or (stage.made > 0 and perf_counter_ns() - self._began > LONGEST * 1e9)
+        read = max(stage.calls, stage.made)  # all may fail, and be left out
+        return read >= MOST_READ or (read > 0 and perf_counter_ns() - self._began > LONGEST * 1e9)
 
     @contextmanager
     def _watch(self, stage: Stage) -> Generator[None]:
@@ -140,6 +167,7 @@ class Trial:
             raise
         finally:
             stage.wall += perf_counter_ns() - began
+            stage.calls += 1
 
 
 def _take(way: Way, plan: Node, rows: int) -> None:
@@ -158,8 +186,3 @@ def _take(way: Way, plan: Node, rows: int) -> None:
 
 def _without_cache(node: Node) -> Node:
     return Passing(node.input) if isinstance(node, Cache) else node
-
-
-def _spread(node: Node, source: Open, epoch: int, mark: Mark = None) -> Flow:
-    spread = node.spread(lambda piece: piece, np.empty)
-    return map(spread, source(epoch, mark))
