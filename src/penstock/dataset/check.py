@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.elements.spec import Spec, describe
 from penstock.engine.trial import Trial
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.rewrite.lint.written import Finding
+from penstock.rewrite.lint.rules import findings
+from penstock.rewrite.lint.written import Finding, Written
 
 WIDEST = 48  # characters of an operation that stands in one line with what came of it
 LONGEST = 100  # characters of an error's message
@@ -88,11 +89,14 @@ class Check:
         return f'{said}; to silence {one}: ds.with_options(ps.Options(ignore="{self.findings[0].code}"))'
 
 
-def checked(plan: Node, bound: Node, findings: list[Finding], rows: int) -> Check:
+def checked(written: Written, bound: Node, rows: int) -> Check:
     """Try a plan, which is given as it was written and with its seeds bound."""
-    tried = zip(post_order(plan), Trial(bound, rows).stages, strict=True)
-    stages = (StageCheck(node.label(), stage.element, stage.seconds, stage.error, stage.depth) for node, stage in tried)
-    return Check(tuple(stages), tuple(findings))
+    tried = list(zip(post_order(written.plan), Trial(bound, rows).stages, strict=True))
+    stages = tuple(
+        StageCheck(node.label(), stage.element, stage.seconds, stage.error, stage.depth) for node, stage in tried
+    )
+    firsts = {id(node): stage.first for node, stage in tried if stage.element is not None}
+    return Check(stages, tuple(findings(replace(written, firsts=firsts))))
 
 
 def one_line(error: Exception) -> str:

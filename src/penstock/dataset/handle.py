@@ -15,8 +15,8 @@ from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
 from penstock.dataset.cuts import Cuts, Part
 from penstock.plan.node import Node
-from penstock.rewrite.lint.rules import OF_CALLS, RULES, WARNING, findings
-from penstock.rewrite.lint.written import Finding, Rule, Written
+from penstock.rewrite.lint.rules import OF_CALLS, WARNING, findings
+from penstock.rewrite.lint.written import Finding, Written
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -76,17 +76,17 @@ class Handle(Generic[T_co]):
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _findings(self, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
-        """What is likely not meant, in the plan or in how it was written."""
+    def _written(self) -> Written:
+        """The plan, and what only the code around it tells."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
-        return findings(Written(self._plan_unmarked, parts), rules)
+        return Written(self._plan_unmarked, parts)
 
     def _warn_once(self) -> None:
         """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation."""
         if self._warned:
             return
         self._warned = True
-        for finding in self._findings(WARNING):
+        for finding in findings(self._written(), WARNING):
             written = (use.at for use in self._uses() if use.plan is finding.node)
             _warn(finding, next(written, None) or line_of_caller())
 

@@ -170,7 +170,7 @@ class Inspect(Handle[T_co]):
         from penstock.dataset.check import checked  # not needed to iterate
 
         count = check_count("check", "rows", rows, least=1)
-        return checked(self._plan, self._bound(), self._findings(), count)
+        return checked(self._written(), self._bound(), count)
 
     def __repr__(self) -> str:
         plan = self._plan

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class Stage:
     calls: int = 0
     made: int = 0
     wall: int = 0
+    first: Any = None
     element: Spec | None = None
     error: Exception | None = None
 
@@ -49,7 +51,8 @@ class Stage:
     def note(self, chunk: Chunk) -> None:
         """Count what was made, and look at the first of it."""
         if self.element is None and len(chunk):
-            self.element = spec_of(chunk.element(0))
+            self.first = chunk.element(0)
+            self.element = spec_of(self.first)
         self.made += len(chunk)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from penstock import Dataset, Options
+from penstock.plan.graph import post_order
 from penstock.rewrite.lint.order import (
+    buffer_smaller_than_a_file,
     repeat_before_shuffle,
     shards_of_an_order_drawn_anew,
     shuffle_after_batch,
@@ -139,3 +141,25 @@ def test_a_buffer_where_none_is_needed_is_found(ds):
 @pytest.mark.parametrize("ds", [DS.shuffle(), DS.shuffle(20), DS.filter(bool).shuffle(5), DS.repeat().shuffle(5)])
 def test_a_buffer_that_holds_all_or_is_needed_is_fine(ds):
     assert found(shuffle_in_a_small_buffer, ds) == []
+
+
+def first_seen(ds):
+    """What is found once the elements that stand for files have been seen."""
+    unfolding = next(node for node in post_order(ds._plan) if node.name in ("flat_map", "interleave"))
+    seen = {id(unfolding.input): next(iter(DS.map(lambda x: Dataset.range(50))))}
+    return [message for _, message in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]
+
+
+FILES = DS.flat_map(lambda x: Dataset.range(50))
+
+
+@pytest.mark.parametrize("ds", [FILES.shuffle(49), FILES.map(abs).shuffle(9).batch(2)])
+def test_a_buffer_that_holds_less_than_a_file_is_found_once_one_was_seen(ds):
+    (message,) = first_seen(ds)
+    assert "holds less than the 50 elements of the first part that flat_map() reads" in message
+    assert found(buffer_smaller_than_a_file, ds) == []
+
+
+@pytest.mark.parametrize("ds", [FILES.shuffle(50), FILES.shuffle(1), FILES])
+def test_a_buffer_that_holds_a_file_is_fine(ds):
+    assert first_seen(ds) == []

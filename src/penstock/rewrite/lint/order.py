@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
-from penstock.ops.combine.inner import Unfolding
+from penstock.ops.combine.inner import Unfolding, is_sequence
 from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.scan import Scan
@@ -17,7 +17,7 @@ from penstock.ops.order.shard import Shard
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.read.random import Random
 from penstock.plan.graph import post_order, upstream
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import UNKNOWN, Node, Passing
 from penstock.rewrite.lint.written import Found, Written
 from penstock.rewrite.seeds import is_unseeded
 
@@ -114,6 +114,32 @@ def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
                 f"{shuffle.label()} moves none of {length:,} elements by {window:,} places or more; shuffle() without "
                 "a buffer permutes all of them, and costs no more",
             )
+
+
+def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
+    """A stream's shuffle whose buffer holds less than one of the files, or other parts, that are read one by one.
+
+    It mixes neighbours within a file; what is in different files hardly meets, and files that are sorted, by class or
+    by time, stay so. Only a dry run knows how many records the first file has. Make the buffer several files large,
+    take turns among many of them (`interleave(cycle_length=)`), and shuffle the files. Best, read what has an index: it
+    is shuffled as a whole, without a buffer.
+    """
+    for shuffle in _shuffles(written.plan):
+        if shuffle.window is None or shuffle.input.indexed:
+            continue
+        for unfolding in upstream(shuffle, past=lambda node: True):
+            if not isinstance(unfolding, Unfolding) or id(unfolding.input) not in written.firsts:
+                continue
+            first = written.firsts[id(unfolding.input)]
+            plan = unfolding.plan_of(first)
+            length = plan.length if plan is not None else len(first) if is_sequence(first) else UNKNOWN
+            if length > shuffle.window:
+                yield Found(
+                    shuffle,
+                    f"{shuffle.label()} holds less than the {length:,} elements of the first part that "
+                    f"{unfolding.name}() reads, so what is in different parts hardly meets; make the buffer several "
+                    "parts large, or interleave() many of them",
+                )
 
 
 def _apart(written: Written) -> Iterator[Node]:

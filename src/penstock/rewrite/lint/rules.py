@@ -14,6 +14,7 @@ from penstock.rewrite.lint.buffer import (
 from penstock.rewrite.lint.calls import result_thrown_away
 from penstock.rewrite.lint.group import batch_without_drop_remainder
 from penstock.rewrite.lint.order import (
+    buffer_smaller_than_a_file,
     repeat_before_shuffle,
     shards_of_an_order_drawn_anew,
     shuffle_after_batch,
@@ -28,6 +29,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS103", shards_of_an_order_drawn_anew),
     Rule("PS104", split_of_an_order_that_changes),
     Rule("PS105", shuffle_in_a_small_buffer, warns=False),
+    Rule("PS106", buffer_smaller_than_a_file, warns=False),
     Rule("PS201", batch_without_drop_remainder, warns=False),
     Rule("PS301", random_function_before_cache),
     Rule("PS302", shuffle_before_cache),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.core.options import Options
 from penstock.ops.buffer.options import options_of
@@ -17,12 +17,14 @@ class Written:
     """A plan, and what only the code around it tells.
 
     `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends at the
-    very place that this part does. `thrown_away`: nobody used the dataset.
+    very place that this part does. `thrown_away`: nobody used the dataset. `firsts` are the nodes' first elements, by
+    the `id` of the node, where a dry run has made them.
     """
 
     plan: Node
     parts: tuple[Node, ...] = ()
     thrown_away: bool = False
+    firsts: Mapping[int, Any] = field(default_factory=dict[int, Any])
 
     @property
     def options(self) -> Options:
