@@ -21,7 +21,7 @@ from penstock.plan.node import INFINITE, UNKNOWN
 from penstock.watch.efficiency import pack_efficiency
 
 if TYPE_CHECKING:
-    from penstock import image
+    from penstock import image, tf_data
 
 __all__ = [
     "AUTOTUNE",
@@ -41,12 +41,13 @@ __all__ = [
     "read_image_folder",
     "replace",
     "skip",
+    "tf_data",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "image":  # imported by the first pipeline that has images
+    if name in ("image", "tf_data"):  # imported by the first pipeline that needs them
         import importlib
 
-        return importlib.import_module("penstock.image")
+        return importlib.import_module(f"penstock.{name}")
     raise AttributeError(f"module 'penstock' has no attribute {name!r}")

@@ -1,0 +1,43 @@
+"""The names and call forms of `tf.data`, so that a pipeline whose functions are NumPy ports by changing an import.
+
+What they do, and where it is not what `tf.data` does, is in docs/from-tf-data.md. A name that Penstock does not have
+says what to use in its place.
+
+>>> from penstock import tf_data
+>>> ds = tf_data.Dataset.range(10, name="numbers").shuffle(10, seed=1).batch(4, num_parallel_calls=tf_data.AUTOTUNE)
+>>> [len(batch) for batch in ds.prefetch(tf_data.AUTOTUNE)]
+[4, 4, 2]
+"""
+
+from typing import Any
+
+from penstock.core.options import AUTOTUNE
+from penstock.dataset.iterator import Iterator
+from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
+from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock.tf_data import experimental
+from penstock.tf_data.absent import OF_DATA, told
+from penstock.tf_data.dataset import Dataset
+from penstock.tf_data.options import Options, ThreadingOptions
+from penstock.tf_data.signature import RaggedTensorSpec, SparseTensorSpec, TensorSpec
+
+NumpyIterator = Iterator
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "Iterator",
+    "NumpyIterator",
+    "Options",
+    "RaggedTensorSpec",
+    "SparseTensorSpec",
+    "TensorSpec",
+    "ThreadingOptions",
+    "experimental",
+]
+
+
+def __getattr__(name: str) -> Any:
+    raise told("penstock.tf_data", name, OF_DATA)

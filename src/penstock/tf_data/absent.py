@@ -1,0 +1,74 @@
+"""The names of `tf.data` that Penstock does not have, and what to use in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_RECORDS = "readers of records are not there yet; today"
+_GRAPH = "there is no graph here, so"
+_DEVICE = "ds.to_torch() and ds.to_jax() hand batches on; moving them to a device is the framework's"
+_LINES = f"{_RECORDS} penstock.read_files(paths).flat_map(lambda text: text.decode().splitlines())"
+_CSV = f"{_RECORDS} read the file with NumPy or pandas and give its columns to Dataset.from_tensor_slices"
+_EXAMPLES = f"{_RECORDS} read the records in a function for Dataset.from_generator, and parse them in map()"
+_ALONE = "nothing shards by itself: say ds.shard(num_shards, index)"
+_SERVICE = "there is no data service; give Options(executor=) any concurrent.futures.Executor, also one of a cluster"
+_TABLE = "build a dict: {key: value for key, value in ds}, and look words up in map()"
+_END = "`next(it, None)` says the end of the data as a value"
+_SAVED = "call it on what takes long, ds.save(path), once, and begin with Dataset.load(path) from then on"
+_SPECS = f"{_GRAPH} datasets and iterators are no arguments that need a type; ds.element_spec is that of the elements"
+
+OF_DATA: Mapping[str, str] = {
+    "DatasetSpec": _SPECS,
+    "FixedLengthRecordDataset": f"{_RECORDS} Dataset.from_tensor_slices(numpy.memmap(path, dtype))",
+    "IteratorSpec": _SPECS,
+    "TFRecordDataset": _EXAMPLES,
+    "TextLineDataset": _LINES,
+}
+
+OF_EXPERIMENTAL: Mapping[str, str] = {
+    "AutoShardPolicy": _ALONE,
+    "AutotuneAlgorithm": "there is one algorithm, which measures; it.stats().decisions says what it decided",
+    "CsvDataset": _CSV,
+    "DatasetInitializer": _TABLE,
+    "DistributeOptions": _ALONE,
+    "ExternalStatePolicy": "a function's state is its own; it.state_dict() says where the iterator is",
+    "Optional": _END,
+    "Reducer": "see group_by_reducer",
+    "SHARD_HINT": _ALONE,
+    "ServiceOptions": _SERVICE,
+    "SqlDataset": f"{_RECORDS} run the query in a function for Dataset.from_generator",
+    "TFRecordWriter": "writers of records are not there yet; ds.save(path) keeps a dataset for Dataset.load(path)",
+    "copy_to_device": _DEVICE,
+    "distributed_save": f"{_SERVICE}; ds.save(path) writes here",
+    "enable_debug_mode": "functions are plain Python; Options(executor='inline') runs them in the caller's thread",
+    "from_variant": f"{_GRAPH} a dataset is an object to pass on as it is",
+    "get_model_proto": "it.stats() has the measurements and it.verdict() what they say",
+    "get_next_as_optional": _END,
+    "group_by_reducer": "ds.reduce() with a dict from keys to states does it in one pass",
+    "index_table_from_dataset": _TABLE,
+    "make_batched_features_dataset": _EXAMPLES,
+    "make_csv_dataset": _CSV,
+    "make_saveable_from_iterator": "it.state_dict() is the position, and it.load_state_dict() goes on there",
+    "parse_example_dataset": _EXAMPLES,
+    "prefetch_to_device": _DEVICE,
+    "service": _SERVICE,
+    "snapshot": _SAVED,
+    "table_from_dataset": _TABLE,
+    "to_variant": f"{_GRAPH} a dataset is an object to pass on as it is",
+}
+
+OF_DATASET: Mapping[str, str] = {
+    "bucket_by_sequence_length": "not there yet; today sort by length before batch(), or padded_batch() as it comes",
+    "group_by_window": "not there yet; today filter() a dataset for each key, or collect groups in scan()",
+    "snapshot": _SAVED,
+}
+
+
+def told(place: str, name: str, names: Mapping[str, str]) -> AttributeError:
+    """Return the error for a name that `place` does not have.
+
+    >>> told("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
+    AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': nothing shards by itself: say ...")
+    """
+    instead = names.get(name)
+    return AttributeError(f"{place} has no {name!r}{f': {instead}' if instead else ''}")

@@ -1,0 +1,286 @@
+"""`tf.data.Dataset`: Penstock's, with the call forms of `tf.data`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from penstock.core.errors import PlanError
+from penstock.core.options import Options as PenstockOptions
+from penstock.dataset.dataset import Dataset as PenstockDataset
+from penstock.dataset.handle import Handle, T_co
+from penstock.elements.spec import compatible, describe
+from penstock.storage.paths import Pattern
+from penstock.tf_data.absent import OF_DATASET, told
+from penstock.tf_data.labelled import check_name, labelled
+from penstock.tf_data.options import Options
+from penstock.tf_data.signature import Fitting, dtypes_of, of_types
+
+
+def ported(made: Any) -> Any:
+    """The same dataset with the call forms of `tf.data`; what is none, or has them, as it is.
+
+    >>> ported(Dataset.range(3)).take(2, name="two")
+    <Dataset of 2: int64 | range(3) → take(2)>
+    """
+    return Dataset(made._plan) if isinstance(made, Handle) and not isinstance(made, Dataset) else made  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
+
+
+class Dataset(PenstockDataset[T_co]):
+    """A pipeline, with the call forms of `tf.data.Dataset`.
+
+    It is a `penstock.Dataset`, has all its methods, and does the same. Every method takes a `name`, which only labels,
+    as a keyword. Arguments with which `tf.data` would do what Penstock does not do are errors that say what to use.
+
+    >>> from penstock import tf_data
+    >>> ds = tf_data.Dataset.from_tensor_slices({"x": [1, 2, 3]})
+    >>> ds.map(lambda row: row["x"] * 2, num_parallel_calls=tf_data.AUTOTUNE, name="double").batch(2, name="pairs")
+    <Dataset of 2: ? | from_tensor_slices → map(lambda) → batch(2)>
+    """
+
+    # Constructors
+    counter = staticmethod(labelled(PenstockDataset.counter, ported))
+    choose_from_datasets = staticmethod(labelled(PenstockDataset.choose_from_datasets, ported))
+    from_source = staticmethod(labelled(PenstockDataset.from_source, ported))
+    from_tensor_slices = staticmethod(labelled(PenstockDataset.from_tensor_slices, ported))
+    from_tensors = staticmethod(labelled(PenstockDataset.from_tensors, ported))
+    range = staticmethod(labelled(PenstockDataset.range, ported))
+    sample_from_datasets = staticmethod(labelled(PenstockDataset.sample_from_datasets, ported))
+    zip = staticmethod(labelled(PenstockDataset.zip, ported))
+
+    # Transformations
+    apply = labelled(PenstockDataset.apply, ported)
+    batch = labelled(PenstockDataset.batch)
+    concatenate = labelled(PenstockDataset.concatenate)
+    enumerate = labelled(PenstockDataset.enumerate)
+    filter = labelled(PenstockDataset.filter)
+    flat_map = labelled(PenstockDataset.flat_map)
+    ignore_errors = labelled(PenstockDataset.ignore_errors)
+    interleave = labelled(PenstockDataset.interleave)
+    padded_batch = labelled(PenstockDataset.padded_batch)
+    prefetch = labelled(PenstockDataset.prefetch)
+    ragged_batch = labelled(PenstockDataset.ragged_batch)
+    rebatch = labelled(PenstockDataset.rebatch)
+    rejection_resample = labelled(PenstockDataset.rejection_resample)
+    repeat = labelled(PenstockDataset.repeat)
+    scan = labelled(PenstockDataset.scan)
+    shard = labelled(PenstockDataset.shard)
+    skip = labelled(PenstockDataset.skip)
+    sparse_batch = labelled(PenstockDataset.sparse_batch)
+    take = labelled(PenstockDataset.take)
+    take_while = labelled(PenstockDataset.take_while)
+    unbatch = labelled(PenstockDataset.unbatch)
+    unique = labelled(PenstockDataset.unique)
+    window = labelled(PenstockDataset.window)
+
+    # What ends a pipeline
+    as_numpy_iterator = labelled(PenstockDataset.as_numpy_iterator)
+    cardinality = labelled(PenstockDataset.cardinality)
+    get_single_element = labelled(PenstockDataset.get_single_element)
+    reduce = labelled(PenstockDataset.reduce)
+
+    @staticmethod
+    def from_generator(  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments are in tf.data's order
+        generator: Callable[..., Iterable[Any]],
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Sequence[Any] | None = None,
+        output_signature: Any = None,
+        name: str | None = None,
+    ) -> Dataset[Any]:
+        """The elements of `generator(*args)`, which is called anew for every epoch and every `repeat`.
+
+        Numbers and lists become arrays of the dtypes that `output_signature` (a nesting of `TensorSpec`) or
+        `output_types` tells, unless that would change them: 1.5 for an integer is an `ElementError`. Neither is needed.
+
+        >>> from penstock import tf_data
+        >>> def rows():
+        ...     yield [1, 2], "a"
+        ...     yield [3], "b"
+        >>> signature = (tf_data.TensorSpec((None,), np.int32), tf_data.TensorSpec((), str))
+        >>> ds = tf_data.Dataset.from_generator(rows, output_signature=signature)
+        >>> list(ds)
+        [(array([1, 2], dtype=int32), 'a'), (array([3], dtype=int32), 'b')]
+        """
+        check_name(name)
+        if output_signature is not None and (output_types is not None or output_shapes is not None):
+            raise TypeError("from_generator(): give output_signature, or output_types and output_shapes, not both")
+        if output_shapes is not None and output_types is None:
+            raise TypeError("from_generator(output_shapes=): needs output_types; or give output_signature")
+        if output_types is not None:
+            dtypes, signature = of_types(output_types, output_shapes)
+        else:
+            dtypes, signature = dtypes_of(output_signature), output_signature
+        fits = dtypes is not None and callable(generator)
+        function = Fitting(generator, dtypes) if fits else generator
+        return ported(PenstockDataset.from_generator(function, signature, args=args or ()))
+
+    @staticmethod
+    def random(  # pyright: ignore[reportIncompatibleMethodOverride] - the same
+        seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> Dataset[Any]:
+        """Random `int64` scalars, uniform in [0, 2**32), without end; see `penstock.Dataset.random`.
+
+        >>> from penstock import tf_data
+        >>> tf_data.Dataset.random(seed=3).take(2).cardinality()
+        2
+        """
+        check_name(name)
+        again = False if rerandomize_each_iteration is None else rerandomize_each_iteration
+        return ported(PenstockDataset.random(seed, rerandomize_each_iteration=again))
+
+    @staticmethod
+    def list_files(
+        file_pattern: Pattern | Sequence[Pattern],
+        shuffle: bool | None = None,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> Dataset[str]:
+        """The paths that match one or several glob patterns, as `str`, sorted.
+
+        Only `shuffle=True` or a `seed` shuffles; `tf.data` does unless it is told not to, another way on each run.
+
+        >>> from penstock import tf_data
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> (folder / "b.txt").touch(), (folder / "a.txt").touch()
+        (None, None)
+        >>> [path[-5:] for path in tf_data.Dataset.list_files(f"{folder}/*.txt")]
+        ['a.txt', 'b.txt']
+        """
+        check_name(name)
+        files = ported(PenstockDataset.list_files(file_pattern))
+        shuffles = shuffle if shuffle is not None else seed is not None
+        return files.shuffle(seed=seed) if shuffles else files
+
+    @staticmethod
+    def load(
+        path: str | os.PathLike[str],
+        element_spec: Any = None,
+        compression: str | None = None,
+        reader_func: Callable[..., Any] | None = None,
+        wait: bool = False,
+    ) -> Dataset[Any]:
+        """The elements that `ds.save(path)` wrote (not what TensorFlow wrote), in the same order.
+
+        An `element_spec` that is not that of what was saved is a `PlanError`.
+
+        >>> from penstock import tf_data
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp()) / "saved"
+        >>> tf_data.Dataset.range(3).save(folder)
+        >>> list(tf_data.Dataset.load(folder)) == [0, 1, 2]
+        True
+        """
+        _refuse_compression("load", compression)
+        if reader_func is not None:
+            raise PlanError("load(reader_func=): there are no shards to read; shuffle() or interleave() what is loaded")
+        if wait:
+            raise PlanError("load(wait=True): a saved dataset appears once it is complete; load it then")
+        ds = ported(PenstockDataset.load(path))
+        if element_spec is not None and not compatible(ds.element_spec, element_spec):
+            raise PlanError(f"load(element_spec={describe(element_spec)}): saved was {describe(ds.element_spec)}")
+        return ds
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        compression: str | None = None,
+        shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+        *,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the elements of one epoch into a new folder, for `load`; see `penstock.Dataset.save`.
+
+        A folder that is there is a `FileExistsError`, unless `overwrite`: `tf.data` overwrites it unasked.
+
+        >>> from penstock import tf_data
+        >>> import pathlib, tempfile
+        >>> tf_data.Dataset.range(3).save(pathlib.Path(tempfile.mkdtemp()) / "saved")
+        """
+        _refuse_compression("save", compression)
+        if shard_func is not None or checkpoint_args is not None:
+            raise PlanError("save(shard_func=, checkpoint_args=): elements are written in order, in one go")
+        super().save(path, overwrite=overwrite)
+
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        synchronous: bool | None = None,
+        use_unbounded_threadpool: bool = False,
+        name: str | None = None,
+        **settings: Any,
+    ) -> Dataset[Any]:
+        """Apply `map_func`, which sees NumPy and plain Python, to every element; see `penstock.Dataset.map`.
+
+        `synchronous` and `use_unbounded_threadpool` are let go: how many tasks run is measured. `settings` are those of
+        Penstock: `on`, `vectorized`, `on_error`.
+
+        >>> from penstock import tf_data
+        >>> list(tf_data.Dataset.range(3).map(lambda x: x * 10, name="tens")) == [0, 10, 20]
+        True
+        """
+        check_name(name)
+        if synchronous and num_parallel_calls is not None:
+            raise ValueError(f"map(synchronous=True): num_parallel_calls={num_parallel_calls} says otherwise")
+        return ported(super().map(map_func, num_parallel_calls, deterministic, **settings))
+
+    def shuffle(
+        self,
+        buffer_size: int | None = None,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool | None = None,
+        name: str | None = None,
+    ) -> Dataset[T_co]:
+        """Permute the elements: no element moves by `buffer_size` places or more; all of them if it is `None`.
+
+        Without memory or a start-up time where the elements are indexed, so give as much as you like, or nothing; see
+        `penstock.Dataset.shuffle`.
+
+        >>> from penstock import tf_data
+        >>> sorted(tf_data.Dataset.range(5).shuffle(3, seed=1, name="mix")) == [0, 1, 2, 3, 4]
+        True
+        """
+        check_name(name)
+        reshuffle = True if reshuffle_each_iteration is None else reshuffle_each_iteration
+        return ported(super().shuffle(buffer_size, seed, reshuffle))
+
+    def cache(self, filename: str | os.PathLike[str] = "", name: str | None = None) -> Dataset[T_co]:
+        """Keep each element in memory once it is made; a file name is a `PlanError`; see `penstock.Dataset.cache`.
+
+        >>> from penstock import tf_data
+        >>> list(tf_data.Dataset.range(2).cache(name="kept")) == [0, 1]
+        True
+        """
+        check_name(name)
+        if filename not in ("", b""):
+            raise PlanError(
+                f"cache(filename={os.fspath(filename)!r}): elements are cached in memory; to keep them in files, "
+                "ds.save(path) once, and begin with Dataset.load(path) from then on"
+            )
+        return ported(super().cache())
+
+    def with_options(self, options: Options | PenstockOptions, name: str | None = None) -> Dataset[T_co]:
+        """Run with these options, of `tf_data` or of `penstock`; what they set replaces what was set before.
+
+        >>> from penstock import tf_data
+        >>> options = tf_data.Options()
+        >>> options.deterministic = True
+        >>> tf_data.Dataset.range(3).with_options(options).options().deterministic
+        True
+        """
+        check_name(name)
+        ours = options.to_penstock() if isinstance(options, Options) else options
+        return ported(super().with_options(ours))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise told("tf_data.Dataset", name, OF_DATASET)
+
+
+def _refuse_compression(call: str, compression: str | None) -> None:
+    if compression is not None and compression != "NONE":
+        raise PlanError(f"{call}(compression={compression!r}): files are mapped into memory, and so not compressed")

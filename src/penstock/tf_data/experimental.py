@@ -1,0 +1,170 @@
+"""`tf.data.experimental`: the older spellings, most of them functions for `apply`.
+
+>>> from penstock import tf_data
+>>> ds = tf_data.Dataset.range(6).apply(tf_data.experimental.map_and_batch(lambda x: x * x, batch_size=4))
+>>> [batch.tolist() for batch in ds]
+[[0, 1, 4, 9], [16, 25]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from penstock.core.checks import check_count
+from penstock.core.options import AUTOTUNE
+from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
+from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock.tf_data.absent import OF_EXPERIMENTAL, told
+from penstock.tf_data.dataset import Dataset
+from penstock.tf_data.options import AutotuneOptions, OptimizationOptions, ThreadingOptions
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "AutotuneOptions",
+    "Counter",
+    "OptimizationOptions",
+    "RandomDataset",
+    "ThreadingOptions",
+    "assert_cardinality",
+    "at",
+    "bucket_by_sequence_length",
+    "cardinality",
+    "choose_from_datasets",
+    "dense_to_ragged_batch",
+    "dense_to_sparse_batch",
+    "enumerate_dataset",
+    "from_list",
+    "get_single_element",
+    "get_structure",
+    "group_by_window",
+    "ignore_errors",
+    "load",
+    "map_and_batch",
+    "pad_to_cardinality",
+    "parallel_interleave",
+    "rejection_resample",
+    "sample_from_datasets",
+    "save",
+    "scan",
+    "shuffle_and_repeat",
+    "take_while",
+    "unbatch",
+    "unique",
+]
+
+Transformation: TypeAlias = Callable[[Dataset[Any]], Any]
+
+
+def _applied(method: str) -> Callable[..., Transformation]:
+    """The function that takes a method's arguments and returns what `apply` calls."""
+
+    def function(*args: Any, **settings: Any) -> Transformation:
+        return lambda ds: getattr(ds, method)(*args, **settings)
+
+    function.__name__ = function.__qualname__ = method
+    function.__doc__ = f"`ds.apply({method}(...))` is `ds.{method}(...)`."
+    return function
+
+
+assert_cardinality = _applied("assert_cardinality")
+bucket_by_sequence_length = _applied("bucket_by_sequence_length")
+dense_to_ragged_batch = _applied("ragged_batch")
+dense_to_sparse_batch = _applied("sparse_batch")
+enumerate_dataset = _applied("enumerate")
+group_by_window = _applied("group_by_window")
+ignore_errors = _applied("ignore_errors")
+pad_to_cardinality = _applied("pad_to_cardinality")
+rejection_resample = _applied("rejection_resample")
+scan = _applied("scan")
+take_while = _applied("take_while")
+unbatch = _applied("unbatch")
+unique = _applied("unique")
+
+Counter = Dataset.counter
+RandomDataset = Dataset.random
+sample_from_datasets = Dataset.sample_from_datasets
+load = Dataset.load
+save = Dataset.save  # save(ds, path)
+cardinality = Dataset.cardinality
+get_single_element = Dataset.get_single_element
+from_list = Dataset.from_source
+
+
+def choose_from_datasets(
+    datasets: Sequence[Dataset[Any]], choice_dataset: Dataset[Any], stop_on_empty_dataset: bool = False
+) -> Any:
+    """`Dataset.choose_from_datasets`, which here passes over the choice of an empty dataset, as it does in `tf.data`.
+
+    >>> from penstock.tf_data import Dataset
+    >>> tens, ones = Dataset.range(0, 20, 10), Dataset.range(1)
+    >>> [int(x) for x in choose_from_datasets([tens, ones], Dataset.from_tensor_slices([1, 1, 0, 0]))]
+    [0, 0, 10]
+    """
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def at(dataset: Dataset[Any], index: int) -> Any:
+    """The element at position `index`: `dataset[index]`, which also counts from the end.
+
+    >>> int(at(Dataset.range(10, 20), 3))
+    13
+    """
+    return dataset[check_count("at", "index", index, least=0)]
+
+
+def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:
+    """`dataset.element_spec`.
+
+    >>> get_structure(Dataset.range(3).batch(2))
+    int64[?]
+    """
+    return dataset_or_iterator.element_spec
+
+
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: int,
+    num_parallel_batches: int | None = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: int | None = None,
+) -> Transformation:
+    """`map` and then `batch`, which are one task anyway; `num_parallel_batches` is let go.
+
+    >>> from penstock.tf_data import Dataset
+    >>> [b.tolist() for b in Dataset.range(3).apply(map_and_batch(lambda x: -x, 2, drop_remainder=True))]
+    [[0, -1]]
+    """
+    return lambda ds: ds.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: int,
+    block_length: int = 1,
+    sloppy: bool | None = False,
+    buffer_output_elements: int | None = None,
+    prefetch_input_elements: int | None = None,
+) -> Transformation:
+    """`interleave` with as many workers as pay; the sizes of buffers are let go.
+
+    >>> list(Dataset.range(2).apply(parallel_interleave(lambda n: [int(n)] * 2, cycle_length=2)))
+    [0, 1, 0, 1]
+    """
+    deterministic = None if sloppy is None else not sloppy
+    return lambda ds: ds.interleave(map_func, cycle_length, block_length, AUTOTUNE, deterministic)
+
+
+def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | None = None) -> Transformation:
+    """`shuffle` and then `repeat`.
+
+    >>> Dataset.range(3).apply(shuffle_and_repeat(3, count=2)).cardinality()
+    6
+    """
+    return lambda ds: ds.shuffle(buffer_size, seed).repeat(count)
+
+
+def __getattr__(name: str) -> Any:
+    raise told("penstock.tf_data.experimental", name, OF_EXPERIMENTAL)

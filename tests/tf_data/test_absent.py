@@ -1,0 +1,28 @@
+"""Names that Penstock does not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import tf_data as data
+from penstock.tf_data.absent import OF_DATA, OF_DATASET, OF_EXPERIMENTAL
+
+
+@pytest.mark.parametrize(("place", "names"), [(data, OF_DATA), (data.experimental, OF_EXPERIMENTAL)])
+def test_each_says_what_to_use(place, names):
+    for name, instead in names.items():
+        with pytest.raises(AttributeError) as raised:
+            getattr(place, name)
+        assert str(raised.value) == f"{place.__name__} has no {name!r}: {instead}"
+
+
+def test_none_of_them_is_there_after_all():
+    assert not [name for name in OF_DATASET if hasattr(data.Dataset, name)]
+    assert not set(OF_DATA) & set(data.__all__)
+    assert not set(OF_EXPERIMENTAL) & set(data.experimental.__all__)
+
+
+def test_a_name_that_nobody_knows_is_an_error():
+    for place in (data, data.experimental, data.Dataset.range(3)):
+        with pytest.raises(AttributeError, match=r"has no 'sarch'$"):
+            _ = place.sarch

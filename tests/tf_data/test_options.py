@@ -1,0 +1,71 @@
+"""`tf_data.Options`."""
+
+from __future__ import annotations
+
+import pytest
+
+import penstock as ps
+from penstock import tf_data as data
+
+# Section 1.5 of the reference: what tf.data has and means nothing here.
+ABSENT = {
+    "": [
+        *("experimental_deterministic", "experimental_distribute", "experimental_external_state_policy"),
+        *("experimental_service", "experimental_slack", "experimental_symbolic_checkpoint"),
+        *("experimental_threading", "experimental_warm_start", "framework_type"),
+    ],
+    "threading": ["max_intra_op_parallelism"],
+    "autotune": ["enabled", "cpu_budget", "autotune_algorithm", "initial_parallelism", "min_parallelism"],
+    "experimental_optimization": [
+        *("filter_fusion", "filter_parallelization", "inject_prefetch", "map_and_batch_fusion"),
+        *("map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination", "parallel_batch"),
+        *("seq_interleave_prefetch", "shuffle_and_repeat_fusion"),
+    ],
+}
+
+
+def test_fields_are_those_of_penstock():
+    options = data.Options()
+    options.deterministic = False
+    options.dataset_name = "train"
+    options.threading.private_threadpool_size = 3
+    options.autotune.ram_budget = 1 << 30
+    options.experimental_optimization.apply_default_optimizations = False
+    expected = ps.Options(deterministic=False, workers=3, memory_budget=1 << 30, rewrite=False)
+    assert options.to_penstock() == expected
+    assert data.Dataset.range(3).with_options(options).options() == expected
+
+
+def test_nothing_set_sets_nothing():
+    options = data.Options()
+    options.threading = data.ThreadingOptions()
+    options.threading.private_threadpool_size = 0
+    assert options.to_penstock() == ps.Options()
+
+
+def test_later_options_count():
+    first, second = data.Options(), ps.Options(seed=1, deterministic=True)
+    first.deterministic = False
+    merged = data.Dataset.range(3).with_options(first).with_options(second).options()
+    assert merged == ps.Options(seed=1, deterministic=True)
+
+
+@pytest.mark.parametrize(("group", "name"), [(group, name) for group, names in ABSENT.items() for name in names])
+def test_a_field_that_means_nothing_says_what_to_use(group, name):
+    options = data.Options()
+    fields = getattr(options, group) if group else options
+    with pytest.raises(AttributeError, match=f"'{name}': "):
+        setattr(fields, name, True)
+    with pytest.raises(AttributeError, match=f"'{name}': "):
+        getattr(fields, name)
+
+
+def test_a_field_that_nobody_knows_is_an_error():
+    with pytest.raises(AttributeError, match=r"tf_data\.Options has no 'determinstic'$"):
+        data.Options().determinstic = True
+
+
+def test_wrong_values_are_refused_where_they_are_used():
+    options = data.Options(deterministic="yes")
+    with pytest.raises(TypeError, match="deterministic"):
+        data.Dataset.range(3).with_options(options)
