@@ -86,7 +86,7 @@ def test_every_call_takes_a_name(name):
 
 
 def test_it_is_a_part_of_penstock():
-    assert ps.tf_data is data
+    assert ps.__getattr__("tf_data") is ps.tf_data is data
     assert issubclass(data.Dataset, ps.Dataset)
     assert data.AUTOTUNE == ps.AUTOTUNE
     assert (data.INFINITE_CARDINALITY, data.UNKNOWN_CARDINALITY) == (ps.INFINITE, ps.UNKNOWN)

@@ -21,7 +21,7 @@ from penstock.plan.node import INFINITE, UNKNOWN
 from penstock.watch.efficiency import pack_efficiency
 
 if TYPE_CHECKING:
-    from penstock import image, tf_data
+    from penstock import image
 
 __all__ = [
     "AUTOTUNE",
@@ -41,7 +41,6 @@ __all__ = [
     "read_image_folder",
     "replace",
     "skip",
-    "tf_data",
 ]
 
 
