@@ -154,3 +154,9 @@ def test_ragged_and_sparse_rows_are_columns(column):
 def test_columns_of_other_kinds_are_put_together_as_lists():
     one, other = Ragged.from_rows([[1]]), Ragged.from_rows([[1.5]])
     assert [row.dtype for row in concat([Columns(LEAF, [each], 1) for each in (one, other)]).elements()] == ["i8", "f8"]
+
+
+def test_numbers_are_the_same_however_rows_were_cut_into_chunks():
+    narrow, wide = Columns(LEAF, [np.arange(2, dtype=np.int8)], 2), Columns(LEAF, [np.arange(2)], 2)
+    together = concat([narrow, wide]).elements()
+    assert list(map(type, together)) == list(map(type, narrow.elements() + wide.elements()))

@@ -220,7 +220,7 @@ def _concat_columns(parts: Sequence[Column]) -> Column:
         rows = [part for part in parts if isinstance(part, cls)]
         if len(rows) == len(parts) and len({_kind(part) for part in rows}) == 1:
             return cls.concatenate(rows)  # type: ignore[arg-type]
-    return [value for part in parts for value in part]
+    return [value for part in parts for value in _values(part)]
 
 
 def _kind(rows: Ragged | Sparse) -> tuple[Any, ...]:
