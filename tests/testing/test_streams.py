@@ -9,6 +9,7 @@ from penstock.testing.streams import streams
 OPERATIONS = {
     *("filter", "scan", "take_while", "unique", "map", "batch", "enumerate", "shuffle", "take", "skip", "shard"),
     *("repeat", "concatenate", "zip", "flat_map", "interleave", "ignore_errors", "errors", "prefetch", "with_options"),
+    *("group_by_window", "bucket_by_sequence_length", "batch_by_tokens", "group_by_reducer"),
 }
 
 
@@ -24,7 +25,7 @@ def test_every_operation_comes_and_most_streams_have_elements():
     seen, lengths = set(), []
 
     @given(streams())
-    @settings(max_examples=200, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=500, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def look(ds):
         seen.update(node.name for node in post_order(ds._plan))
         lengths.append(len(list(ds)))

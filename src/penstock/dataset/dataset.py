@@ -9,6 +9,7 @@ from penstock.dataset.group import Group
 from penstock.dataset.handle import T_co
 from penstock.dataset.inspect import Inspect
 from penstock.dataset.iterate import Iterate
+from penstock.dataset.keyed import Keyed
 from penstock.dataset.mixtures import Mixtures
 from penstock.dataset.order import Order
 from penstock.dataset.read import Read
@@ -21,6 +22,7 @@ class Dataset(
     Order[T_co],
     Group[T_co],
     Uneven[T_co],
+    Keyed[T_co],
     Combine[T_co],
     Mixtures[T_co],
     Buffer[T_co],

@@ -69,6 +69,36 @@ def some(*element: Any) -> list[Any]:
     return [element[0] if len(element) == 1 else element] * (number_of(*element) % 3)
 
 
+def as_rows(*element: Any) -> np.ndarray:
+    """Up to six numbers that hang on the whole element."""
+    return np.arange(number_of(*element) % 7)
+
+
+def size_of(key: int) -> int:
+    """How many elements of a key go together."""
+    return 1 + key
+
+
+def first_two(key: int, window: Dataset[Any]) -> Dataset[Any]:
+    """Two of a window."""
+    return window.take(2)
+
+
+def shuffled(key: int, window: Dataset[Any]) -> Dataset[Any]:
+    """A window in another order."""
+    return window.shuffle()
+
+
+def in_pairs(key: int, window: Dataset[Any]) -> Dataset[Any]:
+    """A window in batches."""
+    return window.batch(2)
+
+
+def joined(state: str, element: Any) -> str:
+    """The state with a text of the element at its end."""
+    return f"{state};{functions.as_text(element)}"
+
+
 def fragile(*element: Any) -> Any:
     """The element; of one in four an error."""
     if number_of(*element) % 4 == 0:
@@ -116,6 +146,24 @@ def _flat_map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 def _interleave(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.interleave(some, cycle_length=draw(st.integers(1, 3)), block_length=draw(st.integers(1, 2))).take(LONGEST)
+
+
+def _group_by_window(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    reduced = draw(st.sampled_from([first_two, shuffled, in_pairs]))
+    texts, size = ds.map(functions.as_text), draw(st.none() | st.integers(1, 6))
+    return texts.group_by_window(few, reduced, size, None if size else size_of).take(LONGEST)
+
+
+def _bucket(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    sizes, drop = [draw(st.integers(1, 4)) for _ in range(3)], draw(st.booleans())
+    rows = ds.map(as_rows)
+    if draw(st.booleans()):
+        return rows.bucket_by_sequence_length(len, [2, 4], sizes, drop_remainder=drop)
+    return rows.batch_by_tokens(draw(st.integers(6, 20)), len, max_batch_size=sizes[0], drop_remainder=drop)
+
+
+def _group_by_reducer(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.group_by_reducer(few, str, joined, draw(st.sampled_from([None, str.upper])))
 
 
 def _map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -191,7 +239,10 @@ def _prefetch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.prefetch(draw(st.sampled_from([None, 1, 2, 7])))
 
 
-BEGINNINGS: tuple[Step, ...] = (_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample, _ignore_errors)
+BEGINNINGS: tuple[Step, ...] = (
+    *(_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample, _ignore_errors),
+    *(_group_by_window, _bucket, _group_by_reducer),
+)
 """What makes a stream of a dataset."""
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,

@@ -1,0 +1,55 @@
+"""Batch elements by the bucket that their length is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.ops.group.by_length import ByLength
+from penstock.ops.group.grouping import Grouping
+from penstock.plan.flow import Piece
+from penstock.plan.node import Allocate
+
+
+@dataclass(frozen=True)
+class BucketBySequenceLength(ByLength):
+    """Batch `sizes[i]` elements of the i-th bucket of lengths; the first ends below `boundaries[0]`, and so on.
+
+    Where `to_boundary`, sizes that `padded_shapes` leave open are the largest of the bucket.
+    """
+
+    boundaries: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = (1,)
+    to_boundary: bool = False
+
+    @property
+    def name(self) -> str:
+        return "bucket_by_sequence_length"
+
+    def keys(self, numbers: list[int]) -> list[int]:
+        return np.searchsorted(self.boundaries, numbers, side="right").tolist()
+
+    def most(self, key: int, largest: int) -> int:
+        return self.sizes[key]
+
+    @cached_property
+    def _batches(self) -> list[Grouping]:
+        if not self.to_boundary:
+            return [self.batch()] * len(self.sizes)
+        return [self.batch(boundary - 1) for boundary in self.boundaries]
+
+    def collect(self, key: int, run: Piece, allocate: Allocate) -> Any:
+        if key == len(self._batches):
+            raise ElementError(
+                f"bucket_by_sequence_length: an element of length {self.boundaries[-1]} or more has no boundary to be "
+                "padded to; leave such elements out with filter(), add a boundary, or leave pad_to_bucket_boundary out"
+            )
+        return self._batches[key].collect(run.chunk, run.ids, allocate)
+
+    def arguments(self) -> str:
+        boundary = ["pad_to_bucket_boundary=True"] if self.to_boundary else []
+        return ", ".join([str(list(self.boundaries)), str(list(self.sizes)), *boundary, *self.padding()])

@@ -1,0 +1,82 @@
+"""Reduce the elements of each key to one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Items
+from penstock.ops.elementwise.apply import RETURNED_NONE
+from penstock.ops.elementwise.beside import Beside, parted
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
+from penstock.plan.functions import name_of
+from penstock.plan.locate import blame
+from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+
+
+@dataclass(frozen=True)
+class GroupByReducer(Node):
+    """Reduce the elements of which `input` says the same: `finalize(reduce(... reduce(init(key), element) ...))`.
+
+    What comes out follows the keys, once the input has come to its end.
+    """
+
+    input: Beside
+    init: Callable[[int], Any]
+    reduce: Callable[[Any, Any], Any]
+    finalize: Callable[[Any], Any] | None
+
+    @property
+    def name(self) -> str:
+        return "group_by_reducer"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+    def spec(self) -> Spec | None:
+        return None
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        """A mark counts what came out."""
+        (made,) = resumed(mark, (0,))
+        states = self._states(inputs[0], epoch)
+        for key in sorted(states)[made:]:
+            try:
+                out = states[key] if self.finalize is None else self.finalize(states[key])
+                if out is None:
+                    raise ElementError(f"group_by_reducer: None came out for the key {key}; {RETURNED_NONE}")
+            except Exception as error:
+                blame(error, self, made)
+                raise
+            made += 1
+            yield Piece(Items([out]), ordinals(epoch, made - 1, 1), [made])
+
+    def _states(self, source: Open, epoch: int) -> dict[int, Any]:
+        states: dict[int, Any] = {}
+        with Reader(source, epoch) as reader:
+            for piece, _ in reader.runs():
+                keys, chunk = parted(piece.chunk)
+                try:
+                    for key, element in zip(keys, chunk.elements(), strict=True):
+                        if key not in states:
+                            states[key] = self.init(key)
+                        states[key] = self.reduce(states[key], element)
+                except Exception as error:
+                    blame(error, self, 0)
+                    raise
+        return states
+
+    def redone(self) -> str:
+        return "goes through the epoch again"
+
+    def arguments(self) -> str:
+        functions = (self.init, self.reduce, self.finalize)
+        return ", ".join(name_of(function) for function in functions if function is not None)

@@ -1,0 +1,63 @@
+"""Gather elements by a key, a window of each at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunk import Columns
+from penstock.elements.spec import ObjectSpec
+from penstock.elements.values import read_only
+from penstock.ops.elementwise.beside import whole
+from penstock.ops.group.gathering import Gathering
+from penstock.ops.read.source import Read
+from penstock.plan.flow import Piece
+from penstock.plan.functions import name_of
+from penstock.plan.locate import blame
+from penstock.plan.node import Allocate, Spec
+from penstock.sources.arrays import ArraySource
+from penstock.sources.indexable import indexable
+
+
+@dataclass(frozen=True)
+class GroupByWindow(Gathering):
+    """Make each `size` elements of one key, or as many as `size` says of the key, a pair of that and a dataset of them.
+
+    `dataset` is the class that makes one of a plan.
+    """
+
+    size: int | Callable[[int], Any]
+    dataset: type[Any] = field(metadata={"runs": True})
+
+    @property
+    def name(self) -> str:
+        return "group_by_window"
+
+    def spec(self) -> Spec | None:
+        return ObjectSpec(int), ObjectSpec(self.dataset)
+
+    def most(self, key: int, largest: int) -> int:
+        if isinstance(self.size, int):
+            return self.size
+        try:
+            size = whole(self.size(key))
+            if size < 1:
+                raise ElementError(f"group_by_window: window_size_func returned {size} for {key}; expected at least 1")
+        except Exception as error:
+            blame(error, self, 0)
+            raise
+        return size
+
+    def collect(self, key: int, run: Piece, allocate: Allocate) -> Any:
+        chunk = run.chunk
+        if isinstance(chunk, Columns) and chunk.columns:
+            columns = [read_only(column) if isinstance(column, np.ndarray) else column for column in chunk.columns]
+            return key, self.dataset(Read(ArraySource(chunk.structure, columns, "window")))
+        return key, self.dataset(Read(indexable(chunk.elements())))
+
+    def arguments(self) -> str:
+        return f"{self.size if isinstance(self.size, int) else name_of(self.size)}"

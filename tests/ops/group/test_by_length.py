@@ -1,0 +1,57 @@
+"""What batches by length have in common: padding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.elements.spec import ArraySpec
+from penstock.ops.elementwise.beside import Beside, whole
+from penstock.ops.group.by_length import ByLength, with_size
+from penstock.plan.flow import Piece
+
+
+def over(ds, **padding):
+    return ByLength(Beside(ds._plan, "length", len, whole), False, **padding)
+
+
+WORDS = Dataset.from_source([np.array([1]), np.array([2, 3])])
+
+
+def collected(node):
+    chunk = WORDS._plan.source.read_many(np.arange(2))
+    return node.collect(0, Piece(chunk, np.arange(2)), np.empty)
+
+
+def test_batches_are_padded():
+    assert collected(over(WORDS)).tolist() == [[1, 0], [2, 3]]
+    assert collected(over(WORDS, padded_shapes=[3], padding_values=-1)).tolist() == [[1, -1, -1], [2, 3, -1]]
+
+
+def test_or_not():
+    with pytest.raises(ValueError, match="crop, resize or pad"):
+        collected(over(WORDS, no_padding=True))
+
+
+def test_a_size_stands_where_none_is_given():
+    assert collected(over(WORDS)).shape == (2, 2)
+    node = over(WORDS, padded_shapes=[None])
+    assert node.batch(5).padded_shapes == (5,)
+    assert node.batch().padded_shapes == [None]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "wanted"),
+    [([None], (7,)), ([-1, 3], (7, 3)), ({"x": [None], "y": ()}, {"x": (7,), "y": ()}), (([2], [None]), ((2,), (7,)))],
+)
+def test_open_sizes_are_filled_in_any_nesting(shapes, wanted):
+    assert with_size(shapes, 7) == wanted
+
+
+def test_the_spec_is_that_of_batches_of_any_size():
+    ds = Dataset.from_tensor_slices({"x": np.zeros((4, 2), np.float32), "y": ["a"] * 4})
+    spec = over(ds).spec()
+    assert spec["x"] == ArraySpec((None, 2), np.dtype(np.float32))
+    assert spec["y"] == ArraySpec((None,), np.dtype(object))
+    assert over(WORDS.map(len)).spec() is None

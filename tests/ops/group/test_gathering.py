@@ -1,0 +1,63 @@
+"""Gathering by a number: lengths of what comes, and marks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from penstock import INFINITE, UNKNOWN, Dataset
+from penstock.core.errors import CursorError
+from penstock.ops.elementwise.beside import Beside, whole
+from penstock.ops.group.gathering import Gathering
+from penstock.ops.read.given import Given
+from tests.plan.flows import assert_streams, stream_of
+
+
+@dataclass(frozen=True)
+class Threes(Gathering):
+    """Gather three elements of each key."""
+
+    def most(self, key, largest):
+        return 3
+
+    def collect(self, key, run, allocate):
+        if key == 9:
+            raise LookupError("not 9")
+        return (key, run.chunk.elements())
+
+
+def over(ds, *, drop=False):
+    return Threes(Beside(ds._plan, "key", None, whole), drop)
+
+
+NUMBERS = [1, 2, 1, 2, 1, 0, 0, 2, 2, 0, 1, 5]
+WANTED = [(1, [1, 1, 1]), (2, [2, 2, 2]), (0, [0, 0, 0]), (1, [1]), (2, [2]), (5, [5])]
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_what_is_left_comes_in_the_order_of_the_keys_or_not_at_all(drop):
+    node = Threes(Beside(Given(), "key", None, whole), drop)
+    assert_streams(node, [[(x, x) for x in NUMBERS]], WANTED[:3] if drop else WANTED)
+
+
+def test_only_iterating_tells_the_length():
+    assert Dataset(over(Dataset.range(9))).cardinality() == UNKNOWN
+    assert Dataset(over(Dataset.counter())).cardinality() == INFINITE
+    assert not over(Dataset.range(9)).indexed
+
+
+def test_an_error_names_the_operation_after_what_came_before():
+    received = []
+    with pytest.raises(LookupError, match="not 9") as caught:
+        received.extend(Dataset(over(Dataset.from_source([1, 9, 1, 9, 1, 9]))))
+    assert received == [(1, [1, 1, 1])]
+    assert "in threes()" in "\n".join(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("mark", [[-1, None], [0], [1, [None, 0]], [1, [None, -2, []]], [1, [None, 2, [0, 7]]], "x"])
+def test_a_mark_that_nobody_gave_is_refused(mark):
+    node = Threes(Beside(Given(), "key", None, whole), False)
+    with pytest.raises(CursorError):
+        list(node.flow((stream_of([(x, x) for x in NUMBERS], (2,)),), 0, mark, np.empty))

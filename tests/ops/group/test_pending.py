@@ -1,0 +1,173 @@
+"""Elements that wait in groups, and the marks by which just those are read again."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.errors import CursorError
+from penstock.ops.group import pending as module
+from penstock.ops.group.pending import Pending
+from tests.plan.flows import SIZES, stream_of
+
+
+class Windows:
+    """Groups of the number itself, of a size for each."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def keys(self, numbers):
+        return numbers
+
+    def most(self, key, largest):
+        return self.sizes[key]
+
+
+class Sums:
+    """Groups of tens, in which the number of elements times the largest is at most 100."""
+
+    def keys(self, numbers):
+        return [number // 10 for number in numbers]
+
+    def most(self, key, largest):
+        return 100 // max(largest, 1)
+
+
+def naive(rule, numbers, *, join=False):
+    """The same, one element after another."""
+    groups, made = {}, []
+
+    def room(key, elements):
+        return rule.most(key, max(number for number, _ in elements))
+
+    for at, number in enumerate(numbers):
+        (key,) = rule.keys([number])
+        if key in groups and len(groups[key]) >= room(key, [*groups[key], (number, at)]):
+            made.append((key, groups.pop(key)))
+        groups.setdefault(key, []).append((number, at))
+        if len(groups[key]) >= room(key, groups[key]):
+            made.append((key, groups.pop(key)))
+    while groups:
+        first, *rest = sorted(groups)
+        together = groups.pop(first)
+        for key in rest:
+            if not join or len(together) + len(groups[key]) > room(key, together + groups[key]):
+                break
+            together = together + groups.pop(key)
+        made.append((first, together))
+    return made
+
+
+def opened(rule, numbers, sizes, mark=None):
+    return Pending(rule, stream_of([(number, (number, at)) for at, number in enumerate(numbers)], sizes), 0, mark)
+
+
+def all_of(pending, *, join=False):
+    for groups in (pending.full(), pending.left(join=join)):
+        yield from groups
+
+
+def shown(groups):
+    return [(group.key, group.elements.chunk.elements()) for group in groups]
+
+
+RULES = st.one_of(
+    st.lists(st.integers(1, 5), min_size=4, max_size=4).map(Windows),
+    st.just(Sums()),
+)
+NUMBERS = st.lists(st.integers(0, 3), max_size=40) | st.lists(st.integers(0, 60), max_size=40)
+
+
+@given(RULES, NUMBERS, st.sampled_from(SIZES), st.booleans())
+def test_groups_leave_once_they_are_full_and_the_rest_at_the_end(rule, numbers, sizes, join):
+    if isinstance(rule, Windows):
+        numbers = [number % 4 for number in numbers]
+    assert shown(all_of(opened(rule, numbers, sizes), join=join)) == naive(rule, numbers, join=join)
+
+
+@given(RULES, NUMBERS, st.sampled_from(SIZES), st.sampled_from(SIZES), st.booleans())
+def test_from_every_mark_on_the_same_groups_leave(rule, numbers, sizes, others, join):
+    if isinstance(rule, Windows):
+        numbers = [number % 4 for number in numbers]
+    whole = list(all_of(opened(rule, numbers, sizes), join=join))
+    for at, group in enumerate(whole):
+        mark = json.loads(json.dumps(group.after))
+        again = list(all_of(opened(rule, numbers, others, mark), join=join))
+        assert shown(again) == shown(whole[at + 1 :])
+        rest = again[len(again) // 2 : len(again) // 2 + 1]  # and from the marks that come of it
+        for one in rest:
+            once_more = all_of(opened(rule, numbers, sizes, one.after), join=join)
+            assert shown(once_more) == shown(again[len(again) // 2 + 1 :])
+
+
+def test_a_mark_holds_no_more_than_the_sizes_of_the_groups_and_where_the_oldest_is():
+    numbers = [0, 1, 1, 2] + [1, 1] * 500
+    rule = Windows([3, 2, 2])
+    group = next(islice(all_of(opened(rule, numbers, (7,))), 400, None))
+    assert group.after == [[None, 0], 804, [0, 1, 2, 1]]
+    many = [0, 2, *([1, 1] * 500), 0, 0, 2, 1, 1, 1, 1]
+    late = list(all_of(opened(rule, many, (7,))))[-1]
+    here, since, sizes = late.after
+    assert sizes == []
+    assert since < 8
+    assert here[0] > 900
+
+
+def test_only_what_comes_since_the_oldest_is_read_again():
+    read = []
+
+    def source(epoch, mark=None):
+        for piece in stream_of([(number, number) for number in numbers], (5,))(epoch, mark):
+            read.append(len(piece))
+            yield piece
+
+    numbers = [number % 4 for number in range(1000)]
+    rule = Windows([10] * 4)
+    group = next(islice(Pending(rule, source, 0, None).full(), 80, None))
+    read.clear()
+    next(Pending(rule, source, 0, group.after).full())
+    assert sum(read) < 100
+
+
+def test_with_too_many_keys_a_mark_says_nothing(monkeypatch):
+    monkeypatch.setattr(module, "MOST_KEYS", 3)
+    groups = list(opened(Windows([2] * 9), [0, 1, 2, 3, 4, 0, 1, 2], (3,)).full())
+    assert [group.after is None for group in groups] == [True, False, False]
+
+
+def test_pieces_do_not_outlive_their_elements():
+    wide = np.zeros((5000, 100))
+    rule = Windows([2, 5000])
+    numbers = [0] + [1] * 4999
+
+    def source(epoch, mark=None):
+        from penstock.elements.chunk import Columns
+        from penstock.elements.structure import flatten
+        from penstock.plan.flow import Piece
+
+        yield Piece(Columns(flatten((0, 0))[1], [numbers, wide], 5000), np.arange(5000), 5000)
+
+    pending = Pending(rule, source, 0, None)
+    assert list(pending.full()) == []
+    kept = [part for group in pending._groups.values() for part in group.parts]
+    assert [part.chunk.columns[0].base is not wide and part.chunk.columns[0].shape for part in kept] == [
+        (1, 100), (4999, 100),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        [None, 5, [0]], [None, 5, [0, "x"]], [None, 5, [0, 1, 0, 1]], [None, 5, [0, 0]], [None, 5, 3],
+        [None, 5, [True, 1]], [None, 99, [0, 1]], [None, 5, [3, 4]], [None, 5, [77, 1]],
+    ],
+)  # fmt: skip
+def test_a_mark_that_nobody_gave_is_refused(mark):
+    with pytest.raises(CursorError):
+        list(opened(Windows([10] * 4), [0, 1, 2, 3, 0, 1, 2], (2,), mark).full())
