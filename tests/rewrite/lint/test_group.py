@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from penstock import Dataset
-from penstock.rewrite.lint.group import batch_without_drop_remainder
+from penstock.rewrite.lint.group import batch_without_drop_remainder, unbounded_group_by_window
 from penstock.rewrite.lint.written import Written
 
 DS = Dataset.range(20)
@@ -35,3 +37,18 @@ def test_a_last_batch_that_is_shorter_is_found(ds):
 )
 def test_batches_that_are_all_alike_or_not_the_consumers_are_fine(ds):
     assert found(batch_without_drop_remainder, ds) == []
+
+
+def grouped(**windows):
+    return DS.group_by_window(lambda x: x % 2, lambda key, window: window.batch(3), **windows)
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, sys.maxsize])
+def test_windows_that_are_never_full_are_found(size):
+    (sentence,) = found(unbounded_group_by_window, grouped(window_size=size).batch(2))
+    assert "all that it reads waits in memory" in sentence
+
+
+@pytest.mark.parametrize("ds", [grouped(window_size=1000), grouped(window_size_func=lambda key: 3)])
+def test_windows_that_are_full_at_some_time_are_fine(ds):
+    assert found(unbounded_group_by_window, ds) == []

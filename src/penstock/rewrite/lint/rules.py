@@ -12,7 +12,7 @@ from penstock.rewrite.lint.buffer import (
     shuffle_before_cache,
 )
 from penstock.rewrite.lint.calls import result_thrown_away
-from penstock.rewrite.lint.group import batch_without_drop_remainder
+from penstock.rewrite.lint.group import batch_without_drop_remainder, unbounded_group_by_window
 from penstock.rewrite.lint.order import (
     buffer_smaller_than_a_file,
     repeat_before_shuffle,
@@ -31,6 +31,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS105", shuffle_in_a_small_buffer, warns=False),
     Rule("PS106", buffer_smaller_than_a_file, warns=False),
     Rule("PS201", batch_without_drop_remainder, warns=False),
+    Rule("PS202", unbounded_group_by_window, warns=False),
     Rule("PS301", random_function_before_cache),
     Rule("PS302", shuffle_before_cache),
     Rule("PS303", repeat_before_cache),
