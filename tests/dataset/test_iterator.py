@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -131,3 +132,22 @@ def test_a_stream_s_position_holds_however_the_plan_is_rewritten(taken):
             it.load_state_dict(saved)
             assert it.state_dict()["row"] == min(taken, 9)
             assert list(it) == wanted[taken:]
+
+
+@pytest.mark.parametrize("ds", [Dataset.range(9), Dataset.range(9).filter(lambda x: True)], ids=["indexed", "stream"])
+def test_closed_from_another_thread_while_it_begins_it_says_so(ds):
+    it = ds.with_options(Options(workers=2)).iterator()
+    begin, closers = it._begun, [threading.Thread(target=it.close)]
+
+    def begun():
+        run = begin()
+        closers[0].start()
+        while not it._closed:
+            pass
+        return run
+
+    it._begun = begun
+    with pytest.raises(ClosedError, match="closed"):
+        next(it)
+    closers[0].join(20)
+    assert not closers[0].is_alive()

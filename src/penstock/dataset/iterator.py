@@ -77,6 +77,8 @@ class Iterator(Generic[T]):
                 raise ClosedError("this iterator was closed; make another, or load a saved state")
             self._run = self._begun()
             self._stop = weakref.finalize(self, self._run.close)
+            if self._closed:  # meanwhile, from another thread
+                self._stop()
             self._first = asked
         self._progress.receive(self._low, self._high)
         self._low = self._high

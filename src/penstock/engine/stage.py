@@ -15,6 +15,7 @@ from penstock.core.errors import CursorError, WorkerError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Items
 from penstock.elements.size import bytes_of
+from penstock.engine.crew import Crew
 from penstock.engine.parcel import Result
 from penstock.engine.spreader import Spreader, Unit
 from penstock.engine.task import Cost, Spreaded
@@ -47,6 +48,7 @@ class Stage:
         self._observer = shop.observer.part()
         self._spreader = Spreader(plan, shop.allocate, self._observer)
         self._tuner = shop.tuner()
+        self._crew: Crew | None = None
 
     def open(self, epoch: int, mark: Mark = None) -> Flow:
         """The pieces of an epoch, from a mark on."""
@@ -64,16 +66,17 @@ class Stage:
 
     def _made_together(self, units: Iterator[Work]) -> Flow:
         under_way: deque[Work] = deque()
-        window = self._shop.window()
-        crew = self._shop.crew(self._spreader, self._tuner, self._observer)
+        window, coming = self._shop.window(), Coming(units)
+        crew = self._crew = self._crew or self._shop.crew(self._spreader, self._tuner, self._observer)
         try:
             while True:
-                while self._has_room(len(window), window.nbytes) and (work := next(units, None)) is not None:
+                while self._has_room(len(window), window.nbytes) and (work := coming.next()) is not None:
                     unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
                     under_way.append(work)
                     window.push(unit)
                     crew.submit(unit, 0, window)
                 if not under_way:
+                    coming.raise_failure()
                     return
                 result = window.pop().results[0]
                 yield from self._finished(under_way.popleft(), result)
@@ -118,6 +121,29 @@ class Stage:
                 raise result or failure
             yield Piece(result.piece.chunk, result.piece.ids, work.mark_after(at + 1), result.piece.failed)
         # else a failure that passed, such as of a disk
+
+
+class Coming:
+    """Units to come, up to one whose making failed below: that is raised once those before it are handed out."""
+
+    def __init__(self, units: Iterator[Work]) -> None:
+        self._units = units
+        self._failure: Exception | None = None
+
+    def next(self) -> Work | None:
+        """The next unit; `None` where there is none, for one reason or the other."""
+        if self._failure is not None:
+            return None
+        try:
+            return next(self._units, None)
+        except Exception as error:  # noqa: BLE001 - raised by `raise_failure`
+            self._failure = error
+            return None
+
+    def raise_failure(self) -> None:
+        """Raise what ended the units, if it was a failure."""
+        if self._failure is not None:
+            raise self._failure
 
 
 def row_units(base: Node) -> Units:
