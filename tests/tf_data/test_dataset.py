@@ -17,6 +17,8 @@ CHAINS = {
     "enumerate": lambda ds: ds.enumerate(start=1, name="x"),
     "filter": lambda ds: ds.filter(lambda x: x > 1, name="x"),
     "flat_map": lambda ds: ds.flat_map(data.Dataset.range, name="x"),
+    "bucket_by_sequence_length": lambda ds: ds.map(np.arange).bucket_by_sequence_length(len, [2], [2, 2], name="x"),
+    "group_by_window": lambda ds: ds.group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), 2, name="x"),
     "ignore_errors": lambda ds: ds.ignore_errors(log_warning=False, name="x"),
     "interleave": lambda ds: ds.interleave(data.Dataset.range, 2, 1, data.AUTOTUNE, name="x"),
     "map": lambda ds: ds.map(lambda x: x + 1, data.AUTOTUNE, False, name="x"),

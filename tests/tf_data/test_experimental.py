@@ -13,6 +13,12 @@ APPLIED = {
     "enumerate_dataset": (experimental.enumerate_dataset(start=7), [(7, 0), (8, 1), (9, 2), (10, 3), (11, 4)]),
     "ignore_errors": (experimental.ignore_errors(), [0, 1, 2, 3, 4]),
     "scan": (experimental.scan(0, lambda total, x: (total + x, total + x)), [0, 1, 3, 6, 10]),
+    "group_by_reducer": (
+        experimental.group_by_reducer(
+            lambda x: x % 2, experimental.Reducer(lambda key: 0, lambda total, x: total + x, lambda total: total * 10)
+        ),
+        [60, 40],
+    ),
     "take_while": (experimental.take_while(lambda x: x < 2), [0, 1]),
     "unique": (experimental.unique(), [0, 1, 2, 3, 4]),
     "parallel_interleave": (
@@ -80,5 +86,5 @@ def test_functions_of_datasets(tmp_path):
     assert experimental.UNKNOWN_CARDINALITY == experimental.cardinality(ds.filter(bool)) == -2
 
 
-def test_all_is_sorted_and_there():
+def test_all_is_there():
     assert all(hasattr(experimental, name) for name in experimental.__all__)

@@ -33,7 +33,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "DistributeOptions": _ALONE,
     "ExternalStatePolicy": "a function's state is its own; it.state_dict() says where the iterator is",
     "Optional": _END,
-    "Reducer": "see group_by_reducer",
     "SHARD_HINT": _ALONE,
     "ServiceOptions": _SERVICE,
     "SqlDataset": f"{_RECORDS} run the query in a function for Dataset.from_generator",
@@ -44,7 +43,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "from_variant": f"{_GRAPH} a dataset is an object to pass on as it is",
     "get_model_proto": "it.stats() has the measurements and it.verdict() what they say",
     "get_next_as_optional": _END,
-    "group_by_reducer": "ds.reduce() with a dict from keys to states does it in one pass",
     "index_table_from_dataset": _TABLE,
     "make_batched_features_dataset": _EXAMPLES,
     "make_csv_dataset": _CSV,
@@ -58,8 +56,6 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
 }
 
 OF_DATASET: Mapping[str, str] = {
-    "bucket_by_sequence_length": "not there yet; today sort by length before batch(), or padded_batch() as it comes",
-    "group_by_window": "not there yet; today filter() a dataset for each key, or collect groups in scan()",
     "snapshot": _SAVED,
 }
 

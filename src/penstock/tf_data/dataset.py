@@ -52,10 +52,12 @@ class Dataset(PenstockDataset[T_co]):
     # Transformations
     apply = labelled(PenstockDataset.apply, ported)
     batch = labelled(PenstockDataset.batch)
+    bucket_by_sequence_length = labelled(PenstockDataset.bucket_by_sequence_length)
     concatenate = labelled(PenstockDataset.concatenate)
     enumerate = labelled(PenstockDataset.enumerate)
     filter = labelled(PenstockDataset.filter)
     flat_map = labelled(PenstockDataset.flat_map)
+    group_by_window = labelled(PenstockDataset.group_by_window)
     ignore_errors = labelled(PenstockDataset.ignore_errors)
     interleave = labelled(PenstockDataset.interleave)
     padded_batch = labelled(PenstockDataset.padded_batch)

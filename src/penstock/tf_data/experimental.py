@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from penstock.core.checks import check_count
@@ -27,6 +28,7 @@ __all__ = [
     "Counter",
     "OptimizationOptions",
     "RandomDataset",
+    "Reducer",
     "ThreadingOptions",
     "assert_cardinality",
     "at",
@@ -39,6 +41,7 @@ __all__ = [
     "from_list",
     "get_single_element",
     "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "load",
@@ -122,6 +125,31 @@ def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:
     int64[?]
     """
     return dataset_or_iterator.element_spec
+
+
+@dataclass(frozen=True)
+class Reducer:
+    """What `group_by_reducer` makes of the elements of one key: the first state, the next, and what comes out.
+
+    >>> Reducer(lambda key: 0, lambda total, x: total + x, lambda total: total).init_func(3)
+    0
+    """
+
+    init_func: Callable[[int], Any]
+    reduce_func: Callable[[Any, Any], Any]
+    finalize_func: Callable[[Any], Any]
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """`ds.group_by_reducer` with the functions of a `Reducer`.
+
+    >>> from penstock.tf_data import Dataset
+    >>> total = Reducer(lambda key: 0, lambda total, x: total + x, lambda total: total)
+    >>> list(Dataset.range(10).apply(group_by_reducer(lambda x: x % 3, total)))
+    [18, 12, 15]
+    """
+    functions = (reducer.init_func, reducer.reduce_func, reducer.finalize_func)
+    return lambda ds: ds.group_by_reducer(key_func, *functions)
 
 
 def map_and_batch(
