@@ -4,11 +4,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "bindings/module.h"
+#include "kernels/files.h"
 #include "kernels/image_run.h"
 
 namespace nb = nanobind;
@@ -66,26 +68,57 @@ ImageProgram make_program(const OpTable& ops, int channels, bool exact, bool exi
   return program;
 }
 
-// The bytes of the values, kept alive while the kernel reads them without the interpreter's lock.
-struct Contents {
-  std::vector<nb::object> owners;
-  std::vector<const uint8_t*> data;
-  std::vector<size_t> sizes;
+// The values, kept alive while the kernel reads them without the interpreter's lock: bytes, or where `files` the paths
+// of files that are read one by one into memory of the thread's own.
+class Contents {
+ public:
+  struct View {
+    const uint8_t* data;
+    size_t size;
+  };
 
-  explicit Contents(const nb::list& values) {
+  Contents(const nb::list& values, bool files) : files_(files) {
     for (nb::handle value : values) {
-      const bool is_bytes = PyBytes_Check(value.ptr());
-      owners.push_back(nb::borrow(value));
-      data.push_back(is_bytes ? reinterpret_cast<const uint8_t*>(PyBytes_AsString(value.ptr())) : nullptr);
-      sizes.push_back(is_bytes ? static_cast<size_t>(PyBytes_Size(value.ptr())) : 0);
+      nb::object owner = nb::borrow(value);
+      if (files && PyUnicode_Check(value.ptr())) {
+        owner = nb::steal(PyUnicode_EncodeFSDefault(value.ptr()));
+        if (!owner.is_valid()) throw nb::python_error();
+      }
+      const bool is_bytes = PyBytes_Check(owner.ptr()) && files == bool(PyUnicode_Check(value.ptr()));
+      const auto* data = is_bytes ? reinterpret_cast<const uint8_t*>(PyBytes_AsString(owner.ptr())) : nullptr;
+      views_.push_back({data, is_bytes ? static_cast<size_t>(PyBytes_Size(owner.ptr())) : 0});
+      owners_.push_back(std::move(owner));
     }
   }
+
+  size_t size() const { return views_.size(); }
+
+  // What is there of value i, until the next call in this thread; nothing where a file cannot be read whole.
+  View operator[](size_t i) const { return files_ && views_[i].data ? read(views_[i]) : views_[i]; }
+
+ private:
+  static View read(const View& path) {
+    thread_local std::vector<uint8_t> memory;
+    const char* name = reinterpret_cast<const char*>(path.data);
+    if (std::strlen(name) != path.size) return {nullptr, 0};
+    OpenFile file;
+    open_files(&name, 1, &file);
+    if (file.descriptor < 0) return {nullptr, 0};
+    if (memory.size() < static_cast<size_t>(file.size)) memory.resize(static_cast<size_t>(file.size));
+    const bool whole = read_whole(file, reinterpret_cast<char*>(memory.data()));
+    close_file(file);
+    return whole ? View{memory.data(), static_cast<size_t>(file.size)} : View{nullptr, 0};
+  }
+
+  bool files_;
+  std::vector<nb::object> owners_;
+  std::vector<View> views_;
 };
 
 const uint64_t* draws_of(const DrawTable& draws, size_t i) { return draws.data() + i * draws.shape(1); }
 
 void check_draws(const Contents& contents, const OpTable& ops, const DrawTable& draws) {
-  if (draws.shape(0) != contents.data.size() || draws.shape(1) != ops.shape(0)) {
+  if (draws.shape(0) != contents.size() || draws.shape(1) != ops.shape(0)) {
     throw nb::value_error("draws: expected one a value and operation");
   }
 }
@@ -132,17 +165,19 @@ std::vector<Place> places_of(const ImageProgram& program, nb::object out, size_t
 }
 
 Outcome run_images(const nb::list& values, const OpTable& ops, const DrawTable& draws, int channels, bool exact,
-                   bool exif, int64_t max_pixels, int type, bool planar, const Affine& affine, nb::object out) {
+                   bool exif, int64_t max_pixels, int type, bool planar, const Affine& affine, nb::object out,
+                   bool files) {
   const ImageProgram program = make_program(ops, channels, exact, exif, max_pixels, type, planar, affine);
-  const Contents contents(values);
+  const Contents contents(values, files);
   check_draws(contents, ops, draws);
-  const std::vector<Place> places = places_of(program, out, contents.data.size());
+  const std::vector<Place> places = places_of(program, out, contents.size());
   Outcome outcome{{}, -1, 0, ""};
   nb::gil_scoped_release unlocked;
   ImageRunner& runner = ImageRunner::of_this_thread();
   for (size_t i = 0; i < places.size(); ++i) {
-    const ImageStatus status = runner.run(program, contents.data[i], contents.sizes[i], draws_of(draws, i),
-                                          places[i].height, places[i].width, places[i].out);
+    const auto [data, size] = contents[i];
+    const ImageStatus status =
+        runner.run(program, data, size, draws_of(draws, i), places[i].height, places[i].width, places[i].out);
     if (status == ImageStatus::done) continue;
     if (status == ImageStatus::elsewhere) {
       std::get<0>(outcome).push_back(static_cast<int64_t>(i));
@@ -160,22 +195,22 @@ using Sizes = std::vector<std::tuple<int64_t, int64_t>>;
 
 // The size of each result; (0, 0) for the images that are left to the caller and from the first that failed.
 std::tuple<Sizes, Outcome> measure_images(const nb::list& values, const OpTable& ops, const DrawTable& draws, bool exif,
-                                          int64_t max_pixels) {
+                                          int64_t max_pixels, bool files) {
   const float identity[6] = {1, 1, 1, 0, 0, 0};
   const size_t shape[2] = {2, 3};
   const ImageProgram program =
       make_program(ops, 3, false, exif, max_pixels, 0, false, Affine(identity, 2, shape, nb::handle()));
-  const Contents contents(values);
+  const Contents contents(values, files);
   check_draws(contents, ops, draws);
-  const size_t count = contents.data.size();
+  const size_t count = contents.size();
   Sizes sizes(count);
   Outcome outcome{{}, -1, 0, ""};
   nb::gil_scoped_release unlocked;
   ImageRunner& runner = ImageRunner::of_this_thread();
   for (size_t i = 0; i < count; ++i) {
     int64_t height = 0, width = 0;
-    const ImageStatus status =
-        runner.measure(program, contents.data[i], contents.sizes[i], draws_of(draws, i), &height, &width);
+    const auto [data, size] = contents[i];
+    const ImageStatus status = runner.measure(program, data, size, draws_of(draws, i), &height, &width);
     sizes[i] = {height, width};
     if (status == ImageStatus::elsewhere) {
       std::get<0>(outcome).push_back(static_cast<int64_t>(i));
@@ -210,8 +245,8 @@ Box as_tuple(const kernels::CropBox& box) { return {box.top, box.left, box.heigh
 
 void bind_image(nb::module_& module) {
   module.def("run_images", run_images, "values"_a, "ops"_a, "draws"_a, "channels"_a, "exact"_a, "exif"_a,
-             "max_pixels"_a, "type"_a, "planar"_a, "affine"_a, "out"_a.noconvert());
-  module.def("measure_images", measure_images, "values"_a, "ops"_a, "draws"_a, "exif"_a, "max_pixels"_a);
+             "max_pixels"_a, "type"_a, "planar"_a, "affine"_a, "out"_a.noconvert(), "files"_a);
+  module.def("measure_images", measure_images, "values"_a, "ops"_a, "draws"_a, "exif"_a, "max_pixels"_a, "files"_a);
   module.def("resize_pixels", resize_pixels, "pixels"_a.noconvert(), "filter"_a, "antialias"_a, "out"_a.noconvert());
   module.def("exif_orientation", [](const nb::bytes& data) {
     return kernels::exif_orientation(static_cast<const uint8_t*>(data.data()), data.size());

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+from PIL import Image
+
+import penstock as ps
 from penstock import Dataset, image
 from penstock.image.fused import FusedImage
 from penstock.ops.elementwise.map import Map
@@ -45,3 +50,70 @@ def test_a_function_of_the_user_ends_the_run():
 def test_the_rule_leaves_everything_else_alone():
     for ds in (FILES, FILES.map(len), FILES.batch(2)):
         assert fuse_image_chain(ds._plan) is None
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A folder of two classes: JPEGs, a PNG, one with a name that is no text, and one of another size."""
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        folder = tmp_path / f"class{number % 2}"
+        folder.mkdir(exist_ok=True)
+        pixels = rng.integers(0, 255, (20 + number % 3, 30, 3), np.uint8)
+        name = "odd\udcff.jpg" if number == 5 else f"{number}.{'png' if number == 4 else 'jpg'}"
+        Image.fromarray(pixels).save(tmp_path / folder / name, format="PNG" if number == 4 else "JPEG")
+    return tmp_path
+
+
+def pipeline(folder):
+    return (
+        ps.read_image_folder(folder)
+        .shuffle(seed=1)
+        .map(image.decode(exact=True), on="image")
+        .map(image.random_resized_crop(8), on="image")
+        .map(image.random_flip(), on="image")
+        .with_options(ps.Options(seed=2))
+    )
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_files_are_read_by_the_kernel_and_give_the_same_images(photos, executor):
+    ds = pipeline(photos).batch(5).with_options(ps.Options(executor=executor))
+    assert "read_in_kernel" in ds.explain()
+    assert "read → decode(exact=True)" in ds.explain()
+    plain = ds.with_options(ps.Options(rewrite=False))
+    for one, other in zip(ds.iterator(epoch=0), plain.iterator(epoch=0), strict=True):
+        np.testing.assert_array_equal(one["label"], other["label"])
+        np.testing.assert_array_equal(one["image"], other["image"])
+
+
+def test_images_of_any_size_are_read_by_the_kernel_too(photos):
+    ds = ps.read_image_folder(photos).map(image.decode(), on="image")
+    assert "read_in_kernel" in ds.explain()
+    plain = ds.with_options(ps.Options(rewrite=False))
+    assert [e["image"].tolist() for e in ds] == [e["image"].tolist() for e in plain]
+
+
+def test_the_contents_of_files_alone_are_decoded_as_they_are_read(photos):
+    ds = ps.read_files(str(photos / "class0" / "*")).map(image.decode()).map(image.center_crop(8))
+    assert "read_in_kernel" in ds.explain()
+    assert [len(each) for each in ds] == [8] * 6
+
+
+def test_a_file_that_is_gone_is_named(photos):
+    ds = pipeline(photos).batch(12)
+    (photos / "class0" / "8.jpg").unlink()
+    with pytest.raises(FileNotFoundError, match=r"8\.jpg") as caught:
+        list(ds)
+    notes = "\n".join(caught.value.__notes__)
+    assert "moved or deleted" in notes
+    assert "made from" in notes
+    assert "8.jpg" in notes.split("made from")[1]
+
+
+def test_what_looks_at_the_bytes_still_gets_them(photos):
+    ds = ps.read_image_folder(photos).map(len, on="image").map(lambda e: e)
+    assert "read_in_kernel" not in ds.explain()
+    assert all(e["image"] > 100 for e in ds)
+    early = ps.read_image_folder(photos).filter(lambda e: len(e["image"]) > 0).map(image.decode(), on="image")
+    assert "read_in_kernel" not in early.explain()

@@ -93,12 +93,18 @@ class ImageProgram:
 
 
 def run_images(
-    program: ImageProgram, values: list[Any], draws: NDArray[np.uint64], out: NDArray[Any] | list[NDArray[Any]]
+    program: ImageProgram,
+    values: list[Any],
+    draws: NDArray[np.uint64],
+    out: NDArray[Any] | list[NDArray[Any]],
+    *,
+    files: bool = False,
 ) -> Outcome:
     """Run the program on each value, with `draws[i]` for its operations (shape (k, operations)), into `out[i]`.
 
+    Values are the bytes of images, or with `files` the paths of files that hold them, each read into the same memory.
     One call, without the interpreter's lock. Stops at the first image that fails. Values that are not the bytes of a
-    JPEG, or that EXIF says to turn, are left to the caller.
+    JPEG, or that EXIF says to turn, or files that cannot be read, are left to the caller.
     """
     return Outcome(
         *_native.run_images(
@@ -113,15 +119,16 @@ def run_images(
             program.channels_first,
             program.affine,
             out,
+            files,
         )
     )
 
 
 def measure_images(
-    program: ImageProgram, values: list[Any], draws: NDArray[np.uint64]
+    program: ImageProgram, values: list[Any], draws: NDArray[np.uint64], *, files: bool = False
 ) -> tuple[list[tuple[int, int]], Outcome]:
     """Return the height and width of each result, from the headers alone, and what could not be told."""
-    sizes, outcome = _native.measure_images(values, program.table, draws, program.exif, program.max_pixels)
+    sizes, outcome = _native.measure_images(values, program.table, draws, program.exif, program.max_pixels, files)
     return sizes, Outcome(*outcome)
 
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from penstock.plan.graph import rebuild
 from penstock.plan.node import Node
-from penstock.rewrite.fuse_images import fuse_image_chain
+from penstock.rewrite.fuse_images import fuse_image_chain, read_in_kernel
 from penstock.rewrite.simplify import (
     drop_empty_skip,
     drop_full_take,
@@ -32,6 +32,7 @@ PASSES: tuple[tuple[Rule, ...], ...] = (
         merge_skips,
     ),
     (fuse_image_chain,),
+    (read_in_kernel,),
 )
 PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)
 

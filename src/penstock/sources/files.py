@@ -23,13 +23,15 @@ from penstock.storage.local import read_files
 class FileBytes:
     """The content of each file as `bytes`, or a dict of it and the file's `label` (`int64`).
 
-    `labels` has one label a path. Files are read when their element is: an `OSError` then names the file.
+    `labels` has one label a path. Files are read when their element is: an `OSError` then names the file. Where they
+    are left `unread`, for a kernel that reads them itself, elements have the path in the place of the content.
     """
 
     paths: list[str]
     labels: NDArray[np.int64] | None = None
     key: str = "image"
     name: str = "read_files"
+    unread: bool = False
 
     def __post_init__(self) -> None:
         if self.labels is not None and len(self.labels) != len(self.paths):
@@ -46,11 +48,8 @@ class FileBytes:
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
         paths = self.paths
-        try:
-            contents: list[Any] = list(read_files([paths[row] for row in rows.tolist()]))
-        except FileNotFoundError as error:
-            error.add_note("the file has been moved or deleted since the dataset was made")
-            raise
+        wanted = [paths[row] for row in rows.tolist()]
+        contents: list[Any] = wanted if self.unread else list(read_files(wanted))
         if self.labels is None:
             return Columns(LEAF, [contents], len(rows))
         columns: list[Column] = [contents, self.labels.take(rows)]

@@ -48,7 +48,7 @@ def image_folder(
     if not paths:
         raise DataError(f"read_image_folder: no image ({' '.join(wanted)}) in the {len(names)} class folders of {root}")
     shown = f"read_image_folder({os.fspath(path)!r})"
-    return ImageFolder(paths, np.array(labels, np.int64), "image", shown, tuple(names))
+    return ImageFolder(paths, np.array(labels, np.int64), "image", shown, class_names=tuple(names))
 
 
 def _class_names(root: str) -> list[str]:

@@ -31,7 +31,11 @@ def read_file(path: str) -> bytes:
 
     An `OSError` keeps its type and always carries the path in `filename`.
     """
-    descriptor = os.open(path, _FLAGS)
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError as error:
+        error.add_note("the file has been moved or deleted since the dataset was made")
+        raise
     try:
         size = os.fstat(descriptor).st_size
         content = os.read(descriptor, size)
