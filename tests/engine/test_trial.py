@@ -106,3 +106,8 @@ def test_what_is_left_out_as_ignored_is_no_error_and_comes_to_an_end(monkeypatch
     assert some[-1].made == 1
     none = tried(Dataset.counter().map(lambda x: 6 // (x - x)).ignore_errors())
     assert (none[0].made, none[-1].made) == (50, 0)
+
+
+def test_what_one_operation_takes_is_not_counted_for_another():
+    ds = Dataset.range(40).filter(lambda x: True).window(4).map(lambda window: np.zeros(50_000).sum()).batch(2)
+    assert all(stage.seconds for stage in tried(ds))

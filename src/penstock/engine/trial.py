@@ -30,10 +30,9 @@ LONGEST = 10.0  # seconds, after which the sources of streams count as over
 
 @dataclass(eq=False)
 class Stage:
-    """What came of one node: `made` elements in `wall` ns and so many calls, its inputs' included; or its error."""
+    """What came of one node: `made` elements in `wall` ns, without what other nodes took meanwhile; or its error."""
 
     node: Node
-    inputs: tuple[Stage, ...]
     depth: int = 0
     calls: int = 0
     made: int = 0
@@ -44,9 +43,8 @@ class Stage:
 
     @property
     def seconds(self) -> float | None:
-        """The time of one element, without that of the inputs."""
-        own = self.wall - sum(stage.wall for stage in self.inputs)
-        return max(own, 0) / self.made / 1e9 if self.made else None
+        """The time of one element."""
+        return self.wall / self.made / 1e9 if self.made else None
 
     def note(self, chunk: Chunk) -> None:
         """Count what was made, and look at the first of it."""
@@ -86,6 +84,7 @@ class Trial:
 
     def __init__(self, plan: Node, rows: int) -> None:
         self._began = perf_counter_ns()
+        self._inside = 0  # ns that operations took which the one at work has called
         self._failures: dict[int, tuple[Exception, Stage]] = {}  # by the exception's identity: where it came from
         self._shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
         way = fold(rebuild(plan, _without_cache), self._way)
@@ -103,7 +102,7 @@ class Trial:
         above = [stage for way in inputs for stage in way.stages]
         for stage in above:
             stage.depth += len(inputs) > 1  # each input of several stands one step in
-        own = Stage(node, tuple(way.stages[-1] for way in inputs))
+        own = Stage(node)
         stages = (*above, own)
         programs = tuple(way.program for way in inputs if way.program is not None)
         if node.indexed:
@@ -138,7 +137,7 @@ class Trial:
         with self._watch(stage):
             flow = begin(epoch, mark)
         try:
-            while stage.inputs or not self._is_over(stage):
+            while stage.node.inputs or not self._is_over(stage):
                 with self._watch(stage):
                     piece = next(flow, None)
                     if piece is None:
@@ -162,6 +161,7 @@ class Trial:
 
     @contextmanager
     def _watch(self, stage: Stage) -> Generator[None]:
+        above, self._inside = self._inside, 0
         began = perf_counter_ns()
         try:
             yield
@@ -169,8 +169,10 @@ class Trial:
             self._failures.setdefault(id(error), (error, stage))
             raise
         finally:
-            stage.wall += perf_counter_ns() - began
+            spent = perf_counter_ns() - began
+            stage.wall += spent - self._inside
             stage.calls += 1
+            self._inside = above + spent
 
 
 def _take(way: Way, plan: Node, rows: int) -> None:
