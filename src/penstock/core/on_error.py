@@ -95,7 +95,9 @@ class OnError:
 def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[str] | None = None) -> OnError:
     """Leave out elements whose function raises: an `on_error=` for `map`, `filter` and `flat_map`.
 
-    `"skip"` is the same without a budget. A `budget` says how many may fail; a number, how many in an epoch.
+    `"skip"` is the same without a budget. Where an element fails, others of its task are made again.
+
+    A `budget` says how many may fail; a number, how many in an epoch.
     `quarantine` names a file to which a line of JSON is appended for each: its epoch, row, records, operation, error
     and traceback. What is in it already is not written again, so a run that is resumed adds nothing twice.
 

@@ -134,7 +134,7 @@ class Elementwise(Handle[T_co]):
         Where elements come from rows, that is in all operations since the sources. In a stream it is in those since
         elements were last put in order (by `batch`, `take`, `shuffle` of a stream, `scan`, `flat_map` and others): what
         fails there or before ends the stream none the less. To leave out what one function fails on, give
-        `on_error="skip"` to its `map`. An element that fails makes those of its task be made again, each alone.
+        `on_error="skip"` to its `map`. Where an element fails, others of its task are made again.
 
         `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.skip`.
 

@@ -23,6 +23,9 @@ from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec
 Instead: TypeAlias = Callable[[Piece], Piece]
 """What to put in the place of a single element that failed: none or some others."""
 
+PARTS = 8
+"""Into how many parts elements are cut of which some fail: fewer calls than for each alone, and few made again."""
+
 
 @dataclass(frozen=True)
 class IgnoreErrors(Node):
@@ -150,33 +153,35 @@ def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
 
 
 def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
-    """What makes all elements in one go, or, where that raises, each alone and `instead` of those that fail."""
+    """What makes all elements in one go; where that raises, parts of them, down to those that fail alone.
+
+    In their place comes what `instead` makes of them, if anything.
+    """
     base = base_of(node)
 
     def run(piece: Piece) -> Piece:
-        try:
-            made = make(piece)
-            return Piece(made.chunk, made.ids, made.after)
-        except MemoryError:  # of all elements together, and no fault of one
-            raise
-        except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
-            return each_alone(piece)
-
-    def each_alone(piece: Piece) -> Piece:
-        parts: list[Piece] = []
+        made: list[Piece] = []
         failed: list[Failure] = []
-        for at in range(len(piece)):
-            single = piece.slice(at, at + 1)
+
+        def attempt(part: Piece) -> None:
             try:
-                parts.append(make(single))
-            except MemoryError:
+                made.append(make(part))
+            except MemoryError:  # of all elements together, and no fault of one
                 raise
             except Exception as error:  # noqa: BLE001 - left out, as the user asked
+                if len(part) > 1:
+                    step = -(-len(part) // PARTS)
+                    for low in range(0, len(part), step):
+                        attempt(part.slice(low, low + step))
+                    return
                 if counted:
-                    failed.append(failure_of(error, sum(map(len, parts)), int(piece.ids[at]), node, base))
-                parts.append(single.slice(0, 0) if instead is None else instead(single))
-        full = [part for part in parts if len(part)] or [Piece(Items([]), piece.ids[:0])]
-        together = joined(full)
+                    failed.append(failure_of(error, sum(map(len, made)), int(part.ids[0]), node, base))
+                if instead is not None:
+                    made.append(instead(part))
+
+        attempt(piece)
+        full = [part for part in made if len(part)]
+        together = joined(full) if full else Piece(Items([]), piece.ids[:0])
         return Piece(together.chunk, together.ids, piece.after, failed)
 
     return run
