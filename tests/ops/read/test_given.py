@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import numpy as np
+
+from penstock import UNKNOWN
+from penstock.elements.chunk import Items
+from penstock.ops.read.given import Given
+from penstock.plan.flow import Piece
+
+
+def test_it_stands_for_any_elements():
+    node = Given()
+    assert not node.indexed
+    assert node.elementwise
+    assert node.length == UNKNOWN
+    assert node.spec() is None
+    assert node.inputs == ()
+
+
+def test_it_yields_what_is_given():
+    piece = Piece(Items(["a"]), np.array([7]))
+    assert Given().spread(lambda given: given, np.empty)(piece) is piece
