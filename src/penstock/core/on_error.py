@@ -97,9 +97,9 @@ def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[
 
     `"skip"` is the same without a budget. Where an element fails, others of its task are made again.
 
-    A `budget` says how many may fail; a number, how many in an epoch.
-    `quarantine` names a file to which a line of JSON is appended for each: its epoch, row, records, operation, error
-    and traceback. What is in it already is not written again, so a run that is resumed adds nothing twice.
+    A `budget` says how many may fail; a number, how many in an epoch. `quarantine` names a file to which a line of JSON
+    is appended for each: its epoch, row, records, operation, error and traceback. What is in it already is not written
+    again, so a run that is resumed adds nothing twice.
 
     >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip"))
     [-6, 6, 3]
