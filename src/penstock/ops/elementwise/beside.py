@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -35,7 +35,7 @@ class Beside(Node):
     input: Node
     said: str
     function: Callable[..., Any] | None
-    read: Callable[[Any], Any]
+    read: Callable[[Any], Any] = field(metadata={"runs": True})
 
     @property
     def name(self) -> str:
