@@ -70,6 +70,7 @@ class Stage:
         crew = self._crew = self._crew or self._shop.crew(self._spreader, self._tuner, self._observer)
         try:
             while True:
+                self._shop.check_open()
                 while self._has_room(len(window), window.nbytes) and (work := coming.next()) is not None:
                     unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
                     under_way.append(work)
