@@ -132,6 +132,7 @@ def test_slices_are_views_and_frozen_ones_are_copied_where_owned():
     assert not frozen[0].values.flags.writeable
     assert frozen.owned().writeable
     assert sparse.owned() is sparse
+    frozen.owned().indices[0] = 0
     with pytest.raises(IndexError):
         sparse[2]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import ElementError
-from penstock.elements.values import as_values, empty_value, end_to_end, memory, read_only
+from penstock.elements.values import as_values, empty_value, end_to_end, memory, own, read_only
 
 
 @pytest.mark.parametrize("wrong", [3, "text", [1, [2]], [1, "a"], [object()], [2**70]])
@@ -40,6 +40,12 @@ def test_end_to_end_copies_and_casts_nothing():
 
 def test_objects_have_memory_of_numpys():
     assert memory((2,), np.dtype(object), lambda *_: pytest.fail("asked for")).tolist() == [None, None]
+
+
+def test_what_can_be_written_to_is_ones_own():
+    array = np.zeros(3)
+    assert own(array) is array
+    assert own(read_only(array)).flags.writeable
 
 
 def test_a_read_only_view_is_of_the_same_memory():

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from penstock.core.errors import ElementError
 from penstock.elements.offsets import alike, begins, checked_splits, positions, split_dtype, spread
 from penstock.elements.ragged_exchange import RaggedExchange
-from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, read_only
+from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
 
 MOST_SHOWN = 6  # rows, and values of a row, in a repr
@@ -158,8 +158,8 @@ class Ragged(RaggedExchange):
 
     @property
     def writeable(self) -> bool:
-        """Whether the values may be written to."""
-        return self._values.flags.writeable
+        """Whether values and splits may be written to."""
+        return all(array.flags.writeable for array in self.arrays())
 
     def row_lengths(self) -> NDArray[Any]:
         """How long each row is, in the outermost ragged dimension."""
@@ -241,7 +241,7 @@ class Ragged(RaggedExchange):
 
     def owned(self, allocate: Allocate = np.empty) -> Ragged:
         """Itself where it can be written to, else a copy that can."""
-        return self if self.writeable else _made(end_to_end([self._values], allocate), self._splits)
+        return self if self.writeable else _made(own(self._values, allocate), tuple(map(own, self._splits)))
 
     def frozen(self) -> Ragged:
         """The same memory, not to be written to."""

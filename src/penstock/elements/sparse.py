@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.errors import ElementError
 from penstock.elements.offsets import begins, positions, spread
 from penstock.elements.sparse_exchange import SparseExchange
-from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, read_only
+from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
 
 MOST_SHOWN = 6  # values in a repr
@@ -136,8 +136,8 @@ class Sparse(SparseExchange):
 
     @property
     def writeable(self) -> bool:
-        """Whether the values may be written to."""
-        return self._values.flags.writeable
+        """Whether values and indices may be written to."""
+        return all(array.flags.writeable for array in self.arrays())
 
     @property
     def row_splits(self) -> NDArray[np.int64]:
@@ -238,7 +238,7 @@ class Sparse(SparseExchange):
 
     def owned(self, allocate: Allocate = np.empty) -> Sparse:
         """Itself where it can be written to, else a copy that can."""
-        return self if self.writeable else made(self._indices.copy(), end_to_end([self._values], allocate), self._shape)
+        return self if self.writeable else made(own(self._indices), own(self._values, allocate), self._shape)
 
     def frozen(self) -> Sparse:
         """The same memory, not to be written to."""

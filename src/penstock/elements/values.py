@@ -47,6 +47,11 @@ def end_to_end(arrays: Sequence[NDArray[Any]], allocate: Allocate) -> NDArray[An
     return np.concatenate(arrays, out=whole)
 
 
+def own(array: NDArray[Any], allocate: Allocate = np.empty) -> NDArray[Any]:
+    """Return the array itself, or a copy where it cannot be written to."""
+    return array if array.flags.writeable else end_to_end([array], allocate)
+
+
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return a view that cannot be written to."""
     view = array.view()

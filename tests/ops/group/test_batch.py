@@ -195,3 +195,8 @@ def test_ragged_and_sparse_elements_batch_as_often_as_arrays():
         assert batch == {"r": ragged.fold(2), "s": sparse.fold(2)}
         assert batch["r"].writeable
         assert batch["s"].writeable
+
+
+def test_a_short_batch_in_a_batch_takes_no_memory_of_a_full_one():
+    ds = Dataset.from_tensor_slices(np.arange(3)).batch(2).batch(1)
+    assert [batch.tolist() for batch in ds] == [[[0, 1]], [[2]]]

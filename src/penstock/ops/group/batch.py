@@ -39,13 +39,9 @@ class Batch(Grouping):
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
             its_rows, counts = self.grouped(rows)
             uniform = len(rows) > 0 and bool((counts == counts[0]).all())
-            # memory for k batches of b elements is memory for k * b elements
             memory = None
             if out is not None and uniform:
-                memory = [
-                    array if array.ndim < 2 else array.reshape(len(its_rows), *array.shape[2:])  # none for ragged rows
-                    for array in out
-                ]
+                memory = [_for_elements(array, len(rows), int(counts[0])) for array in out]
             try:
                 structure, arrays = stack_all(source(its_rows, memory), its_rows, out=memory, allocate=allocate)
             except Exception as error:
@@ -57,3 +53,8 @@ class Batch(Grouping):
             return Items([unflatten(structure, [array[low:high] for array in arrays]) for low, high in spans(counts)])
 
         return run
+
+
+def _for_elements(memory: np.ndarray, batches: int, size: int) -> np.ndarray:
+    """Memory for k batches of b elements as memory for k * b elements; what is of another shape stays as it is."""
+    return memory.reshape(batches * size, *memory.shape[2:]) if memory.shape[:2] == (batches, size) else memory
