@@ -16,4 +16,4 @@ def test_the_pipeline_makes_batches_of_crops_and_its_speed_is_measured_beside_th
     assert set(batch["label"].tolist()) == {0, 1}
     speeds = measure(tmp_path, 0.3, lambda done, note: None, rounds=1)
     assert min(speeds.pipeline, speeds.kernel, speeds.whole) > 0
-    assert "map(decode()" in speeds.verdict
+    assert "map(read → decode()" in speeds.verdict
