@@ -1,0 +1,124 @@
+"""From a plan to what opens its pieces: where stretches begin and end, and who observes them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.engine.legacy import Legacy
+from penstock.engine.observer import Unobserved
+from penstock.engine.opening import Stretch, first_element, opened
+from penstock.engine.settings import settings_of
+from penstock.engine.workshop import Workshop
+from penstock.ops.read.given import Given
+from tests.plan.flows import assert_reopens, elements_of
+
+STREAM = Dataset.range(30).filter(lambda x: x % 3 > 0)
+ONE = "range-program filter-spread stage"  # as STREAM is opened
+
+
+class Noted(Unobserved):
+    """An observer that notes what it is asked to wrap."""
+
+    def __init__(self):
+        self.asked = []
+
+    def wrap(self, node, program):
+        self.asked.append(("program", node.name))
+        return program
+
+    def wrap_spread(self, node, spread):
+        self.asked.append(("spread", node.name))
+        return spread
+
+    def wrap_flow(self, node, begin):
+        self.asked.append(("flow", node.name))
+        return begin
+
+    def wrap_stage(self, begin):
+        self.asked.append(("stage", ""))
+        return begin
+
+
+def begun(ds, observer=None):
+    settings = settings_of(ds.with_options(Options(executor="inline"))._plan)
+    return opened(ds._plan, Workshop(settings, Legacy(), observer or Unobserved()))
+
+
+@pytest.mark.parametrize(
+    ("ds", "asked"),
+    [
+        (STREAM, ONE),
+        (STREAM.map(int), "range-program filter-spread map-spread stage"),
+        (Dataset.range(9).skip(1).map(int).filter(bool), "range-program skip-program map-program filter-spread stage"),
+        (STREAM.skip(1), f"{ONE} skip-flow"),
+        (
+            STREAM.skip(1).map(int).filter(bool),
+            "range-program filter-spread stage skip-flow map-spread filter-spread stage",
+        ),
+        (STREAM.skip(1).take(3), f"{ONE} skip-flow take-flow"),
+        (Dataset.zip(STREAM, Dataset.range(3)), f"{ONE} range-program stage zip-flow"),
+        (Dataset.from_generator(lambda: iter([1])).map(int), "from_generator-flow map-spread stage"),
+    ],
+    ids=str,
+)
+def test_elementwise_work_is_one_stage_from_what_can_be_indexed_or_goes_one_by_one(ds, asked):
+    observer = Noted()
+    begun(ds, observer)
+    assert " ".join("-".join(filter(None, (name.split("(")[0], how))) for how, name in observer.asked) == asked
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        STREAM,
+        STREAM.skip(2).map(lambda x: x + 1).filter(lambda x: x % 2 == 0).shuffle(4, seed=1).batch(2),
+        Dataset.zip(STREAM.take(9), STREAM.skip(3).expand(2), Dataset.range(40)),
+        Dataset.range(4).flat_map(lambda x: Dataset.range(int(x)).filter(lambda y: y != 1)),
+        Dataset.range(6).interleave(lambda x: Dataset.range(int(x)).map(int).filter(lambda y: y != 1), cycle_length=2),
+    ],
+    ids=str,
+)
+def test_every_mark_leads_on(ds):
+    assert_reopens(begun(ds), begun(ds), elements_of(begun(ds)))
+
+
+def test_a_mark_is_small():
+    ds = STREAM.skip(2).map(int).filter(bool).shuffle(4, seed=1).batch(2).repeat(2).enumerate()
+    for piece in begun(ds)(0):
+        assert len(json.dumps(piece.after)) < 200
+
+
+def test_pieces_are_of_the_epoch_that_is_asked_for():
+    ds = Dataset.range(30).shuffle(seed=1).filter(lambda x: x % 3 > 0)
+    assert elements_of(begun(ds), 4) == list(ds.iterator(epoch=4))
+
+
+def test_the_first_element_is_made_alone_as_far_as_may_be():
+    calls = []
+    ds = Dataset.range(100).filter(lambda x: calls.append(x) or x == 3).map(np.zeros)
+    assert first_element(ds._plan).shape == (3,)
+    assert len(calls) < 20
+    with pytest.raises(StopIteration):
+        first_element(Dataset.range(5).filter(lambda x: x > 5)._plan)
+
+
+def test_first_elements_leave_nothing_open():
+    ended = []
+
+    def generate():
+        try:
+            yield from range(1000)
+        finally:
+            ended.append(True)
+
+    assert first_element(Dataset.from_generator(generate).filter(lambda x: x == 2).batch(1)._plan).tolist() == [2]
+    assert ended == [True]
+
+
+def test_a_stretch_stands_on_something():
+    with pytest.raises(RuntimeError, match="stands on nothing"):
+        Stretch(Given(), None, None).open(Workshop(settings_of(STREAM._plan), Legacy(), Unobserved()))
