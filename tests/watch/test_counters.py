@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import numpy as np
+import pytest
 
 import penstock as ps
-from penstock import Dataset
+from penstock import Dataset, Options
+from penstock.elements.chunk import Items
 from penstock.engine.compile import compiled
+from penstock.plan.flow import Piece
 from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Counters
 
 
@@ -85,3 +91,115 @@ def test_an_error_counts_nothing():
         program(np.arange(2))
     except KeyError:
         assert counters.operations[0].total() == [0, 0, 0, 0, 0]
+
+
+# Streams
+
+
+class Clock:
+    """One that only stands still or jumps."""
+
+    def __init__(self):
+        self.now = 0
+
+    def __call__(self):
+        return self.now
+
+    def pass_by(self, x):
+        """Take 2 ms for an element."""
+        self.now += 2_000_000
+        return True
+
+
+class Slow(Sequence):
+    """Elements that take time to come by."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, at):
+        if at >= len(self):
+            raise IndexError
+        self.clock.pass_by(at)
+        return at
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    for name in ("perf_counter_ns", "thread_time_ns"):
+        monkeypatch.setattr(f"penstock.watch.counters.{name}", clock)
+    return clock
+
+
+def stats_of(ds, **options):
+    with ds.with_options(Options(**options)).iterator() as it:
+        for _ in it:
+            pass
+        return {operation.name.partition("(")[0]: operation for operation in it.stats().operations}
+
+
+WAYS = [{"executor": "inline"}, {"executor": "threads", "workers": 2}]
+
+
+@pytest.mark.parametrize("options", WAYS, ids=["inline", "threads"])
+def test_every_operation_of_a_stream_counts_its_elements(options):
+    stats = stats_of(Dataset.range(40).filter(lambda x: x % 2 == 0).skip(4).map(lambda x: x).batch(3), **options)
+    assert {name: stats[name].rows for name in stats} == {"range": 40, "filter": 20, "skip": 16, "map": 16, "batch": 6}
+    assert all(stats[name].calls >= 1 for name in stats)
+
+
+KEPT = Dataset.range(40).filter(lambda x: True)
+BUILDS = {
+    "filter": lambda clock: Dataset.range(40).filter(clock.pass_by).skip(1).batch(4).take(99),
+    "map": lambda clock: KEPT.skip(0).enumerate().map(lambda i, x: clock.pass_by(x)).batch(4).take(99),
+    "scan": lambda clock: KEPT.scan(0, lambda state, x: (state, clock.pass_by(x))).batch(4),
+    "from_source": lambda clock: Dataset.from_source(Slow(clock)).filter(lambda x: True).skip(1).batch(4),
+    "from_generator": lambda clock: Dataset.from_generator(lambda: iter(Slow(clock))).skip(1).map(float).batch(4),
+}
+
+
+@pytest.mark.parametrize("dear", BUILDS)
+def test_the_time_is_that_of_the_operation_that_took_it(dear, clock):
+    stats = stats_of(BUILDS[dear](clock), executor="inline")
+    assert {name: round(stats[name].wall, 6) for name in stats if stats[name].wall} == {dear: clock.now / 1e9}
+
+
+def test_what_a_stretch_counts_in_another_process_comes_back():
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        stats = stats_of(Dataset.range(40).filter(even).skip(4).map(even), executor=executor)
+    assert {name: stats[name].rows for name in stats} == {"range": 40, "filter": 20, "skip": 16, "map": 16}
+
+
+def even(x):
+    return x % 2 == 0
+
+
+def test_a_flow_that_fails_or_is_closed_is_counted_as_far_as_it_came():
+    def up_to(end):
+        yield from range(end)
+        raise LookupError
+
+    with Dataset.from_generator(up_to, args=(5,)).skip(1).iterator() as it:
+        with pytest.raises(LookupError):
+            list(it)
+        rows = {operation.name.partition("(")[0]: operation.rows for operation in it.stats().operations}
+    assert rows == {"from_generator": 5, "skip": 4}
+    closed = []
+
+    def begin(epoch, mark=None):
+        try:
+            while True:
+                yield Piece(Items([1]), np.arange(1))
+        finally:
+            closed.append(True)
+
+    counters = Counters()
+    flow = counters.wrap_flow(Dataset.range(3)._plan, begin)(0)
+    next(flow)
+    flow.close()
+    assert closed == [True]
+    assert counters.operations[0].total()[ROWS] == 1
