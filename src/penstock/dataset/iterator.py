@@ -99,7 +99,7 @@ class Iterator(Generic[T]):
         drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
         plan = rewritten(bind_seeds(self._plan, seed), passes).plan
         settings = settings_of(self._plan)
-        if not plan.indexed:
+        if not self._plan.indexed:  # as written: a rewrite that learns more does not change what cursors are
             from penstock.engine.streaming import StreamRun  # not needed where order is arithmetic
             from penstock.plan.fingerprint import form
 
