@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,21 +27,41 @@ def assert_same(made, wanted):
 
 
 @given(streams(seeded=False), EPOCHS)
-@settings(max_examples=120)
+@settings(max_examples=80)
 def test_a_restore_at_every_step(ds, epoch):
-    verify_resume(ds, epoch=epoch)
+    verify_resume(ds, epoch=epoch, most=16)
 
 
 @given(streams(seeded=False))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_restore_from_threads_to_a_run_inline_and_back(ds):
     inline = ps.Options(executor="inline")
-    verify_resume(ds.with_options(THREADS), options=inline)
-    verify_resume(ds.with_options(inline), options=THREADS)
+    verify_resume(ds.with_options(THREADS), options=inline, most=10)
+    verify_resume(ds.with_options(inline), options=THREADS, most=10)
+
+
+@given(streams(seeded=False))
+@settings(max_examples=20)
+def test_a_restore_where_the_plan_is_rewritten_otherwise(ds):
+    plain = ps.Options(executor="inline", rewrite=False)
+    verify_resume(ds, options=plain, most=10)
+    verify_resume(ds.with_options(plain), options=ps.Options(rewrite=True), most=10)
+
+
+@pytest.mark.parametrize(("name", "examples"), [("thread_pool", 30), ("processes", 8)])
+def test_a_restore_into_an_executor_of_the_users(name, examples, request):
+    executor = request.getfixturevalue(name)
+
+    @given(streams(seeded=False))
+    @settings(max_examples=examples)
+    def law(ds):
+        verify_resume(ds, options=ps.Options(executor=executor), most=8)
+
+    law()
 
 
 @given(streams(), EPOCHS)
-@settings(max_examples=80)
+@settings(max_examples=60)
 def test_threads_of_any_number_equal_inline(ds, epoch):
     verify_determinism(ds, epoch=epoch)
 
@@ -80,6 +102,43 @@ def test_take_and_skip_are_the_two_parts_of_the_whole(ds, count):
 @settings(max_examples=60)
 def test_repeat_is_the_epochs_one_after_another(ds, count):
     assert_same(elements(ds.repeat(count)), [each for epoch in range(count) for each in elements(ds, epoch)])
+
+
+@given(streams())
+@settings(max_examples=40)
+def test_an_endless_repeat_is_never_at_its_end_unless_an_epoch_is_empty(ds):
+    epochs = [elements(ds, epoch) for epoch in range(3)]
+    with ds.repeat().iterator(epoch=0) as it:
+        if all(epochs):
+            wanted = [each for epoch in epochs for each in epoch]
+            assert_same(list(islice(it, len(wanted))), wanted)
+        elif not epochs[0]:
+            assert list(it) == []
+    with ds.repeat().iterator(epoch=7) as it:
+        assert len(list(islice(it, 3))) <= 3
+
+
+@given(streams(seeded=False), st.integers(0, 2**64 - 1))
+@settings(max_examples=40)
+def test_every_epoch_is_reproducible_from_the_seed(ds, seed):
+    seeded, again = (ds.with_options(ps.Options(seed=seed)) for _ in range(2))
+    for epoch in range(3):  # the passes of one dataset take the epochs one after another
+        assert_same(list(seeded), elements(again, epoch))
+
+
+def test_iterating_again_shuffles_and_draws_anew_and_the_same_seed_the_same():
+    def noisy(x, *, rng):
+        return x, rng.random()
+
+    whole = ps.Dataset.range(60).filter(lambda x: x % 3 > 0)
+    for ds in (whole.shuffle(9), whole.map(noisy), ps.Dataset.range(60).shuffle().filter(lambda x: x % 3 > 0)):
+        for each in (ds, ds.batch(5).map(lambda *parts: str(parts)), ds.repeat(2), ds.flat_map(lambda *x: [x, x])):
+            seeded = each.with_options(ps.Options(seed=1))
+            first, second = list(seeded), list(seeded)
+            assert first != second
+            assert elements(seeded, 0) == first
+            assert elements(seeded, 1) == second
+            assert elements(each.with_options(ps.Options(seed=2)), 0) != first
 
 
 @given(streams(), st.integers(1, 9))

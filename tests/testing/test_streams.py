@@ -9,6 +9,8 @@ from penstock.testing.streams import streams
 OPERATIONS = {
     *("filter", "scan", "take_while", "unique", "map", "batch", "enumerate", "shuffle", "take", "skip", "shard"),
     *("repeat", "concatenate", "zip", "flat_map", "interleave", "ignore_errors", "errors", "prefetch", "with_options"),
+    *("unbatch", "rebatch", "window", "padded_batch", "expand", "exclude", "cache", "from_generator"),
+    *("sample_from_datasets", "choose_from_datasets", "rejection_resample"),
     *("group_by_window", "bucket_by_sequence_length", "batch_by_tokens", "group_by_reducer"),
 }
 
@@ -25,11 +27,11 @@ def test_every_operation_comes_and_most_streams_have_elements():
     seen, lengths = set(), []
 
     @given(streams())
-    @settings(max_examples=500, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=400, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def look(ds):
         seen.update(node.name for node in post_order(ds._plan))
         lengths.append(len(list(ds)))
 
     look()
     assert seen >= OPERATIONS
-    assert sum(length > 2 for length in lengths) > 60
+    assert sum(length > 2 for length in lengths) > 250

@@ -143,9 +143,10 @@ class Iterator(Generic[T]):
 
     @cached_property
     def _identity(self) -> tuple[str, tuple[str, ...]]:
-        from penstock.plan.fingerprint import fingerprint, plan_lines  # not needed for the first batch
+        from penstock.plan.fingerprint import fingerprint_of, plan_lines  # not needed for the first batch
 
-        return fingerprint(self._plan), plan_lines(self._plan)
+        lines = plan_lines(self._plan)
+        return fingerprint_of(lines), lines
 
     def stats(self) -> Stats:
         """What has been counted since the iterator was made or a state loaded; see `Stats`."""

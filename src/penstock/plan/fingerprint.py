@@ -18,7 +18,12 @@ def fingerprint(plan: Node) -> str:
     `identity`); arrays by their content; files by their names. Settings that only say how to run (prefetch, options,
     calls in parallel) do not count.
     """
-    return digest("\n".join(line.rpartition("#")[2] for line in plan_lines(plan)).encode())
+    return fingerprint_of(plan_lines(plan))
+
+
+def fingerprint_of(lines: tuple[str, ...]) -> str:
+    """The digest of the plan that has these lines."""
+    return digest("\n".join(line.rpartition("#")[2] for line in lines).encode())
 
 
 def plan_lines(plan: Node) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -20,7 +20,7 @@ Step: TypeAlias = Callable[[Draw, Dataset[Any]], Dataset[Any]]
 
 
 @st.composite
-def streams(draw: Draw, *, depth: int = 4, seeded: bool = True) -> Dataset[Any]:
+def streams(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
     """Random streams of at most 24 elements: a random dataset, and then up to `depth` transformations that stream.
 
     Where `seeded`, they carry `Options(seed=)`, so that passes over the same epoch are equal. Their functions travel to
@@ -28,9 +28,9 @@ def streams(draw: Draw, *, depth: int = 4, seeded: bool = True) -> Dataset[Any]:
 
     >>> ds = streams().example()  # doctest: +SKIP
     """
-    ds = draw(datasets(depth=2, seeded=False) | _numbers())
+    ds = draw(_numbers() | _numbers() | _generated() | datasets(depth=2, seeded=False))
     ds = draw(st.sampled_from(BEGINNINGS))(draw, ds)
-    for step in draw(st.lists(st.sampled_from(STEPS), max_size=depth)):
+    for step in draw(st.lists(st.sampled_from(STEPS), max_size=depth - 1)):
         ds = step(draw, ds)
     return ds.take(LONGEST).with_options(Options(seed=draw(SEEDS) if seeded else None, ignore="all"))
 
@@ -39,6 +39,11 @@ def _numbers() -> st.SearchStrategy[Dataset[Any]]:
     """Datasets that are not short."""
     of = st.sampled_from([*functions.ELEMENTWISE, *functions.RANDOM])
     return st.builds(lambda count, function: Dataset.range(count).map(function), st.integers(9, LONGEST), of)
+
+
+def _generated() -> st.SearchStrategy[Dataset[Any]]:
+    """Streams from the start, of a Python generator."""
+    return st.builds(lambda count: Dataset.from_generator(counting, args=(count,)), st.integers(9, LONGEST))
 
 
 # What the functions go by is a number that any element has, the same in every process.
@@ -62,6 +67,32 @@ def goes_on(*element: Any) -> bool:
 def few(*element: Any) -> int:
     """One of four numbers."""
     return number_of(*element) % 4
+
+
+def is_lucky(*element: Any, rng: np.random.Generator) -> bool:
+    """Whether this is one of two in three elements, by chance."""
+    return bool(rng.random() < 0.67)
+
+
+def are_kept(numbers: np.ndarray) -> np.ndarray:
+    """The same of a column of numbers."""
+    return numbers % 3 > 0
+
+
+def counting(count: int) -> Iterator[tuple[int, str]]:
+    """Some pairs."""
+    return ((number, f"number {number}") for number in range(count))
+
+
+def as_run(*element: Any) -> np.ndarray:
+    """Up to three numbers."""
+    return np.arange(number_of(*element) % 4)
+
+
+def several(*element: Any) -> Any:
+    """A dataset: the element and two more, in an order of chance, and some of three numbers."""
+    parts = Dataset.from_source([functions.as_text(*element), "again", "and again"]).shuffle()
+    return parts.concatenate(Dataset.range(3).filter(is_lucky).map(functions.as_text))
 
 
 def some(*element: Any) -> list[Any]:
@@ -117,7 +148,10 @@ def counted(state: Any, element: Any) -> Any:
 
 
 def _filter(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.filter(is_kept)
+    kind = draw(st.sampled_from(["plain", "plain", "random", "columns"]))
+    if kind == "columns":
+        return ds.map(number_of).filter(are_kept, vectorized=True)
+    return ds.filter(is_lucky if kind == "random" else is_kept)
 
 
 def _take_while(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -141,11 +175,13 @@ def _ignore_errors(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _flat_map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.flat_map(some).take(LONGEST)
+    return ds.flat_map(draw(st.sampled_from([some, several]))).take(LONGEST)
 
 
 def _interleave(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.interleave(some, cycle_length=draw(st.integers(1, 3)), block_length=draw(st.integers(1, 2))).take(LONGEST)
+    cycle, block = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    function = draw(st.sampled_from([some, several]))
+    return ds.interleave(function, cycle_length=cycle, block_length=block).take(LONGEST)
 
 
 def _group_by_window(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -174,6 +210,32 @@ def _batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.map(functions.as_text).batch(draw(st.integers(1, 4)), drop_remainder=draw(st.booleans()))
 
 
+def _unbatch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    batches = ds.map(number_of).batch(draw(st.integers(1, 4)))
+    return draw(st.sampled_from([batches.unbatch(), batches.rebatch(2), batches.rebatch([1, 3], drop_remainder=True)]))
+
+
+def _window(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    sizes = [draw(st.integers(1, 3)) for _ in range(3)]
+    return ds.map(functions.as_text).window(*sizes, drop_remainder=draw(st.booleans())).map(functions.as_windows)
+
+
+def _padded_batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.map(as_run).padded_batch(draw(st.integers(1, 4)), drop_remainder=draw(st.booleans()))
+
+
+def _expand(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.expand(draw(st.integers(1, 3))).take(LONGEST)
+
+
+def _exclude(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.exclude(draw(st.sets(st.integers(0, 3), max_size=3))) if ds.cardinality() < 0 else ds
+
+
+def _cache(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds.cache()
+
+
 def _enumerate(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.enumerate(draw(st.integers(-3, 3)))
 
@@ -183,11 +245,15 @@ def _shuffle(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _take(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.take(draw(st.sampled_from([-1, 0, 1, 5, 9, 20])))
+    for count in draw(st.lists(st.sampled_from([-1, 0, 1, 5, 9, 20]), min_size=1, max_size=2)):
+        ds = ds.take(count)
+    return ds
 
 
 def _skip(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.skip(draw(st.integers(0, 3)))
+    for count in draw(st.lists(st.integers(0, 3), min_size=1, max_size=2)):
+        ds = ds.skip(count)
+    return ds
 
 
 def _shard(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -247,6 +313,6 @@ BEGINNINGS: tuple[Step, ...] = (
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,
     *(_map, _skip_errors, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix),
-    *(_choose, _prefetch),
+    *(_choose, _prefetch, _unbatch, _window, _padded_batch, _expand, _exclude, _cache),
 )
 """What streams may go through."""
