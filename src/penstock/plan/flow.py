@@ -202,12 +202,6 @@ def _has_form(value: object, form: object) -> bool:
     return len(forms) == len(values) and all(map(_has_form, values, forms))
 
 
-def further(mark: Mark, count: int) -> Mark:
-    """A reader's mark `count` elements after another one."""
-    before, left_out = (None, 0) if mark is None else mark
-    return [before, left_out + count]
-
-
 def close(flow: Flow) -> None:
     """Stop a flow at once, where it can be."""
     stop = getattr(flow, "close", None)
