@@ -101,6 +101,11 @@ class Reader:
         """How many elements are there already."""
         return 0 if self._piece is None else max(len(self._piece) - self._at, 0)
 
+    @property
+    def chunk(self) -> Chunk | None:
+        """What the elements at hand are part of."""
+        return None if self._piece is None else self._piece.chunk
+
     def ready(self) -> int:
         """How many elements can be had at once; makes more if there are none. 0 means the end."""
         while self._piece is None or self._at >= len(self._piece):
