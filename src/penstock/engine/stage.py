@@ -14,7 +14,7 @@ import numpy as np
 from penstock.core.errors import CursorError, WorkerError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Items
-from penstock.elements.size import bytes_of
+from penstock.elements.size import own_bytes_of
 from penstock.engine.crew import Crew
 from penstock.engine.parcel import Result
 from penstock.engine.spreader import Spreader, Unit
@@ -106,7 +106,7 @@ class Stage:
 
     def _observe(self, made: Piece, units: int, cost: Cost) -> None:
         if len(made) and self._tuner.looking:
-            self._tuner.item_bytes = bytes_of(made.chunk.element(0))
+            self._tuner.item_bytes = own_bytes_of(made.chunk.element(0))
         self._tuner.observe(cost, max(units, 1))
         self._shop.spent += cost
 

@@ -101,6 +101,11 @@ class Reader:
         """How many elements are there already."""
         return 0 if self._piece is None else max(len(self._piece) - self._at, 0)
 
+    @property
+    def chunk(self) -> Chunk | None:
+        """What the elements at hand are part of."""
+        return None if self._piece is None else self._piece.chunk
+
     def ready(self) -> int:
         """How many elements can be had at once; makes more if there are none. 0 means the end."""
         while self._piece is None or self._at >= len(self._piece):
@@ -200,12 +205,6 @@ def _has_form(value: object, form: object) -> bool:
     forms, values = cast("Sequence[object]", form), cast("list[object]", value)
     forms = forms or [0] * len(values)
     return len(forms) == len(values) and all(map(_has_form, values, forms))
-
-
-def further(mark: Mark, count: int) -> Mark:
-    """A reader's mark `count` elements after another one."""
-    before, left_out = (None, 0) if mark is None else mark
-    return [before, left_out + count]
 
 
 def close(flow: Flow) -> None:

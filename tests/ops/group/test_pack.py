@@ -155,7 +155,9 @@ def test_documents_that_are_too_long():
     whole = {"tokens": [[2000, 2001, 2002], [2003, 2004, 2005], [1000, 1001, 2006], [3000, 0, 0]]}
     assert sorted(token_rows(source.pack(3, "first_fit"))) == sorted(whole["tokens"])
     assert token_rows(source.pack(3, overlong="drop")) == [[1000, 1001, 3000]]
-    with pytest.raises(ElementError, match="a document has 7 tokens, more than the 3 of a sequence") as caught:
+    with pytest.raises(
+        ElementError, match="the element of row 1 has 7 tokens, more than the 3 of a sequence"
+    ) as caught:
         list(source.pack(3, overlong="error"))
     assert any("in pack(3, overlong='error')" in note for note in caught.value.__notes__)
     positions = [row["positions"].tolist() for row in source.pack(3, "first_fit", keep_positions=True)]

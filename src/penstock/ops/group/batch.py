@@ -32,6 +32,10 @@ class Batch(Grouping):
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         return Columns(structure, [folded(array, self.size) for array in arrays], len(rows) // self.size)
 
+    def takes_views(self, chunk: Chunk | None) -> bool:
+        columns = chunk.columns if isinstance(chunk, Columns) else [None]
+        return all(isinstance(column, np.ndarray) and column.flags.writeable for column in columns)
+
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         """Stack the elements of all batches at once, in the memory given: no step for each batch."""
         (source,) = inputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -14,9 +15,12 @@ from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.nesting import part_of_chunk
 from penstock.elements.ragged import Ragged
 from penstock.elements.structure import LEAF
-from penstock.plan.flow import MOST_READ, Mark, Open, Reader, further
+from penstock.plan.flow import Mark, Open, Reader
 
 Key: TypeAlias = str | int | None
+
+MarkAfter: TypeAlias = Callable[[int], Mark]
+"""The mark after the first k documents of a run."""
 
 _ANY = np.dtype(np.void)  # before there is a token
 
@@ -44,7 +48,8 @@ class Documents:
         self.dtype: np.dtype[Any] = _ANY
         self._key = key
         self._reader = Reader(source, epoch, mark)
-        self._runs: list[tuple[int, Mark]] = []  # documents that came together: the index of the first, and its mark
+        self._unread = self._reader.runs()
+        self._runs: list[tuple[int, MarkAfter]] = []  # that were read together: the index of the first, and its marks
 
     def __len__(self) -> int:
         return len(self.texts.lengths)
@@ -53,12 +58,12 @@ class Documents:
         """Read on until there are so many tokens; whether there are."""
         parts, count = [self.texts], len(self)
         while self.tokens < tokens:
-            mark = self._reader.mark
-            run = self._reader.read(MOST_READ)
-            if run is None:
+            unread = next(self._unread, None)
+            if unread is None:
                 break
+            run, mark_after = unread
             part = self._texts(run.chunk, self.first + count)
-            self._runs.append((count, mark))
+            self._runs.append((count, mark_after))
             self.tokens += int(part.lengths.sum())
             count += len(part.lengths)
             parts.append(part)
@@ -70,8 +75,8 @@ class Documents:
         """Where document `index` is; the next one to be read has an index too."""
         if index == len(self):
             return self._reader.mark
-        first, mark = self._runs[self._run_of(index)]
-        return further(mark, index - first)
+        first, mark_after = self._runs[self._run_of(index)]
+        return mark_after(index - first)
 
     def drop(self, count: int) -> None:
         """Forget the first `count`."""
@@ -80,7 +85,8 @@ class Documents:
         self.first += count
         self.tokens -= int(lengths[:count].sum())
         self.texts = Texts(arrays[used:], of[count:] - used, starts[count:], lengths[count:])
-        self._runs = [(first - count, mark) for first, mark in self._runs[max(self._run_of(count), 0) :]]
+        left = self._runs[max(self._run_of(count), 0) :]
+        self._runs = [(first - count, mark_after) for first, mark_after in left]
 
     def __enter__(self) -> Self:
         return self

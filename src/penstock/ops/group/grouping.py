@@ -49,6 +49,10 @@ class Grouping(Node):
         """One element from the run of elements `chunk`, which are `rows` of the input."""
         raise NotImplementedError
 
+    def takes_views(self, chunk: Chunk | None) -> bool:
+        """Whether groups of these elements take no memory of their own."""
+        return False
+
     def grouped(self, rows: Rows) -> tuple[Rows, np.ndarray]:
         """The input's rows of all the groups, one group after another, and how many each has."""
         return grouped(
@@ -88,7 +92,7 @@ class Grouping(Node):
         with Reader(inputs[0], epoch, at) as reader:
             while reader.ready():
                 before, start = reader.mark
-                count = min(reader.at_hand // self.size, most)
+                count = min(reader.at_hand // self.size, MOST_IN_ONE_GO if self.takes_views(reader.chunk) else most)
                 run = cast("Piece", reader.take(max(count, 1) * self.size))
                 if len(run) < self.size and self.drop_remainder:
                     return

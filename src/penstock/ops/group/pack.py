@@ -113,7 +113,9 @@ class Pack(Node):
             more = documents.fill(self.window_tokens)
             lengths = documents.texts.lengths
             count = min(int(lengths.cumsum().searchsorted(self.window_tokens)) + 1, len(lengths))
-            table = fitted(self._kept(lengths[:count]), self.size, fit, keep_positions=self.keep_positions)
+            table = fitted(
+                self._kept(lengths[:count], documents.first), self.size, fit, keep_positions=self.keep_positions
+            )
             packed = _placed(table, documents.texts)
             first, window, end = documents.first, documents.mark(0), documents.mark(count)
             at_once = self._at_once(documents)
@@ -147,15 +149,16 @@ class Pack(Node):
             yield Filling(_placed(packed, texts), texts.arrays, documents.dtype, after)
             documents.drop(used)
 
-    def _kept(self, lengths: Rows) -> Rows:
-        """The lengths, with 0 for documents that are dropped."""
-        longest = int(lengths.max(initial=0))
-        if longest <= self.size or self.overlong == "split":
+    def _kept(self, lengths: Rows, first: int) -> Rows:
+        """The lengths of documents from row `first` on, with 0 for those that are dropped."""
+        if self.overlong == "split" or lengths.max(initial=0) <= self.size:
             return lengths
+        too_long = lengths > self.size
         if self.overlong == "drop":
-            return np.where(lengths > self.size, 0, lengths)
+            return np.where(too_long, 0, lengths)
+        at = int(too_long.argmax())
         raise ElementError(
-            f"pack: a document has {longest} tokens, more than the {self.size} of a sequence; "
+            f"pack: the element of row {first + at} has {lengths[at]} tokens, more than the {self.size} of a sequence; "
             'shorten it before, or pack with overlong="split" or "drop"'
         )
 
