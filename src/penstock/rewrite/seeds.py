@@ -10,8 +10,8 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.sample import Sample, SampleGuided
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
-from penstock.ops.elementwise.scan import Scan
 from penstock.ops.elementwise.resample import Resample, ResampleEstimated
+from penstock.ops.elementwise.scan import Scan
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.read.random import Random
 from penstock.plan.graph import post_order, rebuild
