@@ -97,12 +97,11 @@ class Grouping(Node):
                 if len(run) < self.size and self.drop_remainder:
                     return
                 rows = np.arange(made * self.size, made * self.size + len(run), dtype=np.int64)  # as errors name them
-                if count > 1:
-                    with suppress(Exception):  # which group is at fault shows below
-                        chunk = self.collect_several(run.chunk, rows, allocate)
-                        made += count
-                        yield Piece(chunk, ordinals(epoch, made - count, count), [made, reader.mark])
-                        continue
+                several = self._collected_several(run, rows, allocate) if count > 1 else None
+                if several is not None:
+                    made += count
+                    yield Piece(several, ordinals(epoch, made - count, count), [made, reader.mark])
+                    continue
                 for low in range(0, len(run), self.size):
                     chunk = Items([self._collected(run, low, rows, allocate)])
                     made += 1
@@ -110,6 +109,12 @@ class Grouping(Node):
                     after = reader.mark if high >= len(run) else [before, start + high]
                     yield Piece(chunk, ordinals(epoch, made - 1, 1), [made, after])
                     most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(chunk.element(0))))
+
+    def _collected_several(self, run: Piece, rows: Rows, allocate: Allocate) -> Chunk | None:
+        """The elements of all groups of a run; `None` where one is at fault, which making each alone will show."""
+        with suppress(Exception):
+            return self.collect_several(run.chunk, rows, allocate)
+        return None
 
     def _collected(self, run: Piece, low: int, rows: Rows, allocate: Allocate) -> Any:
         high = low + self.size
