@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock import UNKNOWN, Dataset, Options
 from penstock.core.errors import PlanError
+from penstock.elements.spec import ArraySpec
 from penstock.testing.laws import verify_determinism, verify_resume
 
 WAYS = [Options(), Options(executor="inline"), Options(executor="threads", workers=2)]
@@ -203,6 +204,18 @@ def test_images_that_cannot_be_decoded(tmp_path):
     made = list(ds.map(ps.image.decode(), on_error=ps.replace(blank)).batch(2))
     assert [batch.shape for batch in made] == [(2, 4, 4, 3)] * 2
     assert list(ds.map(ps.image.decode()).map(ps.image.resize((4, 4))).batch(2).ignore_errors()) == []
+
+
+def test_the_spec_is_that_of_results_and_replacements():
+    images = Dataset.from_tensor_slices({"x": np.zeros((3, 8, 8, 3), np.uint8)})
+    small = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.replace(np.zeros((2, 2, 3), np.uint8)))
+    assert small._plan.spec() == {"x": ArraySpec((None, None, 3), np.dtype(np.uint8))}
+    same = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.replace(np.zeros((4, 4, 3), np.uint8)))
+    assert same._plan.spec() == {"x": ArraySpec((4, 4, 3), np.dtype(np.uint8))}
+    other = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.replace("no image"))
+    assert other._plan.spec() is None
+    left = images.map(ps.image.resize((4, 4)), on="x", on_error="skip")
+    assert left._plan.spec() == {"x": ArraySpec((4, 4, 3), np.dtype(np.uint8))}
 
 
 def test_mistakes_are_found_when_it_is_built():

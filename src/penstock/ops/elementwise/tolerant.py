@@ -13,6 +13,7 @@ from penstock.core.on_error import NOTHING, OnError
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.exact import copied
 from penstock.elements.nesting import with_part
+from penstock.elements.spec import relax, spec_of
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tally import Tally
@@ -76,6 +77,13 @@ class TolerantMap(Map):
     @cached_property
     def length(self) -> int:
         return self.input.length if self.keeps else UNKNOWN
+
+    def spec(self) -> Spec | None:
+        made = super().spec()
+        if made is None or not self.keeps:
+            return made
+        value = spec_of(self.value)
+        return relax(made, value if self.on is None else with_part(made, self.on, value))
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs
