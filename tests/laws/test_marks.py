@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.core.errors import CursorError
+from penstock.testing.laws import same
 
 D = ps.Dataset
 KEPT = D.range(40).filter(lambda x: x % 3 > 0)
@@ -74,6 +75,18 @@ def test_a_mangled_mark_is_refused_or_is_a_place_that_there_is(name):
                 assert len(list(islice(it, 300))) < 300
 
     law()
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_a_state_need_not_travel_as_json(name):
+    ds = PIPELINES[name].with_options(ps.Options(executor="inline", seed=3))
+    whole = list(ds.iterator(epoch=1))
+    for step in (0, 1, len(whole) // 2, len(whole)):
+        with ds.iterator(epoch=1) as it:
+            received = list(islice(it, step))
+            state = it.state_dict()
+            it.load_state_dict(state)
+            assert same([*received, *it], whole)
 
 
 def mangled(mark, which, way, value):

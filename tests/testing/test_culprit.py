@@ -43,12 +43,12 @@ def test_operations_of_streams_are_written_down_too():
     recorder = Recorder()
     ds = Dataset.range(9).filter(lambda x: x > 3).map(lambda x: x).skip(1).batch(2)
     assert len(list(iterating(ds)(recorder))) == 2
-    assert {book.label: len(book.made) for book in recorder.books} == {
-        "range(9)": 9,
-        "filter(lambda)": 5,
-        "map(lambda)": 5,
-        "skip(1)": 4,
-        "batch(2)": 2,
+    assert {book.label.partition("(")[0]: len(book.made) for book in recorder.books} == {
+        "range": 9,
+        "filter": 5,
+        "map": 5,
+        "skip": 4,
+        "batch": 2,
     }
 
 
