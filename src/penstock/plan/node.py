@@ -144,6 +144,19 @@ class Passing(Node):
         return inputs[0](epoch, mark)
 
 
+@dataclass(frozen=True)
+class Streamed(Node):
+    """A node whose elements come in order only; and where nothing else is said, only iterating tells how many."""
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
+
+
 def rows_within(rows: Rows, length: int, source: Node) -> Rows:
     """The rows of a dataset of `length` cut from `source`; anew after `ENDLESS_EPOCHS` where that is endless."""
     if source.length != INFINITE or not 0 < length <= INFINITE_STRIDE:

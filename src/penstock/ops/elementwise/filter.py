@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,11 @@ from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import UNKNOWN, Allocate, Node, Rows, Spec
+from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
 
 
 @dataclass(frozen=True)
-class Filter(Node):
+class Filter(Streamed):
     """Keep the elements of which `predicate` is true."""
 
     elementwise = True
@@ -29,14 +28,6 @@ class Filter(Node):
     vectorized: bool = False
     draws: bool = False
     seed: int | None = None
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.input.spec()
