@@ -8,6 +8,7 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_gather(module);
   penstock::bindings::bind_random(module);
   penstock::bindings::bind_rows(module);
+  penstock::bindings::bind_numbers(module);
   penstock::bindings::bind_pool(module);
   penstock::bindings::bind_files(module);
   penstock::bindings::bind_image(module);

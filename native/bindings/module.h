@@ -9,6 +9,7 @@ void bind_permute(nanobind::module_& module);
 void bind_gather(nanobind::module_& module);
 void bind_random(nanobind::module_& module);
 void bind_rows(nanobind::module_& module);
+void bind_numbers(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_image(nanobind::module_& module);

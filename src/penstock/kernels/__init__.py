@@ -2,6 +2,7 @@
 
 from penstock.kernels.files import read_regular_files
 from penstock.kernels.memory import Pool, gather
+from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
     first_draws,
     permute,
@@ -20,6 +21,7 @@ __all__ = [
     "MOST_CAPACITY",
     "Fit",
     "Pool",
+    "copy_numbers",
     "fill_bins",
     "first_draws",
     "gather",
