@@ -239,6 +239,15 @@ def child_ids(parents: Rows, counts: Rows, first: int = 0) -> Rows:
     return np.repeat(mixed(parents) - (ends - counts), counts) + place
 
 
+def first_child_id(parent: int) -> int:
+    """The id of the first element that another was made into; those of the others follow it.
+
+    >>> first_child_id(5) == child_ids(np.array([5]), np.array([1]))[0]
+    np.True_
+    """
+    return mix(parent) >> 2
+
+
 def mixed(ids: Rows) -> Rows:
     """Scatter ids over [0, 2**62): `mix` of each, with room above for its children."""
     with np.errstate(over="ignore"):
