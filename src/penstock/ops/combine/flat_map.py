@@ -11,7 +11,7 @@ from penstock.core.errors import CursorError
 from penstock.elements.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenPlan, Unfolding
 from penstock.ops.combine.unpack import Held, Unpack
-from penstock.plan.flow import BEYOND, MOST_READ, Flow, Mark, Open, Piece, Reader, child_ids, resumed
+from penstock.plan.flow import BEYOND, MOST_READ, Flow, Mark, Open, Piece, Reader, first_child_id, resumed
 from penstock.plan.node import Node, Rows
 
 
@@ -51,9 +51,10 @@ class FlatMap(Unfolding):
 
     def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_plan: OpenPlan) -> Flow:
         given, mark = resumed(inside, (0, None))
+        begin = first_child_id(int(holder.ids[0]))
         with self.elements_of(holder, mark, open_plan) as elements:
             while (piece := elements.read(MOST_READ)) is not None:
-                ids = child_ids(holder.ids, np.array([len(piece)]), first=given)
+                ids = np.arange(begin + given, begin + given + len(piece), dtype=np.int64)
                 given += len(piece)
                 yield Piece(piece.chunk, ids, [here, [given, elements.mark]])
 
