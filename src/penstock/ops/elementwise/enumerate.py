@@ -21,6 +21,8 @@ PAIR = flatten((0, 0))[1]
 class Enumerate(Node):
     """Pair each element with its position in the epoch, counted from `start`."""
 
+    keeps_ids = True
+
     input: Node
     start: int
 

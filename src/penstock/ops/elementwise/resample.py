@@ -117,6 +117,7 @@ class ResampleEstimated(Streamed):
     The state is the number of elements of each class; every class counts one more, so that none is impossible.
     """
 
+    keeps_ids = True
     draws = True
 
     input: Node
