@@ -189,6 +189,16 @@ class Items:
         return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
 
 
+class Mended(Items):
+    """Elements of which `lost` are replacements, as what they stand for failed: for whoever measures what made them."""
+
+    __slots__ = ("lost",)
+
+    def __init__(self, values: list[Any], lost: int) -> None:
+        super().__init__(values)
+        self.lost = lost
+
+
 Chunk: TypeAlias = Columns | Items
 
 

@@ -63,7 +63,7 @@ def _made_from(failure: Failure, base: Node) -> Failure:
 def base_of(node: Node) -> Node | None:
     """The indexed node whose rows the ids of a stream's elements are, if there is one."""
     while not node.indexed:
-        if not (node.inputs and (node.elementwise or node.keeps_ids)):
+        if not node.keeps_ids:
             return None
         node = node.inputs[0]
     return node

@@ -283,6 +283,8 @@ def test_the_file_names_the_record_also_where_elements_came_in_order(tmp_path, w
     "change",
     [
         lambda ds: ds.batch(1).unbatch(),
+        lambda ds: Dataset.from_source(["a", "b", "c"]).batch(1).filter(lambda batch: True).unbatch(),
+        lambda ds: ds.expand(2),
         lambda ds: ds.flat_map(lambda x: [x]),
         lambda ds: Dataset.zip(ds, ds).map(lambda a, b: a),
         lambda ds: ds.concatenate(ds),

@@ -22,6 +22,7 @@ class Filter(Streamed):
     """Keep the elements of which `predicate` is true."""
 
     elementwise = True
+    keeps_ids = True
 
     input: Node
     predicate: Callable[..., Any]
