@@ -51,7 +51,7 @@ def masked_crc32c(data: Any) -> int:
     """Return the CRC-32C as TFRecord stores it.
 
     >>> hex(masked_crc32c(bytes(32)))
-    '0xb74e2d19'
+    '0xfd7fffa'
     """
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
