@@ -20,7 +20,8 @@ def list_files(patterns: Pattern | Sequence[Pattern]) -> list[str]:
 
     `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin
     with a dot match only a pattern that does, and index files (`*.psindex`) none. A path that exists is
-    taken as it is, whatever characters it has. Each pattern has to match: a `FileNotFoundError` names the one that does not, and where it was looked for.
+    taken as it is, whatever characters it has. Each pattern has to match: a `FileNotFoundError` names the one that does
+    not, and where it was looked for.
     """
     if isinstance(patterns, (str, os.PathLike)):
         return sorted(_matches(os.fspath(patterns)))
