@@ -91,8 +91,8 @@ class RecordReader:
     def __init__(
         self,
         paths: list[bytes],
-        begins: list[Rows],
-        ends: list[Rows],
+        begins: list[Rows | range],
+        ends: list[Rows | range],
         sizes: list[int],
         framing: int,
         verify: bool,
@@ -100,6 +100,9 @@ class RecordReader:
         /,
     ) -> None: ...
     def read(self, rows: Rows, /) -> tuple[list[bytes] | None, tuple[int, int, int]]: ...
+    def read_text(
+        self, rows: Rows, encoding: str, errors: str, /
+    ) -> tuple[list[str] | None, tuple[int, int, int], Exception | None]: ...
     def find(self, rows: Rows, splits: Rows, /) -> tuple[FoundRecords | None, tuple[int, int, int]]: ...
     def join(self, found: FoundRecords, out: NDArray[np.uint8], /) -> tuple[int, int, int]: ...
 

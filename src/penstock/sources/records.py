@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -47,16 +47,20 @@ class RecordFiles:
 
     @cached_property
     def _length(self) -> int:
-        return sum(len(sidecar.arrays["offsets"]) - 1 for sidecar in self.sidecars)
+        return sum(len(of_file) - 1 for of_file in self.offsets)
+
+    @cached_property
+    def offsets(self) -> list[NDArray[np.int64]]:
+        """Where the records of each file begin, and where the last ends."""
+        return [sidecar.arrays["offsets"] for sidecar in self.sidecars]
 
     @cached_property
     def reader(self) -> RecordReader:
         """What reads the records."""
-        offsets = [sidecar.arrays["offsets"] for sidecar in self.sidecars]
         return RecordReader(
             self.paths,
-            [of_file[:-1] for of_file in offsets],
-            [of_file[1:] for of_file in offsets],
+            [of_file[:-1] for of_file in self.offsets],
+            [of_file[1:] for of_file in self.offsets],
             [sidecar.stamp.size for sidecar in self.sidecars],
             framing=self.framing,
             verify=self.verify,
@@ -92,8 +96,7 @@ class RecordFiles:
 
     def __getstate__(self) -> Mapping[str, Any]:
         """The description alone: who receives it opens the files anew, and finds the index where it is kept."""
-        fields = ("paths", "kind", "framing", "name", "verify", "joined")
-        return {field: self.__dict__[field] for field in fields}
+        return {field.name: self.__dict__[field.name] for field in fields(self)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
