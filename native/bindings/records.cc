@@ -1,5 +1,7 @@
 #include "kernels/records.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.digest import hasher
-from penstock.elements.chunk import Column, Columns
+from penstock.elements.chunk import Chunk, Column, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import LEAF
@@ -69,7 +69,7 @@ class RecordFiles:
     def spec(self) -> Spec:
         return ObjectSpec(bytes)
 
-    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         column: Column
         rows = np.ascontiguousarray(rows, np.int64)
         if self.joined:
@@ -89,10 +89,7 @@ class RecordFiles:
 
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
-        hashed = hasher()
-        for sidecar in self.sidecars:
-            hashed.update(f"{sidecar.stamp.size} {sidecar.stamp.digest} ".encode())
-        return (self.kind.format, *self.kind.parameters, self.length, hashed.hexdigest())
+        return (self.kind.format, *self.kind.parameters, self.length, content_of(self.sidecars))
 
     def __getstate__(self) -> Mapping[str, Any]:
         """The description alone: who receives it opens the files anew, and finds the index where it is kept."""
@@ -100,3 +97,11 @@ class RecordFiles:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def content_of(sidecars: Sequence[Sidecar]) -> str:
+    """Return a digest of the sizes and the content of the files of these indexes, in their order."""
+    hashed = hasher()
+    for sidecar in sidecars:
+        hashed.update(f"{sidecar.stamp.size} {sidecar.stamp.digest} ".encode())
+    return hashed.hexdigest()
