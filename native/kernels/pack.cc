@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -277,24 +279,51 @@ struct Filled {
   std::int32_t segments = 0;
 };
 
-}  // namespace
-
-void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins) {
-  std::vector<Filled> filled(bins.count);
+// Bins from `first` up to `last`, with what of `segments` is theirs.
+void fill_some(const Segment* segments, std::size_t count, const char* pad, const Bins& bins, std::size_t first,
+               std::size_t last, Filled* filled) {
+  const auto is_ours = [=](std::size_t i) {
+    const auto bin = static_cast<std::size_t>(segments[i].bin);
+    return first <= bin && bin < last;
+  };
   for (std::size_t i = 0; i < count; ++i) {
+    if (!is_ours(i)) continue;
     const auto bin = static_cast<std::size_t>(segments[i].bin);
     const std::size_t at = bin * bins.capacity + filled[bin].tokens;
     const Place place{bins.tokens + at * bins.width, bins.segment_ids + at, bins.positions + at};
-    const Fetch fetch = i + 1 < count ? Fetch(segments[i + 1], bins.width) : Fetch();
+    const Fetch fetch = i + 1 < count && is_ours(i + 1) ? Fetch(segments[i + 1], bins.width) : Fetch();
     put_any(segments[i], ++filled[bin].segments, place, bins.width, fetch);
     filled[bin].tokens += static_cast<std::size_t>(segments[i].length);
   }
-  for (std::size_t bin = 0; bin < bins.count; ++bin) {
+  for (std::size_t bin = first; bin < last; ++bin) {
     const std::size_t rest = bins.capacity - filled[bin].tokens, at = bin * bins.capacity + filled[bin].tokens;
     repeat_token(pad, bins.width, bins.tokens + at * bins.width, rest);
     std::fill_n(bins.segment_ids + at, rest, 0);
     std::fill_n(bins.positions + at, rest, 0);
   }
+}
+
+constexpr std::size_t kWorthAThread = std::size_t{1} << 18;  // tokens: 200 microseconds, where a thread takes 10 to 50
+
+}  // namespace
+
+void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins) {
+  std::vector<Filled> filled(bins.count);
+  const auto fill = [&](std::size_t first, std::size_t last) noexcept {
+    fill_some(segments, count, pad, bins, first, last, filled.data());
+  };
+  std::size_t ours = bins.count;
+  std::thread other;
+  if (bins.count * bins.capacity >= kWorthAThread && std::thread::hardware_concurrency() > 1) {
+    try {
+      other = std::thread(fill, bins.count / 2, bins.count);
+      ours = bins.count / 2;
+    } catch (const std::system_error&) {
+      // no thread is to be had: all is done here
+    }
+  }
+  fill(0, ours);
+  if (other.joinable()) other.join();
 }
 
 }  // namespace penstock

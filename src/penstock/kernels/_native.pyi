@@ -75,8 +75,12 @@ def shorter_side_size(height: int, width: int, shorter: int, /) -> tuple[int, in
 
 # Packing: `pack_bins` returns how many bins there are; a piece is (document, start, length, position, bin).
 def pack_bins(lengths: Rows, bins: Rows, capacity: int, best: bool) -> int: ...
+
+class Held:
+    def __init__(self, arrays: list[NDArray[Any]], cls: type, dtype: np.dtype[Any], lengths: Rows, /) -> None: ...
+
 def fill_bins(
-    documents: list[NDArray[Any]],
+    documents: list[Held],
     pieces: NDArray[np.int64],
     pad: NDArray[Any],
     tokens: NDArray[Any],
