@@ -24,7 +24,7 @@ from penstock.plan.node import INFINITE, UNKNOWN
 from penstock.watch.efficiency import pack_efficiency
 
 if TYPE_CHECKING:
-    from penstock import image
+    from penstock import image, records
 
 __all__ = [
     "AUTOTUNE",
@@ -48,6 +48,7 @@ __all__ = [
     "read_parquet",
     "read_text",
     "read_tfrecord",
+    "records",
     "replace",
     "skip",
     "write_tfrecord",
@@ -55,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("image", "tf_data"):  # imported by the first pipeline that needs them
+    if name in ("image", "records", "tf_data"):  # imported by the first pipeline that needs them
         import importlib
 
         return importlib.import_module(f"penstock.{name}")
