@@ -20,12 +20,14 @@ from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.expand import Expand
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shard import Shard
-from penstock.ops.order.shuffle import Shuffle
+from penstock.ops.order.shuffle import Shuffle, ShuffleBlocks
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.split import Hashes, Keyed, Part
 from penstock.ops.order.take import Take
 from penstock.ops.order.take_while import TakeWhile
 from penstock.ops.order.unique import Unique
+from penstock.ops.order.virtual import VirtualStreams, virtual_stream
+from penstock.plan.graph import blocks_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -36,13 +38,22 @@ class Order(Handle[T_co]):
     """`shuffle`, `repeat`, `expand`, `take`, `skip`, `exclude`, `shard`, `split` and `assert_cardinality`."""
 
     def shuffle(
-        self, buffer_size: int | None = None, seed: int | None = None, reshuffle_each_iteration: bool = True
+        self,
+        buffer_size: int | None = None,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool = True,
+        *,
+        uniform: bool = False,
     ) -> Dataset[T_co]:
         """Permute the elements: all of them, in an order computed on the fly, without a buffer or a start-up time.
 
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as
         many places or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in
         `tf.data`). Without a `seed` every iterator has an order of its own, kept in its cursor.
+
+        Data that is read a block at a time (row groups of Parquet, blocks of CSV) and does not fit its cache is
+        shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` says how far that is from
+        uniform. `uniform=True` mixes all rows all the same, which reads every block many times.
 
         A stream needs a `buffer_size`. Blocks of half as many elements are permuted, and again with blocks across their
         borders: up to one and a half times `buffer_size` elements are held, and a restored iterator makes at most as
@@ -72,7 +83,11 @@ class Order(Handle[T_co]):
                 "or give a buffer_size"
             )
         reshuffle = check_flag("shuffle", "reshuffle_each_iteration", reshuffle_each_iteration)
-        return self._over(Shuffle(plan, window, check_seed("shuffle", seed), reshuffle))
+        seed = check_seed("shuffle", seed)
+        blocks = None if window is not None or check_flag("shuffle", "uniform", uniform) else blocks_of(plan)
+        if blocks is None or blocks.window >= blocks.count:
+            return self._over(Shuffle(plan, window, seed, reshuffle))
+        return self._over(ShuffleBlocks(plan, None, seed, reshuffle, blocks))
 
     def repeat(self, count: int | None = None) -> Dataset[T_co]:
         """Begin again at the end, `count` times in all; without end where it is `None` or -1.
@@ -244,14 +259,49 @@ class Order(Handle[T_co]):
             low = high
         return cut
 
-    def shard(self, num_shards: int, index: int) -> Dataset[T_co]:
+    def shard(self, num_shards: int, index: int, *, streams: int | None = None) -> Dataset[T_co]:
         """Keep every `num_shards`-th element from the one at `index` on: one rank's part. Shards add up to the whole.
+
+        Where any row can be made alone, a shard costs nothing. Of a stream (what comes of `filter`, `flat_map`, ...) it
+        makes all elements and keeps its own; with `streams=` it makes no others. The stream is then cut into so many
+        virtual streams, a multiple of all numbers of shards there will be, and each shard takes turns among its own:
+
+        >>> ds = Dataset.range(20).filter(lambda x: x % 5 > 0)
+        >>> whole = ds.shard(1, 0, streams=4)
+        >>> [int(x) for x in whole]
+        [4, 1, 2, 3, 8, 9, 6, 7, 12, 13, 14, 11, 16, 17, 18, 19]
+        >>> list(ds.shard(2, 0, streams=4)) == list(whole)[::2]
+        True
+
+        A virtual stream is what the pipeline makes of every `streams`-th row that the stream stands on. Elements taken
+        from the shards in turn are in the same order for any `num_shards` that divides `streams`, and so batches of all
+        shards together are the same, until a stream ends: it is left out from then on. Shards may so end apart, by as
+        many elements as their filters and files differ by; to have them end together, `repeat()` before and `take()`
+        after. States saved by all shards load into any number of them, see `Iterator.load_state_dict`.
+
+        Functions draw for an element what they draw without `streams`, as far as no operation numbers the elements anew
+        (batches, mixtures, `concatenate`). What works on several elements (a shuffle's buffer, a batch, `scan`) does so
+        within each virtual stream; `take`, `skip`, `exclude`, `enumerate` and `pad_to_cardinality` count in turns.
+        `take_while`, `unique`, `group_by_reducer` and `assert_cardinality` need to see all, and a `from_generator`
+        cannot be cut: a `PlanError`. Place what they allow after the shard. Memory for buffers is needed once for each
+        virtual stream of the shard.
 
         >>> list(Dataset.range(7).shard(3, 1)) == [1, 4]
         True
         """
+        plan = self._plan
         shards = check_count("shard", "num_shards", num_shards, least=1)
         at = check_count("shard", "index", index, least=0)
         if at >= shards:
             raise ValueError(f"shard(index={at}): expected less than num_shards={shards}")
-        return self._over(Shard(self._plan, shards, at))
+        if streams is None:
+            return self._over(Shard(plan, shards, at))
+        cut = check_count("shard", "streams", streams, least=1)
+        if cut % shards:
+            raise ValueError(
+                f"shard(streams={cut}): expected a multiple of num_shards={shards}, so that each shard has as many"
+            )
+        if plan.indexed:  # every n-th row is every n-th in any number of streams
+            return self._over(Shard(plan, shards, at))
+        virtual_stream(plan, 0, cut)  # a PlanError where it cannot be cut
+        return self._over(VirtualStreams(plan, shards, at, cut))

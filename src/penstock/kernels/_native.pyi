@@ -80,11 +80,58 @@ def shorter_side_size(height: int, width: int, shorter: int, /) -> tuple[int, in
 
 # Packing: `pack_bins` returns how many bins there are; a piece is (document, start, length, position, bin).
 def pack_bins(lengths: Rows, bins: Rows, capacity: int, best: bool) -> int: ...
+
+class Held:
+    def __init__(self, arrays: list[NDArray[Any]], cls: type, dtype: np.dtype[Any], lengths: Rows, /) -> None: ...
+
 def fill_bins(
-    documents: list[NDArray[Any]],
+    documents: list[Held],
     pieces: NDArray[np.int64],
     pad: NDArray[Any],
     tokens: NDArray[Any],
     segment_ids: NDArray[np.int32],
     positions: NDArray[np.int32],
 ) -> None: ...
+
+# Records: an outcome is (status, which of the rows, detail).
+class FoundRecords: ...
+
+class RecordReader:
+    def __init__(
+        self,
+        paths: list[bytes],
+        begins: list[Rows | range],
+        ends: list[Rows | range],
+        sizes: list[int],
+        framing: int,
+        verify: bool,
+        most_open: int,
+        /,
+    ) -> None: ...
+    def read(self, rows: Rows, /) -> tuple[list[bytes] | None, tuple[int, int, int]]: ...
+    def read_text(
+        self, rows: Rows, encoding: str, errors: str, /
+    ) -> tuple[list[str] | None, tuple[int, int, int], Exception | None]: ...
+    def find(self, rows: Rows, splits: Rows, /) -> tuple[FoundRecords | None, tuple[int, int, int]]: ...
+    def join(self, found: FoundRecords, out: NDArray[np.uint8], /) -> tuple[int, int, int]: ...
+
+class Scanner:
+    def __init__(self, path: bytes, /) -> None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def error(self) -> int: ...
+    def tfrecords(self, position: int, offsets: Rows, verify: bool, /) -> tuple[int, int, int]: ...
+
+def crc32c(data: Any, crc: int, /) -> int: ...  # any contiguous buffer
+
+# Examples: a slot is (name, kind, size, in_lists, required), a column (values, default, splits, step_splits), where the
+# values of text are the room for them; see penstock.kernels.example.
+class ExampleSpec:
+    def __init__(self, slots: list[tuple[bytes, int, int, bool, bool]], /) -> None: ...
+
+class ExampleParsing:
+    def __init__(self, spec: ExampleSpec, records: list[Any], /) -> None: ...
+    def records(self) -> int: ...
+    def run(self, columns: list[tuple[Any, ...]], /) -> tuple[int, int, int, int, bool]: ...
+    def texts(self, slot: int, count: int, as_str: bool, defaults: list[Any], /) -> tuple[list[Any], int]: ...

@@ -8,7 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from penstock.plan.node import Rows, Spec
+from penstock.elements.chunk import Chunk
+from penstock.plan.node import Allocate, Rows, Spec
 
 
 @runtime_checkable
@@ -29,6 +30,14 @@ class ColumnFunction(Protocol):
     def run(self, values: Sequence[Any], rows: Rows, out: np.ndarray | None, /) -> np.ndarray | list[Any]: ...
 
 
+@runtime_checkable
+class ChunkFunction(Protocol):
+    """A declarative function of many elements at once that makes several columns of them."""
+
+    def spec(self, spec: Spec, /) -> Spec | None: ...
+    def columns(self, values: Any, rows: Rows, out: Sequence[np.ndarray] | None, allocate: Allocate, /) -> Chunk: ...
+
+
 def takes_rng(function: Callable[..., Any]) -> bool:
     """Whether the function asks for randomness: a parameter called `rng`, or the attribute `random`."""
     declared = getattr(function, "random", None)
@@ -40,9 +49,9 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
-def name_of(function: Callable[..., Any] | ColumnFunction) -> str:
+def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
     """What to call the function in `explain()` and in errors."""
-    if isinstance(function, ElementFunction | ColumnFunction):
+    if isinstance(function, ElementFunction | ColumnFunction | ChunkFunction):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

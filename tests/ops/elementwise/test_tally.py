@@ -252,6 +252,7 @@ def kept(ds):
 STREAMS = {
     "take": lambda ds: ds.take(25),
     "skip": lambda ds: ds.skip(2),
+    "shard": lambda ds: ds.take(30).shard(1, 0),
     "shuffle": lambda ds: ds.shuffle(7, seed=1),
     "assert_cardinality": lambda ds: ds.assert_cardinality(30),
     "exclude": lambda ds: ds.exclude([0, 4]),

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from penstock.elements.chunk import Chunk
+from penstock.index.blocked import Blocks
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
@@ -21,7 +22,13 @@ class Store:
     def __init__(self) -> None:
         self._key: Any = None
         self._kept: Any = None
+        self._parts: dict[int, Store] = {}
         self._lock = threading.Lock()
+
+    def part(self, number: int) -> Store:
+        """The store of one of the streams that the input is cut into."""
+        with self._lock:
+            return self._parts.setdefault(number, Store())
 
     def kept(self, key: Any, begin: Callable[[], Any]) -> Any:
         """What is kept for `key`, or what `begin` returns, which is kept from now on."""
@@ -53,6 +60,9 @@ class Cache(Node):
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows % self.stride,)
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        return inputs[0]
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs

@@ -14,6 +14,7 @@ class WithOptions(Passing):
     """Run the plan with `options`; those set later win."""
 
     keeps_ids = True
+    keeps_order = True
 
     options: Options = field(metadata={"runs": True})
 

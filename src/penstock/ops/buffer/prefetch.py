@@ -15,6 +15,7 @@ class Prefetch(Passing):
     """
 
     keeps_ids = True
+    keeps_order = True
 
     buffer_size: int = field(metadata={"runs": True})
 

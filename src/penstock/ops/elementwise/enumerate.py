@@ -11,6 +11,7 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import leaf_column, nested
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
+from penstock.index.blocked import Blocks
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
@@ -19,12 +20,13 @@ PAIR = flatten((0, 0))[1]
 
 @dataclass(frozen=True)
 class Enumerate(Node):
-    """Pair each element with its position in the epoch, counted from `start`."""
+    """Pair each element with its position in the epoch, counted from `start` by `step`."""
 
     keeps_ids = True
 
     input: Node
     start: int
+    step: int = 1
 
     @cached_property
     def length(self) -> int:
@@ -37,11 +39,14 @@ class Enumerate(Node):
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows,)
 
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        return inputs[0]
+
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            numbers = rows % self.stride + self.start
+            numbers = rows % self.stride * self.step + self.start
             return nested(PAIR, [leaf_column(numbers), source(rows)])
 
         return run
@@ -50,7 +55,7 @@ class Enumerate(Node):
         made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
-                numbers = np.arange(self.start + made, self.start + made + len(piece), dtype=np.int64)
+                numbers = self.start + self.step * np.arange(made, made + len(piece), dtype=np.int64)
                 made += len(piece)
                 yield Piece(nested(PAIR, [leaf_column(numbers), piece.chunk]), piece.ids, [made, reader.mark])
 

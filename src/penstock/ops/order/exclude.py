@@ -19,6 +19,7 @@ class Exclude(Passing):
     """Leave out the elements at `positions` of every epoch; `positions` are sorted and come once each."""
 
     keeps_ids = True
+    keeps_order = True
 
     positions: np.ndarray
 

@@ -15,6 +15,7 @@ class Skip(Passing):
     """Leave out the first `count` elements; all of them where `count` is -1."""
 
     keeps_ids = True
+    keeps_order = True
 
     count: int
 

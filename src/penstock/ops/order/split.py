@@ -82,6 +82,7 @@ class Keyed(Passing):
 
     elementwise = True
     keeps_ids = True
+    keeps_order = True
 
     part: str
     key: Callable[..., Any]

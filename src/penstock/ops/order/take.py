@@ -15,6 +15,7 @@ class Take(Passing):
     """Keep the first `count` elements; all of them where `count` is -1."""
 
     keeps_ids = True
+    keeps_order = True
 
     count: int
 

@@ -1,0 +1,95 @@
+"""Datasets of the records of files, and files of the records of datasets."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from penstock.core.checks import check_flag
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.read import reading
+from penstock.sources.tfrecord import tfrecord_files
+from penstock.storage.paths import Pattern, list_files
+
+
+def read_tfrecord(paths: Pattern | Sequence[Pattern], *, verify: bool = True) -> Dataset[bytes]:
+    """The records of TFRecord files as `bytes`, in the sorted order of the files, each at random.
+
+    The first time, each file is scanned once for where its records lie; the index is kept beside it, and made again
+    when the file has changed. So `shuffle()` is over all records of all files, `ds[i]` is one read, and a cursor is a
+    row. With `verify`, the checksum of each record is looked at whenever it is read: a damaged one is a `DataError`,
+    and `ds.ignore_errors()` loses it alone. A file that is no TFRecord, or ends inside of a
+    record, is a `DataError` when its length is first asked for.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/a.tfrecord"
+    >>> write_tfrecord([b"one", b"two", b"three"], path) == [path]
+    True
+    >>> ds = read_tfrecord(path)
+    >>> len(ds), ds[2]
+    (3, b'three')
+    """
+    check_flag("read_tfrecord", "verify", verify)
+    return reading(tfrecord_files(list_files(paths), verify=verify))
+
+
+def read_fixed_length(
+    paths: Pattern | Sequence[Pattern],
+    record_bytes: int | None = None,
+    *,
+    header_bytes: int = 0,
+    footer_bytes: int = 0,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int] | None = None,
+) -> Dataset[Any]:
+    """Records of `record_bytes` each that follow each other in files, as `bytes`, or as arrays of `dtype` and `shape`.
+
+    `header_bytes` and `footer_bytes` of each file are left out. With a `dtype`, records are copied from the file
+    straight into the batch; `record_bytes` then follows from `shape`, or a shape of one dimension from `record_bytes`.
+    Bytes are taken in the order that the dtype says (`">u2"` for big-endian). Files are read in sorted order, each
+    record at random, and need no index. A file whose size does not fit is a `DataError` now.
+
+    >>> import numpy as np, tempfile
+    >>> path = tempfile.mkdtemp() + "/points.bin"
+    >>> np.arange(6, dtype=np.float32).tofile(path)
+    >>> list(read_fixed_length(path, dtype=np.float32, shape=[2]).skip(2))
+    [array([4., 5.], dtype=float32)]
+    >>> read_fixed_length(path, 12)
+    <Dataset of 2: bytes | read_fixed_length('...')>
+    """
+    from penstock.sources.fixed import fixed_files
+
+    files = fixed_files(
+        list_files(paths), record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, dtype=dtype, shape=shape
+    )
+    return reading(files)
+
+
+def write_tfrecord(
+    records: Iterable[bytes],
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int | None = None,
+    overwrite: bool = False,
+    index: bool = True,
+) -> list[str]:
+    """Write records (a dataset or any iterable of `bytes`) into TFRecord files, and return their paths, in order.
+
+    One file, or with `max_bytes` several, `name-00000-of-00012.tfrecord`, each closed once it holds that many. They
+    appear under their names when all are complete; after an error none is left. The `index` that `read_tfrecord`
+    wants is written with them.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> names = write_tfrecord(Dataset.range(4).map(lambda x: bytes(10)), folder + "/x.tfrecord", max_bytes=50)
+    >>> [name.removeprefix(folder) for name in names]
+    ['/x-00000-of-00002.tfrecord', '/x-00001-of-00002.tfrecord']
+    """
+    from penstock.sources.tfrecord_writing import write
+
+    check_flag("write_tfrecord", "overwrite", overwrite)
+    check_flag("write_tfrecord", "index", index)
+    return write(records, path, max_bytes=max_bytes, overwrite=overwrite, index=index)
