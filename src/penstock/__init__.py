@@ -17,7 +17,7 @@ from penstock.dataset.files import read_files, read_image_folder
 from penstock.dataset.lines import read_json, read_text
 from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
 from penstock.dataset.switch import Switch
-from penstock.dataset.tables import read_arrow, read_parquet
+from penstock.dataset.tables import read_arrow, read_csv, read_parquet
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.plan.node import INFINITE, UNKNOWN
@@ -41,6 +41,7 @@ __all__ = [
     "image",
     "pack_efficiency",
     "read_arrow",
+    "read_csv",
     "read_files",
     "read_fixed_length",
     "read_image_folder",

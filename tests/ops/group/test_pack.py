@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options, Ragged, pack_efficiency
 from penstock.core.errors import ElementError
+from penstock.elements.nesting import leaf_column
 from penstock.kernels.reference import pack as twin
 from penstock.ops.group.pack import Pack
+from penstock.plan.flow import Piece
 from penstock.testing.laws import same, verify_resume
 
 STRATEGIES = ["first_fit", "best_fit", "split"]
@@ -116,6 +118,18 @@ def test_how_elements_come_in_does_not_change_what_comes_out(strategy):
         for options in (Options(executor="inline"), Options(executor="threads", workers=3)):
             packed = dataset.pack(32, strategy, key=key).with_options(options)
             assert whole == [{leaf: array.tolist() for leaf, array in sequence.items()} for sequence in packed]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_however_many_documents_come_at_once_few_sequences_are_filled_at_a_time(strategy, monkeypatch):
+    monkeypatch.setattr("penstock.ops.group.pack.PIECE_BYTES", 1000)
+    texts = Ragged.from_rows(documents([9] * 200))
+    pack = Pack(Dataset.from_tensor_slices(texts)._plan, 16, strategy)
+    pieces = list(
+        pack.flow((lambda epoch, mark: iter([Piece(leaf_column(texts), np.arange(200), 1)]),), 0, None, np.empty)
+    )
+    assert sum(map(len, pieces)) == (113 if strategy == "split" else 200)
+    assert {len(piece) for piece in pieces[:-1]} == {4}
 
 
 def test_sequences_enough_for_two_threads_come_as_those_of_small_pieces_do(monkeypatch):
