@@ -39,7 +39,7 @@ class Elementwise(Handle[T_co]):
         deterministic: bool | None = None,
         *,
         on: str | int | None = None,
-        vectorized: bool = False,
+        vectorized: bool | None = None,
         on_error: str | OnError = "raise",
     ) -> Dataset[U]:
         """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
@@ -49,7 +49,9 @@ class Elementwise(Handle[T_co]):
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
           the same for any number of workers, and after a restore.
         - `vectorized=True` calls it with columns, arrays of shape (k, ...) for some number k of elements, and takes as
-          many rows back.
+          many rows back. By default a function of NumPy arithmetic alone, without a branch that depends on an element,
+          is *traced*: called once with stand-ins for an element, and then run on whole columns where that gives exactly
+          the same; `explain()` shows it, and `vectorized=False` has it called for every element.
         - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE`, or `None`: measured);
           `deterministic=False` lets elements come as they are finished.
         - `on_error="skip"` leaves out elements of which the function raises (what comes of it is a stream then), and
@@ -80,7 +82,8 @@ class Elementwise(Handle[T_co]):
             raise TypeError(f"map(on={on!r}): expected a key, a field name or a position")
         if deterministic is not None:
             deterministic = check_flag("map", "deterministic", deterministic)
-        vectorized = check_flag("map", "vectorized", vectorized)
+        traceable = vectorized is None
+        vectorized = check_flag("map", "vectorized", vectorized or False)
         _check_part(self._plan.spec(), on)
         draws = takes_rng(map_func)
         if vectorized and draws:
@@ -94,6 +97,7 @@ class Elementwise(Handle[T_co]):
             on=on,
             vectorized=vectorized,
             draws=draws,
+            traceable=traceable,
             num_parallel_calls=calls,
             deterministic=deterministic,
         )

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from penstock.plan.node import Rows, Spec
+from penstock.plan.node import Allocate, Rows, Spec
+
+if TYPE_CHECKING:
+    from penstock.elements.chunk import Chunk, Columns, Items
 
 
 @runtime_checkable
@@ -27,6 +30,17 @@ class ColumnFunction(Protocol):
 
     def spec(self, spec: Spec, /) -> Spec | None: ...
     def run(self, values: Sequence[Any], rows: Rows, out: np.ndarray | None, /) -> np.ndarray | list[Any]: ...
+
+
+@runtime_checkable
+class TracedFunction(Protocol):
+    """A plain `function` of one element, of which a program for columns has been made; see `plan.tracing`."""
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+    def columns(self, chunk: Chunk, out: list[np.ndarray] | None, allocate: Allocate, /) -> Columns | None: ...
+    def agrees(self, columns: Columns, items: Items, /) -> bool: ...
+    def warn_of_difference(self) -> None: ...
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:

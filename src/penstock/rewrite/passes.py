@@ -18,6 +18,7 @@ from penstock.rewrite.simplify import (
     merge_skips,
     merge_takes,
 )
+from penstock.rewrite.trace_maps import trace_map
 
 Rule: TypeAlias = Callable[[Node], Node | None]
 
@@ -33,6 +34,7 @@ PASSES: tuple[tuple[Rule, ...], ...] = (
     ),
     (fuse_image_chain,),
     (read_in_kernel,),
+    (trace_map,),
 )
 PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)
 
