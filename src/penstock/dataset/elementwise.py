@@ -82,11 +82,10 @@ class Elementwise(Handle[T_co]):
             raise TypeError(f"map(on={on!r}): expected a key, a field name or a position")
         if deterministic is not None:
             deterministic = check_flag("map", "deterministic", deterministic)
-        traceable = vectorized is None
-        vectorized = check_flag("map", "vectorized", vectorized or False)
+        columns = _takes_columns("map", vectorized)
         _check_part(self._plan.spec(), on)
         draws = takes_rng(map_func)
-        if vectorized and draws:
+        if columns and draws:
             raise PlanError(
                 "map(vectorized=True): a function of columns cannot draw for single rows; "
                 "take `rng` out, or vectorized=True"
@@ -95,16 +94,16 @@ class Elementwise(Handle[T_co]):
             self._plan,
             map_func,
             on=on,
-            vectorized=vectorized,
+            vectorized=columns,
             draws=draws,
-            traceable=traceable,
+            traceable=vectorized is None,
             num_parallel_calls=calls,
             deterministic=deterministic,
         )
         return self._over(tolerant(plan, on_error_of("map", on_error)))
 
     def filter(
-        self, predicate: Callable[..., Any], *, vectorized: bool = False, on_error: str | OnError = "raise"
+        self, predicate: Callable[..., Any], *, vectorized: bool | None = None, on_error: str | OnError = "raise"
     ) -> Dataset[T_co]:
         """Keep the elements of which `predicate` is true.
 
@@ -119,11 +118,11 @@ class Elementwise(Handle[T_co]):
         """
         if not callable(predicate):
             raise TypeError(f"filter(predicate=): expected a function, not {type(predicate).__name__}")
-        vectorized = check_flag("filter", "vectorized", vectorized)
+        columns = _takes_columns("filter", vectorized)
         draws = takes_rng(predicate)
-        if vectorized and draws:
+        if columns and draws:
             raise PlanError("filter(vectorized=True): a predicate with `rng` is called for one element at a time")
-        plan = Filter(self._plan, predicate, vectorized=vectorized, draws=draws)
+        plan = Filter(self._plan, predicate, vectorized=columns, draws=draws, traceable=vectorized is None)
         return self._over(tolerant(plan, _verdict(on_error_of("filter", on_error))))
 
     def ignore_errors(
@@ -185,6 +184,10 @@ class Elementwise(Handle[T_co]):
         True
         """
         return self._over(Enumerate(self._plan, check_count("enumerate", "start", start, least=-(2**62))))
+
+
+def _takes_columns(operation: str, vectorized: bool | None) -> bool:
+    return vectorized is not None and check_flag(operation, "vectorized", vectorized)
 
 
 def _verdict(on_error: OnError | None) -> OnError | None:

@@ -18,7 +18,7 @@ from penstock.rewrite.simplify import (
     merge_skips,
     merge_takes,
 )
-from penstock.rewrite.trace_maps import trace_map
+from penstock.rewrite.trace_functions import trace_filter, trace_map
 
 Rule: TypeAlias = Callable[[Node], Node | None]
 
@@ -34,7 +34,7 @@ PASSES: tuple[tuple[Rule, ...], ...] = (
     ),
     (fuse_image_chain,),
     (read_in_kernel,),
-    (trace_map,),
+    (trace_map, trace_filter),
 )
 PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)
 

@@ -17,15 +17,42 @@ OPERATORS = ["+", "-", "*", "/", "//", "%", "&", "|", "^", "<", "<=", ">", "==",
 POWERS = ["0", "1", "2", "3", "0.5", "-1", "2.5"]
 ONE = [f"np.{name}" for name in "sqrt exp abs floor sign isnan log1p tanh negative square rint sin logical_not".split()]  # noqa: SIM905
 ONE += ["np.float32", "np.float64", "np.int32", "np.uint8", "np.int64", "np.bool_", "float", "int", "bool", "abs", "-"]
-TWO = [f"np.{name}" for name in "add maximum minimum subtract multiply divide arctan2 hypot power fmax copysign".split()]  # noqa: SIM905
+TWO = [f"np.{name}" for name in ("add", "maximum", "minimum", "subtract", "multiply", "divide", "arctan2", "hypot")]
+TWO += ["np.power", "np.fmax", "np.copysign"]
 METHODS = ["sum()", "mean()", "max()", "min()", "std()", "var()", "any()", "argmax()", "cumsum()", "prod()", "item()"]
-METHODS += ["sum(axis=0)", "mean(axis=-1)", "max(axis=0)", "mean(axis=0, keepdims=True)", "argmin(axis=0)", "T", "copy()"]
+METHODS += [
+    "sum(axis=0)",
+    "mean(axis=-1)",
+    "max(axis=0)",
+    "mean(axis=0, keepdims=True)",
+    "argmin(axis=0)",
+    "T",
+    "copy()",
+]
 METHODS += ["reshape(-1)", "ravel()", "flatten()", "transpose()", "squeeze()", "astype(np.float32)", "astype(np.uint8)"]
 METHODS += ["astype('f8')", "clip(0, 1)", "round(1)"]
-INDICES = ["0", "-1", "1:", "::-1", "..., None", ":, 0", "..., 0", "None", "::2", "[1, 0]", ":, [1, 0]", "..., [0, 0, 1]"]
+INDICES = [
+    "0",
+    "-1",
+    "1:",
+    "::-1",
+    "..., None",
+    ":, 0",
+    "..., 0",
+    "None",
+    "::2",
+    "[1, 0]",
+    ":, [1, 0]",
+    "..., [0, 0, 1]",
+]
 CALLS = [
     *("np.stack([{a}, {b}])", "np.concatenate([{a}, {b}])", "np.hstack([{a}, {b}])", "np.vstack([{a}, {b}])"),
-    *("np.where({a} > 0, {a}, {b})", "np.where({a}, {b}, 0)", "np.array([{a}, {b}])", "np.array([{a}, {b}, 1.5], 'f4')"),
+    *(
+        "np.where({a} > 0, {a}, {b})",
+        "np.where({a}, {b}, 0)",
+        "np.array([{a}, {b}])",
+        "np.array([{a}, {b}, 1.5], 'f4')",
+    ),
     *("np.clip({a}, -1, 2)", "np.clip({a}, 0, None)", "TABLE[{a}]", "np.eye(12)[{a}]", "(np.arange(4) == {a})"),
     *("np.pad({a}, 1)", "np.roll({a}, 1, axis=0)", "np.diff({a})", "np.expand_dims({a}, 0)", "np.flip({a})"),
     *("np.moveaxis({a}, 0, -1)", "np.ascontiguousarray({a})", "np.asarray({a}, np.float32)", "np.zeros_like({a})"),
@@ -76,11 +103,13 @@ def cases(draw):
         given = dict(reversed(columns.items()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # `1[0]`, for one
-        return eval(source, dict(NAMES)), source, given  # noqa: S307 - our own text
+        return eval(source, dict(NAMES)), source, given
 
 
 def _nestings():
-    return st.sampled_from(["{{'q': {0}, 'b': {1}}}", "({0}, {1})", "[{0}, ({1}, x)]", "({0}, {{'t': 'text', 'y': {1}}})"])
+    return st.sampled_from(
+        ["{{'q': {0}, 'b': {1}}}", "({0}, {1})", "[{0}, ({1}, x)]", "({0}, {{'t': 'text', 'y': {1}}})"]
+    )
 
 
 def _column(draw, rows):

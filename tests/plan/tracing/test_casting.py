@@ -11,7 +11,9 @@ HUGE = np.array([2**60 + 1, -(2**53) - 1, 3])
 FLOATS = np.array([0.1, -2.7, 1e20, -1e300])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8, np.bool_, "f8", np.dtype("i2"), float, int])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float16, np.int32, np.uint8, np.bool_, "f8", np.dtype("i2"), float, int]
+)
 def test_arrays_are_cast_as_numpy_casts_them(dtype):
     with np.errstate(over="ignore"):
         verify(lambda x: x.astype(dtype), np.arange(-300, 300).reshape(-1, 3))

@@ -22,7 +22,7 @@ def test_names_of_functions_inside_count_too():
 
 
 def stores_a_global(x):
-    global SCALE
+    global SCALE  # noqa: PLW0603 - what is not traced
     SCALE = x
 
 
@@ -82,7 +82,17 @@ def deep_counter():
     return outer
 
 
-IMPURE = [stores_a_global, imports, yields, waits, sets_an_attribute, defines_a_class, matches, counter(), deep_counter()]
+IMPURE = [
+    stores_a_global,
+    imports,
+    yields,
+    waits,
+    sets_an_attribute,
+    defines_a_class,
+    matches,
+    counter(),
+    deep_counter(),
+]
 IMPURE += [lambda x: x is SCALE, lambda x: x.__class__, lambda x: (x is not None, x is True)]
 
 

@@ -18,7 +18,12 @@ MOVES = [
     *(lambda x: x[:, :2].flatten(), lambda x: x.squeeze(), lambda x: x[:1].squeeze(0), lambda x: np.expand_dims(x, -1)),
     *(lambda x: np.flip(x), lambda x: np.flip(x, 1), lambda x: np.fliplr(x), lambda x: np.flipud(x)),
     *(lambda x: np.roll(x, 2, axis=-1), lambda x: np.repeat(x, 3, axis=1), lambda x: x.take([1, 0], axis=2)),
-    *(lambda x: np.diff(x), lambda x: np.diff(x, axis=0), lambda x: np.pad(x, 1), lambda x: np.pad(x, ((0, 1), (2, 0), (0, 0)))),
+    *(
+        lambda x: np.diff(x),
+        lambda x: np.diff(x, axis=0),
+        lambda x: np.pad(x, 1),
+        lambda x: np.pad(x, ((0, 1), (2, 0), (0, 0))),
+    ),
     *(lambda x: np.pad(x, 1, mode="reflect"), lambda x: np.pad(x, [1, 0], constant_values=7), lambda x: x[...]),
 ]
 

@@ -63,7 +63,10 @@ PAIR = (np.arange(6), np.arange(6.0) / 4)
         (lambda _: 0, np.arange(5)),
         (lambda _: {"a": 1.5, "b": "text", "c": np.zeros((2, 3)), "d": np.float32(2)}, np.arange(5)),
         (lambda x: x, np.arange(6).reshape(3, 2)),
-        (lambda image, label: (image.astype(np.float32) / 255, label), (np.arange(24, dtype=U1).reshape(2, 4, 3), PAIR[0][:2])),
+        (
+            lambda image, label: (image.astype(np.float32) / 255, label),
+            (np.arange(24, dtype=U1).reshape(2, 4, 3), PAIR[0][:2]),
+        ),
         (lambda d: {"x": np.sqrt(d["x"]) * 2, "y": d["y"][:3]}, {"x": PAIR[1], "y": np.arange(24).reshape(6, 4)}),
         (lambda d: {**d, "x": d["x"] * 2}, {"b": PAIR[0], "x": PAIR[1]}),
         (np.sqrt, PAIR[1]),

@@ -13,7 +13,7 @@ from penstock.elements.spec import ArraySpec
 from penstock.ops.elementwise.map import Map
 from penstock.plan.graph import post_order
 from penstock.rewrite.passes import rewritten
-from penstock.rewrite.trace_maps import trace_map
+from penstock.rewrite.trace_functions import trace_map
 from penstock.testing.laws import verify_determinism, verify_resume
 
 DIGITS = {"image": np.arange(48, dtype=np.uint8).reshape(4, 3, 4), "label": np.arange(4)}
@@ -54,7 +54,7 @@ def test_explain_shows_it():
         Dataset.range(4).map(lambda x, rng: x + 1),
         Dataset.range(4).map(lambda x: x if x else 0),
         Dataset.from_source([1, 2]).map(lambda x: x + 1),
-        Dataset.from_tensor_slices(DIGITS).map(image.flip_left_right(), on="image") if hasattr(image, "flip_left_right") else Dataset.range(1),
+        Dataset.from_tensor_slices(DIGITS).map(image.random_flip(), on="image"),
         Dataset.range(4).batch(2),
     ],
 )
