@@ -34,7 +34,11 @@ class ColumnFunction(Protocol):
 
 @runtime_checkable
 class TracedFunction(Protocol):
-    """A plain `function` of one element, of which a program for columns has been made; see `plan.tracing`."""
+    """A plain `function` of one element, of which a program for columns has been made; see `plan.tracing`.
+
+    It is no `ElementFunction`: what is known of elements decides how some operations count rows, and tracing, which may
+    work here and not there, must not change that.
+    """
 
     @property
     def function(self) -> Callable[..., Any]: ...
@@ -56,7 +60,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
 def name_of(function: Callable[..., Any] | ColumnFunction) -> str:
     """What to call the function in `explain()` and in errors."""
-    if isinstance(function, ElementFunction | ColumnFunction):
+    if isinstance(function, ElementFunction | ColumnFunction | TracedFunction):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

@@ -41,14 +41,8 @@ class Traced:
     _structure: Structure
     _seen: tuple[Callable[[], bool], ...]
 
-    random = False
-
-    def __call__(self, *element: Any, rng: Any = None) -> Any:
+    def __call__(self, *element: Any) -> Any:
         return self.function(*element)
-
-    def spec(self, spec: Spec) -> Spec | None:
-        """The spec of what is made of elements of this spec."""
-        return self.made if spec == self.given else None
 
     def columns(self, chunk: Chunk, out: list[np.ndarray] | None, allocate: Allocate) -> Columns | None:
         """What the function makes of the chunk's elements, or `None` where they must be asked for one by one."""
