@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import penstock as ps
 from penstock import Dataset, Options
 
 
@@ -52,3 +53,21 @@ def test_no_function_is_called():
     assert "map(never)" in Dataset.range(3).map(never).batch(2).explain().replace(
         "test_no_function_is_called.<locals>.", ""
     )
+
+
+def test_operations_name_the_functions_that_they_go_by():
+    ds, over = Dataset.range(9), Dataset.from_source([[1], [2, 2]])
+    for plan, shown in (
+        (ds.flat_map(range), "flat_map(range)"),
+        (ds.flat_map(range, on_error=ps.skip(3)), "flat_map(range)"),
+        (ds.interleave(range, 2), "interleave(range, cycle_length=2)"),
+        (ds.interleave(range, 2, 3), "interleave(range, cycle_length=2, block_length=3)"),
+        (ds.unique(abs), "unique(abs)"),
+        (ds.unique(), "unique()"),
+        (ds.take_while(bool), "take_while(bool)"),
+        (ds.group_by_window(abs, max, 3), "group_by_window(abs, 3)"),
+        (ds.group_by_reducer(abs, int, max), "group_by_reducer(abs, int, max)"),
+        (over.batch_by_tokens(4, len), "batch_by_tokens(4, len)"),
+        (over.bucket_by_sequence_length(len, [2], [1, 2]), "bucket_by_sequence_length(len, [2], [1, 2])"),
+    ):
+        assert [line for line in lines(plan) if line.strip().startswith(shown)], shown

@@ -9,6 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import Dataset, Options
 from penstock.plan.fingerprint import form
 
@@ -108,3 +109,30 @@ def test_a_form_is_that_of_the_plan_as_it_is_run():
     ds = Dataset.range(9).filter(bool)
     assert form(ds._plan) == form(Dataset.range(9).filter(bool)._plan)
     assert form(ds._plan) != form(ds.skip(0)._plan)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ds, budget, path: ds.map(squared, on_error=ps.skip(budget, path)),
+        lambda ds, budget, path: ds.map(squared, on_error=ps.replace(0, budget, path)),
+        lambda ds, budget, path: ds.ignore_errors(budget=budget, quarantine=path, log_warning=budget == 3),
+    ],
+    ids=["skip", "replace", "ignore"],
+)
+def test_a_form_is_the_same_whatever_a_budget_allows_and_wherever_failures_are_written(change):
+    ds = Dataset.range(9)
+    assert form(change(ds, 3, None)._plan) == form(change(ds, 4, "here.jsonl")._plan)
+    assert form(change(ds, 3, None)._plan) != form(ds.filter(bool)._plan)
+
+
+def test_a_form_does_not_hold_what_only_says_how_to_run():
+    ds = Dataset.range(9).filter(bool)
+    assert form(ds.prefetch(3)._plan) == form(ds.with_options(Options(workers=2))._plan) == form(ds._plan)
+
+
+def test_forms_differ_where_marks_do():
+    ds = Dataset.range(9).filter(bool).with_options(Options(ignore="all"))
+    batches = ds.batch(2)
+    several = (ds, batches, batches.rebatch([2, 1]), batches.rebatch(3), ds.take(2), ds.take(3), ds.shuffle(5))
+    assert len({form(each._plan) for each in several}) == len(several)

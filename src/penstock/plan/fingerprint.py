@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from penstock.core.digest import digest
 from penstock.plan.graph import fold, post_order
@@ -31,13 +31,9 @@ def plan_lines(plan: Node) -> tuple[str, ...]:
 
     def lines(node: Node, inputs: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
         above = tuple(line for one in inputs for line in one)
-        own = [
-            (field.name, getattr(node, field.name))
-            for field in fields(node)
-            if _counts(field, getattr(node, field.name))
-        ]
-        if not own and len(inputs) == 1 and any(field.metadata.get("runs") for field in fields(node)):
-            return above  # it only says how to run
+        own = _own(node)
+        if _only_says_how(node):
+            return above
         told = repr(list(identity((type(node).__qualname__, own))))
         return (*above, f"{node.label()} #{digest(told.encode(), size=8)}")
 
@@ -45,9 +41,35 @@ def plan_lines(plan: Node) -> tuple[str, ...]:
 
 
 def form(plan: Node) -> str:
-    """A digest of the operations of a plan as it is run: rewrites change what marks of its streams look like."""
-    return digest("\n".join(node.label() for node in post_order(plan)).encode(), size=8)
+    """A digest of the operations of a plan as it is run: rewrites change what marks of its streams look like.
+
+    It goes by the operations and their counts alone, and takes well under a millisecond: what their functions are, the
+    fingerprint guards.
+    """
+    told = [
+        (type(node).__qualname__, [(name, value) for name, value in _own(node) if _is_plain(value)])
+        for node in post_order(plan)
+        if not _only_says_how(node)
+    ]
+    return digest(repr(told).encode(), size=8)
 
 
-def _counts(field: Any, value: Any) -> bool:
-    return not (field.metadata.get("runs") or field.metadata.get("nodes") or isinstance(value, Node))
+def _own(node: Node) -> list[tuple[str, Any]]:
+    """The fields that count, with their values."""
+    own = [(field, getattr(node, field.name)) for field in fields(node)]
+    return [
+        (field.name, value)
+        for field, value in own
+        if not (field.metadata.get("runs") or field.metadata.get("nodes") or isinstance(value, Node))
+    ]
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_plain, cast("tuple[Any, ...]", value)))
+    return isinstance(value, bool | int | float | str | None)
+
+
+def _only_says_how(node: Node) -> bool:
+    """Whether all that a node says is how its input is run."""
+    return len(node.inputs) == 1 and not _own(node) and any(field.metadata.get("runs") for field in fields(node))

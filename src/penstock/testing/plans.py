@@ -243,7 +243,8 @@ def _unbatch(draw: Draw, draft: Draft) -> Draft:
     leaves, structure = flatten(draft.example)
     example = unflatten(structure, [leaf[0] for leaf in leaves])
     if draw(st.booleans()):
-        return Draft(draft.dataset.unbatch(), example)
+        uniform = not any(isinstance(leaf, Ragged) for leaf in leaves)
+        return Draft(draft.dataset.unbatch(), example, uniform)
     whole = unflatten(structure, [repeated(leaf[0], 2) for leaf in leaves])
     return Draft(draft.dataset.rebatch(draw(st.sampled_from([2, [1, 2], [3, 1, 2]]))), whole, uniform=False)
 

@@ -217,3 +217,29 @@ def test_warnings_are_logged_in_order(options, caplog):
 def test_explain_shows_the_budget():
     explained = Dataset.range(3).map(abs, on_error=ps.skip(ErrorBudget(rate=0.1))).explain()
     assert "errors(budget=ErrorBudget(rate=0.1))" in explained
+
+
+@pytest.mark.parametrize("ignores", [False, True])
+def test_a_state_goes_on_with_another_budget_and_file(tmp_path, ignores):
+    made = []
+
+    def noted(x):
+        made.append(x)
+        return failing({1, 2, 9, 12, 40})(x)
+
+    def pipeline(budget, name):
+        path = tmp_path / name
+        if ignores:
+            ds = Dataset.range(60).map(noted).ignore_errors(budget=budget, quarantine=path)
+        else:
+            ds = Dataset.range(60).map(noted, on_error=ps.skip(budget, path))
+        return ds.batch(5).with_options(Options(executor="inline"))
+
+    wanted = [batch.tolist() for batch in pipeline(9, "all.jsonl")]
+    it = pipeline(5, "first.jsonl").iterator()
+    assert [next(it).tolist() for _ in range(8)] == wanted[:8]
+    again = pipeline(8, "second.jsonl").iterator()
+    again.load_state_dict(json.loads(json.dumps(it.state_dict())))
+    made.clear()
+    assert [batch.tolist() for batch in again] == wanted[8:]
+    assert min(made) > 12  # the last elements before the state, and none from the beginning on

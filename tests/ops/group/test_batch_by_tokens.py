@@ -53,7 +53,7 @@ def test_an_element_that_is_too_long_alone_is_refused_after_what_came_before():
     with pytest.raises(ElementError, match="length 11 alone is more than max_tokens=10") as caught:
         received.extend(words([10, 5, 11, 5]).batch_by_tokens(10, len))
     assert [len(batch) for batch in received] == [1]
-    assert any("batch_by_tokens(10)" in note for note in caught.value.__notes__)
+    assert any("batch_by_tokens(10, len)" in note for note in caught.value.__notes__)
 
 
 def test_a_length_of_nothing_takes_no_tokens_but_a_place():

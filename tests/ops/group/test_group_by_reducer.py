@@ -85,7 +85,7 @@ def test_errors_name_the_operation(functions, error):
 
 def test_explain_says_what_a_restore_does_again():
     explained = Dataset.range(3).group_by_reducer(key, int, summed).explain()
-    assert "restored, group_by_reducer(int, summed) goes through the epoch again" in explained
+    assert "restored, group_by_reducer(key, int, summed) goes through the epoch again" in explained
 
 
 def test_mistakes_are_found_when_it_is_built():

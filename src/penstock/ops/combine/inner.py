@@ -14,9 +14,11 @@ from penstock.core.errors import ElementError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.nesting import leaf_column
+from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import UNKNOWN, Node, Rows, Spec
+from penstock.plan.node import UNKNOWN, Node, Passing, Rows, Spec
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
 """The plan of a result that is a dataset; `None` for anything else."""
@@ -47,6 +49,16 @@ class Unfolding(Node):
 
     def spec(self) -> Spec | None:
         return None
+
+    def called(self) -> str:
+        """The name of the user's function."""
+        node = self.input
+        while isinstance(node, Passing):  # what counts its errors
+            node = node.input
+        return name_of(node.function) if isinstance(node, Map) else ""
+
+    def arguments(self) -> str:
+        return self.called()
 
     def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
         """The pieces of one epoch, from `mark` on, where `open_plan` opens the datasets that stand for elements."""

@@ -111,4 +111,5 @@ class Interleave(Unfolding):
         return None if holder is None else Slot(holder, here, given, self.elements_of(holder, mark, open_plan))
 
     def arguments(self) -> str:
-        return f"cycle_length={self.cycle_length}, block_length={self.block_length}"
+        block = [] if self.block_length == 1 else [f"block_length={self.block_length}"]
+        return ", ".join([self.called(), f"cycle_length={self.cycle_length}", *block])

@@ -52,4 +52,5 @@ class BucketBySequenceLength(ByLength):
 
     def arguments(self) -> str:
         boundary = ["pad_to_bucket_boundary=True"] if self.to_boundary else []
-        return ", ".join([str(list(self.boundaries)), str(list(self.sizes)), *boundary, *self.padding()])
+        sizes = [str(list(self.boundaries)), str(list(self.sizes))]
+        return ", ".join([self.input.arguments(), *sizes, *boundary, *self.padding()])

@@ -79,4 +79,5 @@ class GroupByReducer(Node):
 
     def arguments(self) -> str:
         functions = (self.init, self.reduce, self.finalize)
-        return ", ".join(name_of(function) for function in functions if function is not None)
+        names = [name_of(function) for function in functions if function is not None]
+        return ", ".join([self.input.arguments(), *names])

@@ -60,4 +60,4 @@ class GroupByWindow(Gathering):
         return key, self.dataset(Read(indexable(chunk.elements())))
 
     def arguments(self) -> str:
-        return f"{self.size if isinstance(self.size, int) else name_of(self.size)}"
+        return f"{self.input.arguments()}, {self.size if isinstance(self.size, int) else name_of(self.size)}"

@@ -39,3 +39,6 @@ class TakeWhile(Node):
                 yield Piece(chunk.slice(0, count), piece.ids[:count], mark_after(count))
                 if count < len(wanted):
                     return
+
+    def arguments(self) -> str:
+        return self.input.arguments()

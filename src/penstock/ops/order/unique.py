@@ -48,5 +48,8 @@ class Unique(Node):
                 if first:
                     yield Piece(chunk.select(np.array(first)), piece.ids[first], [looked_at])
 
+    def arguments(self) -> str:
+        return self.input.arguments()
+
     def redone(self) -> str:
         return "goes through the epoch again, to know what came before"
