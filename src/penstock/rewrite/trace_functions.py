@@ -62,11 +62,11 @@ def _telling(node: Node) -> Node:
 class _Declared:
     """A traced function that tells the spec of what it makes."""
 
-    traced: Traced
+    traced: TracedFunction
     random = False
 
     def __call__(self, value: Any, *, rng: Any = None) -> Any:
-        return self.traced(value)
+        return self.traced.function(value)
 
     def spec(self, spec: Spec) -> Spec | None:
         return self.traced.made if spec == self.traced.given else None
