@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from penstock.plan.graph import rebuild
+from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.rewrite.fuse_images import fuse_image_chain, read_in_kernel
 from penstock.rewrite.simplify import (
@@ -22,7 +22,7 @@ from penstock.rewrite.trace_functions import trace_filter, trace_map
 
 Rule: TypeAlias = Callable[[Node], Node | None]
 
-PASSES: tuple[tuple[Rule, ...], ...] = (
+UNTRACED: tuple[tuple[Rule, ...], ...] = (
     (
         drop_run_settings,
         drop_full_take,
@@ -34,9 +34,12 @@ PASSES: tuple[tuple[Rule, ...], ...] = (
     ),
     (fuse_image_chain,),
     (read_in_kernel,),
-    (trace_map, trace_filter),
 )
+PASSES: tuple[tuple[Rule, ...], ...] = (*UNTRACED, (trace_map, trace_filter))
 PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)
+
+SHORT = 512
+"""Rows of a dataset for which tracing a function costs about as much as calling it."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,12 @@ def rewritten(plan: Node, passes: tuple[tuple[Rule, ...], ...] = PASSES) -> Rewr
     for rules in passes:
         plan = rebuild(plan, lambda node, rules=rules: _settled(node, rules, applied))
     return Rewritten(plan, tuple(applied))
+
+
+def passes_within(plan: Node) -> tuple[tuple[Rule, ...], ...]:
+    """The passes for a plan that is an element of another, and thus one of many: functions are traced where it pays."""
+    sources = [node for node in post_order(plan) if not node.inputs]
+    return UNTRACED if all(0 <= source.length < SHORT for source in sources) else PASSES
 
 
 def _settled(node: Node, rules: tuple[Rule, ...], applied: list[str]) -> Node:
