@@ -101,6 +101,20 @@ def test_what_changes_or_looks_behind_values_is_refused(function):
     assert global_names(function.__code__) is None
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x is None,
+        lambda x: 0 if x is None else 1,
+        lambda x: 1 if x is not None else 0,
+        lambda x: [y for y in x if y is None],
+    ],
+)
+def test_of_objects_it_may_not_ask_whether_they_are_none(function):
+    assert global_names(function.__code__) == frozenset()
+    assert global_names(function.__code__, objects=True) is None
+
+
 def own_variables(x):
     total = 0
 

@@ -186,6 +186,41 @@ def test_a_global_that_has_changed_since_is_seen(monkeypatch):
     assert made.columns(chunk_of(NUMBERS), None, np.empty) is None
 
 
+def test_large_arrays_are_read_as_they_are_when_rows_come():
+    table = np.arange(1000.0)
+    made = traced(lambda x: (table[x], table[:2] * x, table[1:]), ArraySpec((), I8))
+    table[:] = 7
+    found = made.columns(chunk_of(NUMBERS), None, np.empty)
+    np.testing.assert_array_equal(found.columns[0], [7] * 5)
+    np.testing.assert_array_equal(found.columns[1][3], [21, 21])
+    np.testing.assert_array_equal(found.columns[2][0], table[1:])
+
+
+LARGE = np.arange(1000.0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x - LARGE.mean(),
+        lambda x: LARGE * 2 + x,
+        lambda x: -LARGE * x,
+        lambda x: LARGE[3] + x,
+        lambda x: LARGE[[1, 2]] + x,
+        lambda x: np.sqrt(LARGE)[x],
+        lambda x: np.concatenate([LARGE, LARGE]) + x,
+        lambda x: LARGE.astype(np.float32) + x,
+        lambda x: np.outer(LARGE, LARGE) + x,
+        lambda x: LARGE.copy() + x,
+        lambda x: np.clip(LARGE, 0, 1) + x,
+    ],
+)
+def test_what_is_computed_of_large_arrays_that_may_change_is_not_kept(function, monkeypatch):
+    assert trace_of(function, NUMBERS) is None
+    monkeypatch.setitem(globals(), "LARGE", np.frombuffer(LARGE.tobytes()))
+    verify(function, NUMBERS)
+
+
 def test_constants_are_not_written_into():
     def moved(x):
         y = MEAN

@@ -100,6 +100,7 @@ def test_what_is_no_number_is_handed_on():
         (4, "c", True),
     ]
     assert traced(lambda d: d["text"] + "!", spec) is None
+    assert traced(lambda d: {"is_there": d["text"] is not None, "x": d["x"]}, spec) is None
     assert traced(lambda d: d["any"].sum(), spec) is None
 
 

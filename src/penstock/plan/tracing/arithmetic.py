@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.plan.tracing.casting import cast, weak
 from penstock.plan.tracing.forms import PYTHON_TYPES, Form, Kind, form_of_value, is_number
-from penstock.plan.tracing.guards import BOUNDS, Guard, constant_of, is_constant, nonzero, within
+from penstock.plan.tracing.guards import BOUNDS, Guard, constant_of, is_constant, nonzero, settled, within
 from penstock.plan.tracing.lanes import is_exact, same_in_columns
 from penstock.plan.tracing.program import Frame
 from penstock.plan.tracing.standin import Trace, Value
@@ -93,7 +93,7 @@ def numpy_binary(trace: Trace, symbol: str, a: Any, b: Any) -> Any:
     """`a + b` and the like where one of them is an array or a NumPy scalar."""
     evaluate, ufunc = OPERATORS[symbol]
     if is_constant(a) and is_constant(b):
-        return evaluate(constant_of(a), constant_of(b))
+        return evaluate(settled(a), settled(b))
     if Kind.ARRAY not in (kind_of(a), kind_of(b)):
         return elementary(trace, ufunc, (a, b), evaluate, guards=_scalar_guards(trace, symbol, a, b))
     if symbol == "**":
@@ -105,7 +105,7 @@ def numpy_unary(trace: Trace, symbol: str, a: Value) -> Any:
     """`-a` and the like of an array or a NumPy scalar."""
     evaluate, ufunc = UNARY[symbol]
     if is_constant(a):
-        return evaluate(a.constant)
+        return evaluate(a.settled)
     guards: list[Guard] = []
     if a.form.kind is Kind.NUMPY and a.form.dtype.kind in "iu" and symbol in ("-", "abs"):
         guards = [within(trace, a.form.dtype, lambda low, high: (-high, -low), a)]
@@ -136,7 +136,7 @@ def universal(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], keywords: dict
         trace.refuse(f"{ufunc.__name__} with such arguments")
     operands = [trace.lift(np.asarray(arg)) if isinstance(arg, list | tuple) else arg for arg in args]
     if all(map(is_constant, operands)):
-        return ufunc(*map(constant_of, operands), **keywords)
+        return ufunc(*map(settled, operands), **keywords)
     return elementary(trace, ufunc, operands, lambda *given: ufunc(*given, **keywords), keywords=keywords)
 
 

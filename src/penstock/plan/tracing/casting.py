@@ -56,7 +56,7 @@ def cast(trace: Trace, value: Value, dtype: np.dtype[Any]) -> Value:
     if not is_plain(dtype):
         trace.refuse(f"numbers of {dtype}")
     if value.register is None:
-        return trace.constant(value.constant.astype(dtype), fresh=True) or trace.refuse("a constant")
+        return trace.constant(value.settled.astype(dtype), fresh=True) or trace.refuse("a constant")
     register, risky = value.register, value.form.dtype.kind == "f" and dtype.kind in "iu"
 
     def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
@@ -81,7 +81,7 @@ def converted(trace: Trace, given: Any, dtype: np.dtype[Any], kind: Kind) -> Any
             trace.refuse("a number of an array")
         return given.shared if given.form.dtype == dtype else cast(trace, given, dtype)
     if given.register is None:
-        number = dtype.type(given.constant)
+        number = dtype.type(given.settled)
         return number if kind is Kind.NUMPY else number.item()
     register = given.register
     if given.form.kind is Kind.PYTHON:

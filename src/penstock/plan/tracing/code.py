@@ -20,11 +20,12 @@ SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENER
 
 
 @lru_cache(maxsize=1024)
-def global_names(code: types.CodeType) -> frozenset[str] | None:
+def global_names(code: types.CodeType, *, objects: bool = False) -> frozenset[str] | None:
     """The global names that the code reads, or `None` where it does what a pure function of values does not.
 
     That is to store anything outside of itself, to import, to ask for the type or identity of a value (a stand-in has
-    others), or to use names with double underscores.
+    others), or to use names with double underscores. No number is `None`, so it may ask whether one is; but not where
+    there are `objects` among the values.
 
     >>> sorted(global_names((lambda x: abs(x) + SCALE).__code__))
     ['SCALE', 'abs']
@@ -39,7 +40,7 @@ def global_names(code: types.CodeType) -> frozenset[str] | None:
             return None
         before: dis.Instruction | None = None
         for instruction in dis.get_instructions(inner):
-            if _is_forbidden(instruction, before, code.co_freevars):
+            if _is_forbidden(instruction, before, code.co_freevars, objects=objects):
                 return None
             if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
                 names.add(instruction.argval)
@@ -47,10 +48,14 @@ def global_names(code: types.CodeType) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def _is_forbidden(instruction: dis.Instruction, before: dis.Instruction | None, outer: tuple[str, ...]) -> bool:
+def _is_forbidden(
+    instruction: dis.Instruction, before: dis.Instruction | None, outer: tuple[str, ...], *, objects: bool
+) -> bool:
     name = instruction.opname
     if name == "IS_OP":
-        return before is None or not before.opname.startswith("LOAD_CONST") or before.argval is not None
+        return objects or before is None or not before.opname.startswith("LOAD_CONST") or before.argval is not None
+    if objects and name.endswith(("IF_NONE", "IF_NOT_NONE")):
+        return True
     return name in FORBIDDEN or (name in CLOSURE_CHANGED and instruction.argval in outer)
 
 

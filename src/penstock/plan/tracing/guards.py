@@ -22,6 +22,11 @@ def constant_of(operand: Any) -> Any:
     return operand.constant if isinstance(operand, Value) else operand
 
 
+def settled(operand: Any) -> Any:
+    """A constant operand, for something to be computed of it once and for all."""
+    return operand.settled if isinstance(operand, Value) else operand
+
+
 def is_constant(operand: Any) -> bool:
     """Whether the operand is the same for every element."""
     return not isinstance(operand, Value) or operand.register is None

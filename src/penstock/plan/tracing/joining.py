@@ -48,7 +48,7 @@ def _joined(trace: Trace, arrays: Any, function: Callable[..., Any], axis: int, 
     if not all(value.upright for value in values):
         trace.refuse("a copy of an array that is transposed")
     if all(map(is_constant, values)):
-        return function([value.constant for value in values], axis=axis)
+        return function([value.settled for value in values], axis=axis)
     made = function([blank(value) for value in values], axis=axis)
     form = form_of_value(made)
     if form is None:
@@ -93,7 +93,7 @@ def vector(trace: Trace, numbers: Sequence[Any], dtype: np.dtype[Any] | None = N
 
 def _number(given: Any, dtype: np.dtype[Any]) -> Callable[[Frame], Any]:
     if is_constant(given):
-        value = np.array([given.constant if isinstance(given, Value) else given], dtype)
+        value = np.array([given.settled if isinstance(given, Value) else given], dtype)
         return lambda frame: value
     register: int = given.register
     if given.form.kind is Kind.PYTHON:

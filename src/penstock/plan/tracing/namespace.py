@@ -145,7 +145,7 @@ def _is_constant(thing: Any) -> bool:
 
 def _constant(thing: Any) -> Any:
     if isinstance(thing, StandIn):
-        return value_of(thing).constant
+        return value_of(thing).settled
     if isinstance(thing, list | tuple):
         made = [_constant(each) for each in thing]
         return made if isinstance(thing, list) else tuple(made)

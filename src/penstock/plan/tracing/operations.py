@@ -115,7 +115,7 @@ def _c_copy(trace: Trace, x: Any) -> Value:
     """A copy in C order, whatever the order of `x`."""
     value = shaping.array(trace, x)
     if value.register is None:
-        return trace.lift(trace.lower(value.constant.copy(), fresh=True))
+        return trace.lift(trace.lower(value.settled.copy(), fresh=True))
     register = value.register
     return trace.record(
         value.form, (register,), lambda frame, out: frame.columns[register].copy(), fresh=True, ordered=True

@@ -21,15 +21,16 @@ from penstock.plan.tracing.forms import form_of_value
 from penstock.plan.tracing.namespace import CONSTANT_TYPES, Namespace, known
 from penstock.plan.tracing.standin import StandIn, Trace
 
-LARGEST_WATCHED = 1 << 12  # bytes of an array of which changes are looked for; a larger one is taken not to change
+LARGEST_WATCHED = 1 << 12  # bytes of an array of which changes are looked for; a larger one is read anew by every step
 MOST_WATCHED = 64  # items of a list or dict
 
 
 class Purity:
     """Makes pure copies for one trace, and remembers what they have seen."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, *, objects: bool) -> None:
         self._trace = trace
+        self._objects = objects
         self._functions: dict[int, types.FunctionType] = {}
         self._collections: list[tuple[Any, list[Any]]] = []
         self.seen: list[Callable[[], bool]] = []
@@ -56,9 +57,12 @@ class Purity:
     def _array(self, thing: Any) -> StandIn:
         if form_of_value(thing) is None:
             self._trace.refuse(f"a {type(thing).__name__} of {thing.dtype}")
-        if isinstance(thing, np.ndarray) and thing.flags.writeable and thing.nbytes <= LARGEST_WATCHED:
-            content = thing.tobytes()
-            self.seen.append(lambda: thing.tobytes() == content)
+        if isinstance(thing, np.ndarray) and _may_change(thing):
+            if thing.nbytes <= LARGEST_WATCHED:
+                content = thing.tobytes()
+                self.seen.append(lambda: thing.tobytes() == content)
+            else:
+                self._trace.live.append(thing)
         return self._trace.lower(thing)
 
     def _collection(self, thing: Any) -> Any:
@@ -82,7 +86,7 @@ class Purity:
         if found is not None:
             return found
         code = function.__code__
-        names = global_names(code)
+        names = global_names(code, objects=self._objects)
         if names is None or function.__dict__.keys() - {"__wrapped__"}:
             self._trace.refuse(f"what {function.__qualname__} does")
         own = function.__closure__ or ()
@@ -109,6 +113,11 @@ class Purity:
         if not isinstance(value, types.ModuleType):
             self.seen.append(lambda: look() is value)
         return self.copy(value)
+
+
+def _may_change(array: np.ndarray) -> bool:
+    """Whether the array's memory may be written into: also through another array of which it is a view."""
+    return array.flags.writeable or (isinstance(array.base, np.ndarray) and _may_change(array.base))
 
 
 def _items(collection: Any) -> list[Any]:

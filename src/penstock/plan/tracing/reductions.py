@@ -29,7 +29,7 @@ def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
         if set(keywords) - _KEYWORDS.get(function, frozenset()):
             trace.refuse("such a reduction")
         if is_constant(value):
-            return function(value.constant, axis=axis, keepdims=keepdims, **keywords)
+            return function(value.settled, axis=axis, keepdims=keepdims, **keywords)
         axes = tuple(each + 1 for each in axes_of(value, axis))
         return _recorded(
             trace,
@@ -48,7 +48,7 @@ def place(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(trace: Trace, x: Any, axis: Any = None) -> Any:
         value = array(trace, x)
         if is_constant(value):
-            return function(value.constant, axis=axis)
+            return function(value.settled, axis=axis)
         if axis is None:
             return _recorded(
                 trace, value, function, lambda column: function(column.reshape(len(column), -1), axis=1), exact=True
@@ -67,7 +67,7 @@ def running(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(trace: Trace, x: Any, axis: Any = None) -> Any:
         value = array(trace, x)
         if is_constant(value):
-            return function(value.constant, axis=axis)
+            return function(value.settled, axis=axis)
         if axis is None and len(value.form.shape) > 1:
             trace.refuse("a running sum over several axes")
         along = axis_of(value, -1 if axis is None else axis) + 1

@@ -46,7 +46,10 @@ def moved(
     What is no `view` is a copy. It needs an upright element, so that it comes to lie in memory in the column as alone.
     """
     if is_constant(value):
-        return alone(value.constant)
+        made = alone(value.constant)
+        if value.is_live and not (view and isinstance(made, np.ndarray)):
+            trace.refuse("a part of a large array, which may change")
+        return made
     if not (view or value.upright):
         trace.refuse("a copy of an array that is transposed")
     made = alone(blank(value))
@@ -247,7 +250,7 @@ def pad(trace: Trace, x: Any, pad_width: Any, mode: str = "constant", **keywords
 def plain(trace: Trace, thing: Any) -> Any:
     """An argument that must be known: constants inside are taken out."""
     if isinstance(thing, Value):
-        return thing.constant if is_constant(thing) else trace.refuse("an argument that is not there yet")
+        return thing.settled if is_constant(thing) else trace.refuse("an argument that is not there yet")
     if isinstance(thing, list | tuple):
         known = [plain(trace, each) for each in thing]
         return known if isinstance(thing, list) else tuple(known)

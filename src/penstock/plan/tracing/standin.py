@@ -39,6 +39,8 @@ class Trace:
         self.failed = False
         self.ordered = False
         """Whether a step depends on the elements being contiguous in memory."""
+        self.live: list[np.ndarray] = []
+        """Arrays that may change without being noticed: steps may read them, but not what was computed of them once."""
         self._inputs = inputs
 
     @property
@@ -138,6 +140,18 @@ class Value:
         return self.face
 
     @property
+    def settled(self) -> Any:
+        """The constant, for something to be computed of it once and for all."""
+        if self.is_live:
+            self.trace.refuse("something computed of a large array, which may change")
+        return self.constant
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the constant is, or is a part of, an array that may change without being noticed."""
+        return any(np.may_share_memory(self.constant, array) for array in self.trace.live)
+
+    @property
     def shared(self) -> Value:
         """The value itself, of whose memory something else is now a view."""
         self.fresh = False
@@ -181,7 +195,7 @@ def _known(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
         value = value_of(self)
         if value.register is not None:
             value.trace.refuse(f"{getattr(convert, '__name__', 'this')} of a value that is not there yet")
-        return convert(value.constant)
+        return convert(value.settled)
 
     return method
 

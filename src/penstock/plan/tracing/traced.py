@@ -15,7 +15,7 @@ from penstock.elements.spec import ArraySpec, Spec, leaf_spec
 from penstock.elements.structure import Structure, flatten, is_leaf, unflatten
 from penstock.plan.functions import name_of
 from penstock.plan.node import Allocate
-from penstock.plan.tracing.forms import PYTHON_TYPES, Form, Kind, form_of_leaf
+from penstock.plan.tracing.forms import OBJECT, PYTHON_TYPES, Form, Kind, form_of_leaf
 from penstock.plan.tracing.lanes import equal
 from penstock.plan.tracing.namespace import is_named_tuple
 from penstock.plan.tracing.operations import Rules
@@ -102,7 +102,7 @@ def traced(function: Callable[..., Any], spec: Spec) -> Traced | None:
     leaves, structure = flatten(spec)
     forms = tuple(map(form_of_leaf, leaves))
     trace = Trace(len(forms), Rules())
-    purity = Purity(trace)
+    purity = Purity(trace, objects=OBJECT in forms)
     try:
         if not _is_plain(unflatten(structure, leaves)):
             return None
