@@ -67,6 +67,12 @@ class Elementwise(Handle[T_co]):
         True
         >>> list(pairs.map(float, on=1)) == [(1, 3.0), (2, 4.0)]
         True
+        >>> print(Dataset.range(3).map(lambda x: np.sqrt(x) / 2).explain())
+        as written: ...
+        as run:
+          range(3)                     3 × int64
+          map(lambda, traced)          3 × ?
+        ...
         >>> def jitter(x, *, rng):
         ...     return x + rng.random()
         >>> noisy = Dataset.range(3).map(jitter).with_options(Options(seed=0))
@@ -108,8 +114,9 @@ class Elementwise(Handle[T_co]):
         """Keep the elements of which `predicate` is true.
 
         It is called as the function of `map` is: a tuple as arguments, with a generator of the element's own if it has
-        a parameter `rng`, with columns where `vectorized`; and must return a bool (for columns an array of them). What
-        comes of it is a stream: its length is only known by iterating, and no row of it can be made alone.
+        a parameter `rng`, with columns where `vectorized=True`, traced by default where it can be; and must return a
+        bool (for columns an array of them). What comes of it is a stream: its length is only known by iterating, and no
+        row of it can be made alone.
 
         `on_error` is that of `map`; `ps.replace(True)` keeps the elements of which the predicate raises.
 
