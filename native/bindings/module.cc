@@ -12,4 +12,5 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_files(module);
   penstock::bindings::bind_image(module);
   penstock::bindings::bind_pack(module);
+  penstock::bindings::bind_records(module);
 }

@@ -13,5 +13,6 @@ void bind_pool(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
+void bind_records(nanobind::module_& module);
 
 }  // namespace penstock::bindings

@@ -14,6 +14,7 @@ from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
+from penstock.dataset.records import read_tfrecord, write_tfrecord
 from penstock.dataset.switch import Switch
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -39,8 +40,10 @@ __all__ = [
     "pack_efficiency",
     "read_files",
     "read_image_folder",
+    "read_tfrecord",
     "replace",
     "skip",
+    "write_tfrecord",
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from penstock import Dataset, kernels
 from penstock.core.digest import hashed
 from penstock.core.seeds import mix, row_generator
+from penstock.index.blocked import Blocks
 
 FROZEN: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("orders.json").read_text())
 
@@ -35,6 +36,13 @@ def test_permute_rows(case: dict[str, Any]) -> None:
         order = kernels.permute_rows(rows, case["length"], case["key"], case["reshuffle"])
     else:
         order = kernels.permute_rows_within(rows, case["length"], case["window"], case["key"], case["reshuffle"])
+    assert order.tolist() == case["order"]
+
+
+@pytest.mark.parametrize("case", FROZEN["permute_blocks"], ids=lambda case: f"{len(case['bounds'])}-{case['window']}")
+def test_permute_blocks(case: dict[str, Any]) -> None:
+    blocks = Blocks(np.array(case["bounds"]), case["window"])
+    order = blocks.permuted(np.array(case["rows"]), key=case["key"], reshuffle=case["reshuffle"])
     assert order.tolist() == case["order"]
 
 

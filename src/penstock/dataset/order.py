@@ -20,12 +20,13 @@ from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.expand import Expand
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shard import Shard
-from penstock.ops.order.shuffle import Shuffle
+from penstock.ops.order.shuffle import Shuffle, ShuffleBlocks
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.split import Hashes, Keyed, Part
 from penstock.ops.order.take import Take
 from penstock.ops.order.take_while import TakeWhile
 from penstock.ops.order.unique import Unique
+from penstock.plan.graph import blocks_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -36,13 +37,22 @@ class Order(Handle[T_co]):
     """`shuffle`, `repeat`, `expand`, `take`, `skip`, `exclude`, `shard`, `split` and `assert_cardinality`."""
 
     def shuffle(
-        self, buffer_size: int | None = None, seed: int | None = None, reshuffle_each_iteration: bool = True
+        self,
+        buffer_size: int | None = None,
+        seed: int | None = None,
+        reshuffle_each_iteration: bool = True,
+        *,
+        uniform: bool = False,
     ) -> Dataset[T_co]:
         """Permute the elements: all of them, in an order computed on the fly, without a buffer or a start-up time.
 
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as
         many places or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in
         `tf.data`). Without a `seed` every iterator has an order of its own, kept in its cursor.
+
+        Data that is read a block at a time (row groups of Parquet, blocks of CSV) and does not fit its cache is
+        shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` says how far that is from
+        uniform. `uniform=True` mixes all rows all the same, which reads every block many times.
 
         A stream needs a `buffer_size`. Blocks of half as many elements are permuted, and again with blocks across their
         borders: up to one and a half times `buffer_size` elements are held, and a restored iterator makes at most as
@@ -72,7 +82,11 @@ class Order(Handle[T_co]):
                 "or give a buffer_size"
             )
         reshuffle = check_flag("shuffle", "reshuffle_each_iteration", reshuffle_each_iteration)
-        return self._over(Shuffle(plan, window, check_seed("shuffle", seed), reshuffle))
+        seed = check_seed("shuffle", seed)
+        blocks = None if window is not None or check_flag("shuffle", "uniform", uniform) else blocks_of(plan)
+        if blocks is None or blocks.window >= blocks.count:
+            return self._over(Shuffle(plan, window, seed, reshuffle))
+        return self._over(ShuffleBlocks(plan, None, seed, reshuffle, blocks))
 
     def repeat(self, count: int | None = None) -> Dataset[T_co]:
         """Begin again at the end, `count` times in all; without end where it is `None` or -1.

@@ -11,6 +11,8 @@ from penstock.plan.node import Passing, Spec
 class Described(Passing):
     """Yield the elements of `input`, whose spec is `known` though no plan could tell it."""
 
+    keeps_order = True
+
     known: Spec
 
     def spec(self) -> Spec | None:

@@ -34,7 +34,8 @@ def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
 def _order(plan: Node) -> str:
     streams = [node for node in post_order(plan) if not node.indexed]
     if not streams:
-        return "order: indexed; any row can be made alone, and skipping costs nothing"
+        mixing = [f"{node.label()}: {mixing}" for node in post_order(plan) if (mixing := node.mixing())]
+        return "\n".join(["order: indexed; any row can be made alone, and skipping costs nothing", *mixing])
     order = f"order: a stream from {streams[0].label()} on; a restored iterator makes again what waited in its buffers"
     return "\n".join([order, *(f"restored, {node.label()} {redone}" for node in streams if (redone := node.redone()))])
 

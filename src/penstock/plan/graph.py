@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.index.blocked import Blocks
 
 T = TypeVar("T")
 
@@ -29,6 +32,11 @@ def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:
 def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
     """The value of the plan, where `combine` makes a node's value from those of its inputs."""
     return combine(plan, tuple(fold(node, combine) for node in plan.inputs))
+
+
+def blocks_of(plan: Node) -> Blocks | None:
+    """The blocks in which an epoch of the plan is read, where it is dear to read row by row."""
+    return fold(plan, lambda node, inputs: node.blocks(inputs))
 
 
 def rebuild(plan: Node, change: Callable[[Node], Node]) -> Node:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from penstock.elements.chunk import Chunk
+    from penstock.index.blocked import Blocks
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -87,6 +88,10 @@ class Node:
         """For each input, the rows of it that `rows` are made of."""
         raise NotImplementedError
 
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        """How its positions lie in blocks that are dear to read row by row, given those of its inputs; `None`: not."""
+        return None
+
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         """Compile into a function of rows, given the programs of the inputs and where fresh memory comes from."""
         raise NotImplementedError
@@ -98,6 +103,10 @@ class Node:
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """The pieces of one epoch, from `mark` on; `None` is the beginning."""
         raise NotImplementedError
+
+    def mixing(self) -> str:
+        """How far its random order is from a uniform one, in words, where the data is dear to read in such an order."""
+        return ""
 
     def redone(self) -> str:
         """What a restored iterator does again in the stream, in words, where that is more than a few elements."""
@@ -116,8 +125,11 @@ class Node:
 class Passing(Node):
     """Yield the elements of `input` unchanged, perhaps in another order or number.
 
-    Its program is the input's, over other rows; so it costs integer arithmetic and no copy.
+    Its program is the input's, over other rows; so it costs integer arithmetic and no copy. Where it `keeps_order` its
+    elements are some of the input's, in the same order.
     """
+
+    keeps_order: ClassVar[bool] = False
 
     input: Node
 
@@ -135,6 +147,10 @@ class Passing(Node):
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (self.rows_of(rows),)
 
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        (blocks,) = inputs
+        return blocks.cut(self.length, self.rows_of) if blocks is not None and self.keeps_order else None
+
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs
         rows_of = self.rows_of
@@ -142,6 +158,19 @@ class Passing(Node):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         return inputs[0](epoch, mark)
+
+
+@dataclass(frozen=True)
+class Streamed(Node):
+    """A node whose elements come in order only; and where nothing else is said, only iterating tells how many."""
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return UNKNOWN
 
 
 def rows_within(rows: Rows, length: int, source: Node) -> Rows:

@@ -17,6 +17,7 @@ from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
+from penstock.index.blocked import Blocks
 from penstock.sources.arrays import digest_values
 
 
@@ -35,6 +36,12 @@ class IndexableSource:
 
     def spec(self) -> Spec:
         return None
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """The object's own `blocks`, where it has them."""
+        found = getattr(self.data, "blocks", None)
+        return found if isinstance(found, Blocks) else None
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         many = getattr(self.data, "read_many", None)

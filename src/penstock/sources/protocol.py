@@ -15,7 +15,11 @@ INFINITE = -1
 
 
 class Source(Protocol):
-    """Elements by position: immutable, picklable, and safe to read from any number of threads."""
+    """Elements by position: immutable, picklable, and safe to read from any number of threads.
+
+    One that reads many neighbours at a time, and keeps the last of them, has a property `blocks`, of
+    `index.blocked.Blocks` or `None`: `shuffle()` then goes by it.
+    """
 
     @property
     def name(self) -> str:

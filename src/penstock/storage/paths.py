@@ -9,6 +9,9 @@ from typing import NoReturn, TypeAlias
 
 from penstock.core.errors import PlanError
 
+INDEX_SUFFIX = ".psindex"
+"""What the names of index files end with, which lie beside the data."""
+
 Pattern: TypeAlias = str | os.PathLike[str]
 
 
@@ -16,8 +19,9 @@ def list_files(patterns: Pattern | Sequence[Pattern]) -> list[str]:
     """Return the paths of the files that match, sorted, each once; folders are left out.
 
     `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin
-    with a dot match only a pattern that does. A path that exists is taken as it is, whatever characters it has. Each
-    pattern has to match: a `FileNotFoundError` names the one that does not, and where it was looked for.
+    with a dot match only a pattern that does, and index files (`*.psindex`) none. A path that exists is
+    taken as it is, whatever characters it has. Each pattern has to match: a `FileNotFoundError` names the one that does
+    not, and where it was looked for.
     """
     if isinstance(patterns, (str, os.PathLike)):
         return sorted(_matches(os.fspath(patterns)))
@@ -39,7 +43,8 @@ def _matches(pattern: str) -> list[str]:
     path = os.path.expanduser(pattern)
     if os.path.isfile(path):
         return [path]
-    found = [name for name in glob(path, recursive=True) if os.path.isfile(name)] if has_magic(path) else []
+    matches = glob(path, recursive=True) if has_magic(path) else []
+    found = [name for name in matches if not name.endswith(INDEX_SUFFIX) and os.path.isfile(name)]
     if not found:
         _refuse(pattern, path)
     return found

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 import pytest
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import PlanError
+from penstock.index.blocked import even
+from penstock.plan.graph import blocks_of
+from penstock.testing.laws import verify_determinism, verify_resume
 from tests.plan.flows import assert_streams, begun, elements_of, stream_of
 
 SIZES = [0, 1, 2, 3, 7, 8, 9, 63, 64, 65, 1023, 1024, 1025]
@@ -145,3 +150,101 @@ def test_a_stream_is_not_permuted_as_a_whole():
         with pytest.raises(PlanError, match="stream cannot be permuted as a whole"):
             stream.shuffle(*arguments)
     assert sorted(stream.shuffle(100)) == list(range(9))
+
+
+class Dear:
+    """Numbers that lie in blocks."""
+
+    def __init__(self, length, size, window):
+        self.length, self.blocks = length, even(length, size, window)
+
+    def __len__(self):
+        return self.length
+
+    def __getitem__(self, row):
+        return row
+
+    def read_many(self, rows):
+        return rows
+
+
+def dear(length=1000, size=10, window=5):
+    return Dataset.from_source(Dear(length, size, window))
+
+
+def spread_of(order, size=10):
+    """How far apart the first and the last row of a block come, at most."""
+    order = np.array(order)
+    places = [np.flatnonzero(order // size == block) for block in range(order.max() // size + 1)]
+    return max(at[-1] - at[0] + 1 for at in places if len(at))
+
+
+def test_data_that_is_dear_to_read_row_by_row_is_shuffled_by_blocks():
+    ds = dear().shuffle(seed=1)
+    order = list(ds)
+    assert sorted(order) == list(range(1000))
+    assert spread_of(order) <= 50 < spread_of(list(dear().shuffle(seed=1, uniform=True)))
+    assert list(dear().shuffle(seed=1, uniform=True)) == list(Dataset.range(1000).shuffle(seed=1))
+    assert order != list(ds)
+    for part in ("100 blocks of about 10 rows", "the rows of 5 at a time", "within 50", "(5% of an epoch)"):
+        assert part in ds.explain()
+    assert "blocks" not in dear().shuffle(seed=1, uniform=True).explain()
+
+
+def test_what_fits_the_window_is_shuffled_as_a_whole():
+    assert list(dear(window=100).shuffle(seed=1)) == list(Dataset.range(1000).shuffle(seed=1))
+    assert list(dear(0).shuffle(seed=1)) == []
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_the_shards_of_a_shuffle_by_blocks_are_the_whole(count):
+    ds = dear().shuffle(seed=1)
+    parts = [list(ds.shard(count, index)) for index in range(count)]
+    assert sorted(chain(*parts)) == list(range(1000))
+    first = [list(dear().shard(count, index).shuffle(seed=1)) for index in range(count)]
+    assert sorted(chain(*first)) == list(range(1000))
+    assert max(map(spread_of, first)) <= 50
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda ds: ds.take(777),
+        lambda ds: ds.skip(5),
+        lambda ds: ds.shard(3, 1),
+        lambda ds: ds[17:800:2],
+        lambda ds: ds.exclude([3, 500]),
+        lambda ds: ds.map(lambda x: x).prefetch(2).with_options(Options(workers=1)),
+        lambda ds: ds.split({"a": 0.5, "b": 0.5}, key=int)["a"],
+        lambda ds: ds.cache(),
+        lambda ds: ds.enumerate().map(lambda i, x: x),
+        lambda ds: Dataset.zip(ds, Dataset.range(900)).map(lambda x, y: x),
+        lambda ds: ds.concatenate(Dataset.range(1000, 1500)),
+    ],
+)
+def test_what_keeps_the_order_keeps_the_blocks(cut):
+    ds = cut(dear())
+    order = list(ds.shuffle(seed=3))
+    assert sorted(order) == list(ds) != order
+    assert spread_of(order) <= 50
+
+
+@pytest.mark.filterwarnings("ignore:PS102")
+@pytest.mark.parametrize("move", [lambda ds: ds.shuffle(seed=2), lambda ds: ds[::-1], lambda ds: ds.repeat(2)])
+def test_what_changes_the_order_has_no_blocks(move):
+    assert sorted(move(dear()).shuffle(seed=3)) == sorted(move(dear()))
+    assert blocks_of(move(dear())._plan) is None
+
+
+def test_other_blocks_are_another_plan():
+    one, other, whole = (ds.shuffle(seed=1) for ds in (dear(), dear(window=6), dear(window=100)))
+    states = [ds.iterator().state_dict() for ds in (one, other, whole)]
+    for ds, state in ((one, states[1]), (other, states[2]), (whole, states[0])):
+        with pytest.raises(ValueError, match="shuffle"):
+            ds.iterator().load_state_dict(state)
+
+
+def test_a_shuffle_by_blocks_goes_on_where_it_was():
+    ds = dear(100, 7, 2).shuffle(seed=5).batch(9)
+    verify_resume(ds)
+    verify_determinism(ds)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from penstock.elements.chunk import Chunk
+from penstock.index.blocked import Blocks
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
@@ -53,6 +54,9 @@ class Cache(Node):
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows % self.stride,)
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        return inputs[0]
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs

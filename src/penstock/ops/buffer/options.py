@@ -13,6 +13,8 @@ from penstock.plan.node import Node, Passing
 class WithOptions(Passing):
     """Run the plan with `options`; those set later win."""
 
+    keeps_order = True
+
     options: Options = field(metadata={"runs": True})
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk, concat
 from penstock.elements.spec import relax
+from penstock.index.blocked import Blocks, end_to_end, even
 from penstock.index.concatenated import concatenated
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
@@ -46,6 +47,17 @@ class Concatenate(Node):
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         _, first, second = self.split(rows)
         return first, second
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        known = next((blocks for blocks in inputs if blocks is not None), None)
+        if known is None or self.length < 0:
+            return None
+        size = max(known.length // known.count, 1)  # of the blocks of a part that needs none
+        first, second = (
+            even(node.length, size, known.window) if blocks is None else blocks
+            for node, blocks in zip(self.inputs, inputs, strict=True)
+        )
+        return end_to_end(first, second)
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         make_first, make_second = inputs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
@@ -18,7 +17,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import UNKNOWN, Node, Passing, Rows, Spec
+from penstock.plan.node import Node, Passing, Rows, Spec, Streamed
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
 """The plan of a result that is a dataset; `None` for anything else."""
@@ -29,7 +28,7 @@ AT_A_TIME = 64  # elements taken from an iterator before they are handed on
 
 
 @dataclass(frozen=True)
-class Unfolding(Node):
+class Unfolding(Streamed):
     """Yield the elements that each element of `input` stands for: a dataset, an array, or any iterable.
 
     `input` calls the user's function, so that tasks do it.
@@ -38,14 +37,6 @@ class Unfolding(Node):
     input: Node
     plan_of: PlanOf
     seed: int | None
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return None

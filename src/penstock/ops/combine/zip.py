@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import nested
 from penstock.elements.structure import unflatten
+from penstock.index.blocked import Blocks, side_by_side
 from penstock.index.paired import paired
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec, rows_within
@@ -38,6 +39,12 @@ class Zip(Node):
             paired(rows_within(rows, self.length, node), length=self.stride, strides=(node.stride,))[0]
             for node in self.members
         )
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        dear = [blocks for blocks in inputs if blocks is not None]
+        if not dear or self.length < 1:
+            return None
+        return reduce(lambda one, other: side_by_side(one, other, self.length), dear, dear[0])
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:

@@ -11,6 +11,7 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import leaf_column, nested
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
+from penstock.index.blocked import Blocks
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
@@ -34,6 +35,9 @@ class Enumerate(Node):
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows,)
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        return inputs[0]
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs

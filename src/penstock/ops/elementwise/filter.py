@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import TracedFunction, name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import UNKNOWN, Allocate, Node, Rows, Spec
+from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
 
 
 @dataclass(frozen=True)
-class Filter(Node):
+class Filter(Streamed):
     """Keep the elements of which `predicate` is true.
 
     `vectorized`, `draws`, `seed` and `traceable` are those of `Map`.
@@ -34,14 +33,6 @@ class Filter(Node):
     draws: bool = False
     seed: int | None = None
     traceable: bool = field(default=True, metadata={"runs": True})
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.input.spec()

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
+from penstock.index.blocked import Blocks
 from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call, traced
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import ColumnFunction, ElementFunction, TracedFunction, name_of
@@ -52,6 +53,9 @@ class Map(Node):
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows,)
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        return inputs[0]
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs

@@ -19,7 +19,7 @@ from penstock.ops.elementwise.apply import Apply, element_wise
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec, Streamed
 
 _PAIR = flatten((0, 0))[1]
 
@@ -78,7 +78,7 @@ class Classify(Node):
 
 
 @dataclass(frozen=True)
-class Resample(Node):
+class Resample(Streamed):
     """Keep an element of class c, the first of its two parts, with the chance `keep[c]`."""
 
     elementwise = True
@@ -91,14 +91,6 @@ class Resample(Node):
     @property
     def name(self) -> str:
         return "rejection_resample"
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.input.spec()
@@ -119,7 +111,7 @@ class Resample(Node):
 
 
 @dataclass(frozen=True)
-class ResampleEstimated(Node):
+class ResampleEstimated(Streamed):
     """Keep elements so that classes come as in `target`, given how often each has come so far.
 
     The state is the number of elements of each class; every class counts one more, so that none is impossible.
@@ -134,14 +126,6 @@ class ResampleEstimated(Node):
     @property
     def name(self) -> str:
         return "rejection_resample"
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.input.spec()

@@ -16,7 +16,7 @@ from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Spec
+from penstock.plan.node import Allocate, Node, Spec, Streamed
 
 Step: TypeAlias = Callable[[Any, Any, int], Any]
 """`(state, element, id) -> (state, out)`."""
@@ -26,7 +26,7 @@ CHARACTERS_AN_ELEMENT = 256
 
 
 @dataclass(frozen=True)
-class Scan(Node):
+class Scan(Streamed):
     """Make each element, and the state for the next, by `function(state, element)`.
 
     The function has a state of its own at each call, so it may change the arrays in it. Where `draws`, it receives a
@@ -38,10 +38,6 @@ class Scan(Node):
     function: Callable[..., Any]
     draws: bool = False
     seed: int | None = None
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
 
     @cached_property
     def length(self) -> int:

@@ -19,7 +19,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tally import Tally
 from penstock.plan.failure import Failure, base_of, failure_of
 from penstock.plan.flow import Piece, Spread, joined
-from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec, Streamed
 
 Instead: TypeAlias = Callable[[Piece], Piece]
 """What to put in the place of a single element that failed: none or some others."""
@@ -29,7 +29,7 @@ PARTS = 8
 
 
 @dataclass(frozen=True)
-class IgnoreErrors(Node):
+class IgnoreErrors(Streamed):
     """Leave out the elements of `input` that fail, in any of the operations since elements came in order.
 
     Where `counted`, their failures go with the pieces, for the `Tally` above.
@@ -43,14 +43,6 @@ class IgnoreErrors(Node):
     @property
     def name(self) -> str:
         return "ignore_errors"
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.input.spec()

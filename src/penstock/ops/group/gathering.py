@@ -13,11 +13,11 @@ from penstock.ops.elementwise.beside import Beside
 from penstock.ops.group.pending import Pending
 from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
 from penstock.plan.locate import blame
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Streamed
 
 
 @dataclass(frozen=True)
-class Gathering(Node):
+class Gathering(Streamed):
     """Gather elements by the numbers that `input` says of them.
 
     A subclass says which belong together (`keys`), how many (`most`), and how a group becomes one element (`collect`).
@@ -28,10 +28,6 @@ class Gathering(Node):
 
     input: Beside
     drop_remainder: bool
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
 
     @cached_property
     def length(self) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from penstock.core.errors import ElementError
@@ -14,11 +13,11 @@ from penstock.ops.elementwise.beside import Beside, parted
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+from penstock.plan.node import Allocate, Spec, Streamed
 
 
 @dataclass(frozen=True)
-class GroupByReducer(Node):
+class GroupByReducer(Streamed):
     """Reduce the elements of which `input` says the same: `finalize(reduce(... reduce(init(key), element) ...))`.
 
     What comes out follows the keys, once the input has come to its end.
@@ -32,14 +31,6 @@ class GroupByReducer(Node):
     @property
     def name(self) -> str:
         return "group_by_reducer"
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.index.blocked import Blocks
 from penstock.index.strided import strided
 from penstock.plan.node import Passing, Rows, rows_within
 
@@ -12,6 +13,8 @@ from penstock.plan.node import Passing, Rows, rows_within
 @dataclass(frozen=True)
 class Every(Passing):
     """Keep `count` elements, `step` apart, beginning at `start`; a negative step runs backwards."""
+
+    keeps_order = True
 
     start: int
     step: int
@@ -28,6 +31,9 @@ class Every(Passing):
     def rows_of(self, rows: Rows) -> Rows:
         rows = rows_within(rows, self.length, self.input)
         return strided(rows, length=self.stride, input_stride=self.input.stride, start=self.start, step=self.step)
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        return super().blocks(inputs) if self.step > 0 else None
 
     def arguments(self) -> str:
         return f"start={self.start}, step={self.step}, count={self.count}"

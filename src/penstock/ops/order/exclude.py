@@ -18,6 +18,8 @@ MOST_NAMED = 3
 class Exclude(Passing):
     """Leave out the elements at `positions` of every epoch; `positions` are sorted and come once each."""
 
+    keeps_order = True
+
     positions: np.ndarray
 
     @cached_property

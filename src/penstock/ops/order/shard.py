@@ -16,6 +16,8 @@ from penstock.plan.node import Allocate, Passing, Rows
 class Shard(Passing):
     """Keep every `num_shards`-th element, beginning with the one at `index`."""
 
+    keeps_order = True
+
     num_shards: int
     index: int
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.seeds import mix
+from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Passing, Rows
@@ -54,6 +55,31 @@ class Shuffle(Passing):
         seed = [] if self.seed is None else [f"seed={self.seed}"]
         reshuffle = [] if self.reshuffle else ["reshuffle_each_iteration=False"]
         return ", ".join(window + seed + reshuffle)
+
+
+@dataclass(frozen=True)
+class ShuffleBlocks(Shuffle):
+    """Permute the blocks that the data is read in, and the rows within a window of blocks: for data dear to read."""
+
+    known: Blocks
+
+    @property
+    def name(self) -> str:
+        return "shuffle"
+
+    def rows_of(self, rows: Rows) -> Rows:
+        if self.seed is None:
+            raise RuntimeError("a shuffle without a seed reached the compiler; bind_seeds comes first")
+        return self.known.permuted(rows, key=self.seed, reshuffle=self.reshuffle)
+
+    def mixing(self) -> str:
+        known = self.known
+        share = known.widest / max(known.length, 1)
+        return (
+            f"{known.count:,} blocks of about {known.length // known.count:,} rows in random order, and the rows of "
+            f"{known.window:,} at a time; so rows of one block come within {known.widest:,} of each other "
+            f"({share:.0%} of an epoch). uniform=True mixes all rows, and reads many times as much"
+        )
 
 
 def _blocks(source: Open, epoch: int, mark: Mark, sizes: tuple[int, int], key: int) -> Flow:

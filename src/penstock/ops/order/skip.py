@@ -14,6 +14,8 @@ from penstock.plan.node import Allocate, Passing, Rows
 class Skip(Passing):
     """Leave out the first `count` elements; all of them where `count` is -1."""
 
+    keeps_order = True
+
     count: int
 
     @cached_property

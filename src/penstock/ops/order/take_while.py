@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from penstock.ops.elementwise.beside import Beside, parted
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
-from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+from penstock.plan.node import Allocate, Spec, Streamed
 
 
 @dataclass(frozen=True)
-class TakeWhile(Node):
+class TakeWhile(Streamed):
     """Keep the elements before the first of which `input` says `False`."""
 
     input: Beside
@@ -19,14 +18,6 @@ class TakeWhile(Node):
     @property
     def name(self) -> str:
         return "take_while"
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.input.input.spec()

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from penstock.ops.elementwise.beside import Beside, parted
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+from penstock.plan.node import Allocate, Spec, Streamed
 
 
 @dataclass(frozen=True)
-class Unique(Node):
+class Unique(Streamed):
     """Keep the first of all elements of which `input` says the same."""
 
     input: Beside
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.input.input.spec()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import islice
 from time import perf_counter_ns
 from typing import Any, cast
@@ -16,14 +15,14 @@ from penstock.elements.spec import compatible, describe, spec_of
 from penstock.plan.flow import Flow, Mark, Open, Piece, close, ordinals, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import UNKNOWN, Allocate, Node, Spec
+from penstock.plan.node import Allocate, Spec, Streamed
 
 AT_ONCE = 1_000_000  # ns for which elements are collected before they are handed on
 MOST = 256
 
 
 @dataclass(frozen=True)
-class FromGenerator(Node):
+class FromGenerator(Streamed):
     """Yield the elements of `function(*args)`, called anew for each epoch.
 
     Where the iterator has `state_dict` and `load_state_dict`, its own state is the mark; else how many elements came of
@@ -37,14 +36,6 @@ class FromGenerator(Node):
     @property
     def name(self) -> str:
         return "from_generator"
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return UNKNOWN
 
     def spec(self) -> Spec | None:
         return self.signature

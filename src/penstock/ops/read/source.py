@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from penstock.elements.chunk import Chunk
+from penstock.index.blocked import Blocks
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 from penstock.sources.protocol import Source
 
@@ -31,6 +32,9 @@ class Read(Node):
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return ()
+
+    def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+        return getattr(self.source, "blocks", None)
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         read_many, stride = self.source.read_many, self.stride

@@ -1,0 +1,170 @@
+#include "kernels/records.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/buffers.h"
+#include "bindings/module.h"
+#include "kernels/crc32c.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+
+namespace {
+
+nb::tuple as_tuple(const ReadOutcome& outcome) {
+  return nb::make_tuple(static_cast<int>(outcome.status), outcome.failed, outcome.detail);
+}
+
+// Records found, and their mappings, between the two calls that copy them into memory of the caller's.
+struct FoundHandle {
+  Located located;
+};
+
+// The kernel's reader, and the index arrays that it points into.
+class Reader {
+ public:
+  Reader(const nb::list& paths, const nb::list& begins, const nb::list& ends, const nb::list& sizes, int framing,
+         bool verify, std::size_t most_open) {
+    const std::size_t count = nb::len(paths);
+    if (nb::len(begins) != count || nb::len(ends) != count || nb::len(sizes) != count)
+      throw nb::value_error("paths, begins, ends and sizes must have one length");
+    if (framing < 0 || framing > static_cast<int>(Framing::kLine)) throw nb::value_error("no such framing");
+    std::vector<std::string> names;
+    std::vector<Spans> spans;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto name = nb::cast<nb::bytes>(paths[i]);
+      names.emplace_back(name.c_str(), name.size());
+      const auto& begin = *held_.emplace_back(std::make_unique<Buffer>(begins[i]));
+      const auto& end = *held_.emplace_back(std::make_unique<Buffer>(ends[i]));
+      if (begin.rows() != end.rows()) throw nb::value_error("begins and ends must have one length");
+      spans.push_back({begin.words<const std::int64_t>("begins"), end.words<const std::int64_t>("ends"),
+                       static_cast<std::int64_t>(begin.rows()), nb::cast<std::int64_t>(sizes[i])});
+    }
+    files_ = std::make_unique<RecordFiles>(std::move(names), std::move(spans), static_cast<Framing>(framing), verify,
+                                           most_open);
+  }
+
+  // The records as bytes, or None and what is wrong.
+  nb::tuple read(nb::handle rows_array) {
+    const Buffer rows(rows_array);
+    Located located;
+    ReadOutcome outcome = locate(rows, located);
+    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
+    const std::size_t count = located.records.size();
+    nb::list made;
+    std::vector<unsigned char*> into(count);
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto size = located.records[i].size;
+      nb::object record = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+      if (!record.is_valid()) nb::raise_python_error();
+      into[i] = reinterpret_cast<unsigned char*>(PyBytes_AsString(record.ptr()));
+      made.append(std::move(record));
+      total += static_cast<std::size_t>(size);
+    }
+    run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
+    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
+    return nb::make_tuple(made, as_tuple(outcome));
+  }
+
+  // Finds the records at `rows` and writes where each would begin if they lay one after another, and the end of the
+  // last.
+  nb::tuple find(nb::handle rows_array, nb::handle splits_array) {
+    const Buffer rows(rows_array), splits_buffer(splits_array, true);
+    auto* const splits = splits_buffer.words<std::int64_t>("splits");
+    if (splits_buffer.rows() != rows.rows() + 1) throw nb::value_error("splits must be one longer than rows");
+    auto found = std::make_unique<FoundHandle>();
+    const ReadOutcome outcome = locate(rows, found->located);
+    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
+    splits[0] = 0;
+    for (std::size_t i = 0; i < rows.rows(); ++i) splits[i + 1] = splits[i] + found->located.records[i].size;
+    return nb::make_tuple(nb::cast(found.release(), nb::rv_policy::take_ownership), as_tuple(outcome));
+  }
+
+  // Copies records that were found one after another.
+  nb::tuple join(const FoundHandle& found, nb::handle out_array) const {
+    const Buffer out(out_array, true);
+    const auto& records = found.located.records;
+    std::vector<unsigned char*> into(records.size());
+    auto* at = reinterpret_cast<unsigned char*>(out.data());
+    std::size_t left = out.bytes();
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const auto size = static_cast<std::size_t>(records[i].size);
+      if (size > left) throw nb::value_error("out is too small for the records");
+      into[i] = at;
+      at += size;
+      left -= size;
+    }
+    ReadOutcome outcome;
+    run_freely(out.bytes() > kLongCallBytes, [&] { outcome = files_->copy(found.located, into.data()); });
+    return as_tuple(outcome);
+  }
+
+ private:
+  ReadOutcome locate(const Buffer& rows_buffer, Located& located) {
+    const auto* const rows = rows_buffer.words<const std::int64_t>("rows");
+    for (std::size_t i = 0; i < rows_buffer.rows(); ++i)
+      if (rows[i] < 0 || rows[i] >= files_->count())
+        throw nb::index_error(
+            ("row " + std::to_string(rows[i]) + " is outside [0, " + std::to_string(files_->count()) + ")").c_str());
+    ReadOutcome outcome;
+    nb::gil_scoped_release release;  // a file may be far away
+    outcome = files_->locate(rows, rows_buffer.rows(), located);
+    return outcome;
+  }
+
+  std::vector<std::unique_ptr<Buffer>> held_;
+  std::unique_ptr<RecordFiles> files_;
+};
+
+// A file that is scanned from its beginning to its end.
+class Scanner {
+ public:
+  explicit Scanner(const nb::bytes& path) : file_(path.c_str()) {}
+  const MappedFile& file() const { return file_; }
+
+  nb::tuple tfrecords(std::int64_t position, nb::handle offsets_array, bool verify) const {
+    const Buffer offsets(offsets_array, true);
+    auto* const into = offsets.words<std::int64_t>("offsets");
+    if (position < 0 || position > file_.size()) throw nb::value_error("position is outside of the file");
+    ScanOutcome outcome;
+    {
+      nb::gil_scoped_release release;
+      outcome = scan_tfrecords(file_, position, into, offsets.rows(), verify);
+    }
+    return nb::make_tuple(static_cast<int>(outcome.status), outcome.count, position);
+  }
+
+ private:
+  MappedFile file_;
+};
+
+std::uint32_t checksum(nb::handle data_buffer, std::uint32_t crc) {
+  const Buffer data(data_buffer);
+  run_freely(data.bytes() > kLongCallBytes, [&] { crc = crc32c(data.data(), data.bytes(), crc); });
+  return crc;
+}
+
+}  // namespace
+
+void bind_records(nb::module_& module) {
+  nb::class_<FoundHandle>(module, "FoundRecords");
+  nb::class_<Reader>(module, "RecordReader")
+      .def(nb::init<const nb::list&, const nb::list&, const nb::list&, const nb::list&, int, bool, std::size_t>())
+      .def("read", &Reader::read)
+      .def("find", &Reader::find)
+      .def("join", &Reader::join);
+  nb::class_<Scanner>(module, "Scanner")
+      .def(nb::init<const nb::bytes&>())
+      .def_prop_ro("size", [](const Scanner& self) { return self.file().size(); })
+      .def_prop_ro("error", [](const Scanner& self) { return self.file().error(); })
+      .def("tfrecords", &Scanner::tfrecords);
+  module.def("crc32c", checksum);
+}
+
+}  // namespace penstock::bindings

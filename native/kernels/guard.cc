@@ -1,0 +1,53 @@
+#include "kernels/guard.h"
+
+#include <csetjmp>
+#include <csignal>
+#include <mutex>
+
+namespace penstock {
+
+namespace {
+
+thread_local sigjmp_buf* current = nullptr;  // where the body under way in this thread is left to
+struct sigaction previous;
+
+void on_bus_error(int number, siginfo_t* info, void* where) {
+  if (sigjmp_buf* const jump = current) {
+    current = nullptr;
+    siglongjmp(*jump, 1);
+  }
+  if (previous.sa_flags & SA_SIGINFO) {
+    previous.sa_sigaction(number, info, where);
+  } else if (previous.sa_handler == SIG_DFL) {
+    signal(number, SIG_DFL);  // the instruction runs again, and ends the process as it would have
+  } else if (previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(number);
+  }
+}
+
+void install() noexcept {
+  struct sigaction action{};
+  action.sa_sigaction = on_bus_error;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;  // left by a jump, the signal stays unblocked
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGBUS, &action, &previous);
+}
+
+}  // namespace
+
+bool guarded(void (*body)(void*), void* context) noexcept {
+  static std::once_flag once;
+  std::call_once(once, install);
+  sigjmp_buf* const outer = current;
+  sigjmp_buf jump;
+  if (sigsetjmp(jump, 0)) {
+    current = outer;
+    return false;
+  }
+  current = &jump;
+  body(context);
+  current = outer;
+  return true;
+}
+
+}  // namespace penstock

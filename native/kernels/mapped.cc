@@ -1,0 +1,88 @@
+#include "kernels/mapped.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace penstock {
+
+namespace {
+
+const std::int64_t kPage = ::sysconf(_SC_PAGESIZE);
+
+}  // namespace
+
+MappedFile::MappedFile(const char* path) noexcept {
+  struct stat status;
+  if (::stat(path, &status)) {
+    error_ = errno;
+    return;
+  }
+  if (!S_ISREG(status.st_mode)) {  // opening a pipe would wait for who writes to it
+    error_ = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    return;
+  }
+  const int descriptor = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 || ::fstat(descriptor, &status)) {
+    error_ = errno;
+  } else if (status.st_size > 0) {
+    void* const memory =
+        ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_SHARED, descriptor, 0);
+    if (memory == MAP_FAILED) {
+      error_ = errno;
+    } else {
+      data_ = static_cast<const unsigned char*>(memory);
+      size_ = status.st_size;
+    }
+  }
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<unsigned char*>(data_), static_cast<std::size_t>(size_));
+}
+
+void MappedFile::will_need(std::int64_t begin, std::int64_t end) const noexcept {
+  begin = begin / kPage * kPage;
+  ::madvise(const_cast<unsigned char*>(data_) + begin, static_cast<std::size_t>(std::min(end, size_) - begin),
+            MADV_WILLNEED);
+}
+
+bool MappedFile::is_resident(std::int64_t at) const noexcept {
+  unsigned char answer = 1;
+  ::mincore(const_cast<unsigned char*>(data_) + at / kPage * kPage, 1, &answer);
+  return answer & 1;
+}
+
+MappedFiles::MappedFiles(std::vector<std::string> paths, std::size_t most)
+    : paths_(std::move(paths)), most_(std::max<std::size_t>(most, 1)), entries_(paths_.size()) {}
+
+std::shared_ptr<const MappedFile> MappedFiles::open(std::size_t number) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[number];
+  entry.asked = ++clock_;
+  if (!entry.file) {
+    auto file = std::make_shared<const MappedFile>(paths_[number].c_str());
+    if (file->error()) return file;  // and the next time it is tried again
+    if (opened_.size() >= most_) let_go();
+    entry.file = std::move(file);
+    opened_.push_back(number);
+  }
+  return entry.file;
+}
+
+// Forgets the half of the files that was asked for longest ago: seldom, and so cheap.
+void MappedFiles::let_go() {
+  const auto middle = opened_.begin() + static_cast<std::ptrdiff_t>(opened_.size() / 2);
+  std::nth_element(opened_.begin(), middle, opened_.end(),
+                   [&](std::size_t a, std::size_t b) { return entries_[a].asked > entries_[b].asked; });
+  for (auto it = middle; it != opened_.end(); ++it) entries_[*it].file.reset();
+  opened_.erase(middle, opened_.end());
+}
+
+}  // namespace penstock

@@ -1,0 +1,255 @@
+#include "kernels/records.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "kernels/crc32c.h"
+#include "kernels/guard.h"
+
+namespace penstock {
+
+namespace {
+
+using Status = ReadOutcome::Status;
+
+constexpr std::int64_t kLead = 12;       // TFRecord: 8 bytes of length, 4 of its checksum
+constexpr std::int64_t kTrail = 4;       // 4 bytes of the record's checksum
+constexpr std::size_t kProbes = 8;       // records whose pages are looked for before all are asked for
+constexpr std::int64_t kNear = 1 << 16;  // bytes between two records that are read as one
+
+template <class Word>
+Word load(const unsigned char* at) noexcept {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+bool is_tfrecord_head(const unsigned char* at) noexcept { return load<std::uint32_t>(at + 8) == masked_crc32c(at, 8); }
+
+// What a guarded body works on, and how far it got.
+struct Copying {
+  const Found* records;
+  unsigned char* const* into;
+  std::size_t count;
+  bool check_tfrecord;
+  volatile std::size_t at = 0;
+  volatile Status status = Status::kOk;
+};
+
+void copy_records(void* context) noexcept {
+  auto& work = *static_cast<Copying*>(context);
+  for (std::size_t i = 0; i < work.count; ++i) {
+    work.at = i;
+    const Found record = work.records[i];
+    const auto size = static_cast<std::size_t>(record.size);
+    if (size) std::memcpy(work.into[i], record.data, size);
+    if (!work.check_tfrecord) continue;
+    // The copy is checked, not the mapping: it is what is handed out, and it is in the cache.
+    const unsigned char* const lead = record.data - kLead;
+    if (load<std::uint64_t>(lead) != size || !is_tfrecord_head(lead)) {
+      work.status = Status::kBadLength;
+      return;
+    }
+    if (load<std::uint32_t>(record.data + size) != masked_crc32c(work.into[i], size)) {
+      work.status = Status::kBadChecksum;
+      return;
+    }
+  }
+}
+
+struct Trimming {
+  Found* records;
+  std::size_t count;
+  volatile std::size_t at = 0;
+};
+
+// Takes the end off lines: where they end can only be seen in the file.
+void trim_lines(void* context) noexcept {
+  auto& work = *static_cast<Trimming*>(context);
+  for (std::size_t i = 0; i < work.count; ++i) {
+    work.at = i;
+    Found& line = work.records[i];
+    if (line.size && line.data[line.size - 1] == '\n') {
+      --line.size;
+      if (line.size && line.data[line.size - 1] == '\r') --line.size;
+    }
+  }
+}
+
+struct Finding {
+  const Spans* spans;                // of each file
+  const std::int64_t* starts;        // the first row of each file
+  const unsigned char* const* data;  // of each file that is asked for
+  const std::int64_t* rows;
+  const std::uint32_t* numbers;  // of each row's file
+  std::size_t count;
+  std::int64_t lead, trail;
+  Found* records;
+  volatile std::size_t at = 0;
+  volatile bool is_inside = true;
+};
+
+// The memory of an index is mapped from a file as well.
+void find_spans(void* context) noexcept {
+  auto& work = *static_cast<Finding*>(context);
+  for (std::size_t i = 0; i < work.count; ++i) {
+    work.at = i;
+    const std::uint32_t number = work.numbers[i];
+    const Spans& spans = work.spans[number];
+    const std::int64_t record = work.rows[i] - work.starts[number];
+    const std::int64_t begin = spans.begins[record], end = spans.ends[record];
+    if (begin < 0 || end > spans.file_size || begin > end || end - begin < work.lead + work.trail) {
+      work.is_inside = false;
+      return;
+    }
+    work.records[i] = {work.data[number] + begin + work.lead, end - begin - work.lead - work.trail};
+  }
+}
+
+}  // namespace
+
+RecordFiles::RecordFiles(std::vector<std::string> paths, std::vector<Spans> spans, Framing framing, bool verify,
+                         std::size_t most_open)
+    : files_(std::move(paths), most_open), spans_(std::move(spans)), framing_(framing), verify_(verify) {
+  starts_.reserve(spans_.size() + 1);
+  starts_.push_back(0);
+  for (const Spans& of_file : spans_) starts_.push_back(starts_.back() + of_file.count);
+}
+
+std::size_t RecordFiles::file_of(std::int64_t row) const noexcept {
+  return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin()) - 1;
+}
+
+ReadOutcome RecordFiles::locate(const std::int64_t* rows, std::size_t count, Located& located) {
+  std::vector<std::uint32_t> file_of;
+  ReadOutcome outcome = find(rows, count, located, file_of);
+  if (outcome.status != Status::kOk || !count) return outcome;
+  read_ahead(located, file_of);
+  if (framing_ == Framing::kLine) {
+    Trimming work{located.records.data(), count};
+    if (!guarded(trim_lines, &work)) return {Status::kTruncated, work.at};
+  }
+  return outcome;
+}
+
+ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Located& located,
+                              std::vector<std::uint32_t>& numbers) {
+  located.records.resize(count);
+  numbers.resize(count);
+  std::vector<const unsigned char*> data(spans_.size());
+  std::vector<bool> opened(spans_.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t number = file_of(rows[i]);
+    numbers[i] = static_cast<std::uint32_t>(number);
+    if (opened[number]) continue;
+    located.files.push_back(files_.open(number));
+    const MappedFile& file = *located.files.back();
+    if (file.error()) return {Status::kCannotOpen, i, file.error()};
+    if (file.size() != spans_[number].file_size) return {Status::kOtherSize, i, file.size()};
+    data[number] = file.data();
+    opened[number] = true;
+  }
+  const bool is_framed = framing_ == Framing::kTfRecord;
+  Finding work{spans_.data(),         starts_.data(),         data.data(),           rows, numbers.data(), count,
+               is_framed ? kLead : 0, is_framed ? kTrail : 0, located.records.data()};
+  if (!guarded(find_spans, &work) || !work.is_inside) return {Status::kBadIndex, work.at};
+  return {};
+}
+
+// Asks the system for all the records at once, where some of them are not in memory: it reads them side by side, in the
+// order of the disk, where touching them would wait for one after another.
+void RecordFiles::read_ahead(const Located& located, const std::vector<std::uint32_t>& file_of) const {
+  const auto& records = located.records;
+  std::vector<const MappedFile*> by_number(spans_.size());
+  std::size_t next = 0;
+  for (const std::uint32_t number : file_of)
+    if (!by_number[number]) by_number[number] = located.files[next++].get();
+  const std::size_t step = std::max<std::size_t>(records.size() / kProbes, 1);
+  bool is_here = true;
+  for (std::size_t i = 0; i < records.size() && is_here; i += step) {
+    const MappedFile& file = *by_number[file_of[i]];
+    if (records[i].size) is_here = file.is_resident(records[i].data - file.data());
+  }
+  if (is_here) return;
+  std::vector<std::size_t> order(records.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(file_of[a], records[a].data) < std::pair(file_of[b], records[b].data);
+  });
+  for (std::size_t i = 0; i < order.size();) {
+    const std::uint32_t number = file_of[order[i]];
+    const MappedFile& file = *by_number[number];
+    const std::int64_t begin = records[order[i]].data - file.data();
+    std::int64_t end = begin + records[order[i]].size;
+    for (++i; i < order.size() && file_of[order[i]] == number; ++i) {
+      const std::int64_t low = records[order[i]].data - file.data();
+      if (low > end + kNear) break;
+      end = std::max(end, low + records[order[i]].size);
+    }
+    file.will_need(begin, end);
+  }
+}
+
+ReadOutcome RecordFiles::copy(const Located& located, unsigned char* const* into) const noexcept {
+  Copying work{located.records.data(), into, located.records.size(), verify_ && framing_ == Framing::kTfRecord};
+  if (!guarded(copy_records, &work)) return {Status::kTruncated, work.at};
+  return {work.status, work.at};
+}
+
+namespace {
+
+struct Scanning {
+  const unsigned char* data;
+  std::int64_t size;
+  std::int64_t* offsets;
+  std::size_t capacity;
+  bool verify;
+  volatile std::int64_t position;
+  volatile std::size_t count = 0;
+  volatile ScanOutcome::Status status = ScanOutcome::Status::kMore;
+};
+
+void scan_tfrecords_guarded(void* context) noexcept {
+  auto& work = *static_cast<Scanning*>(context);
+  std::int64_t position = work.position;
+  std::size_t count = 0;
+  auto status = ScanOutcome::Status::kMore;
+  for (; count < work.capacity; ++count) {
+    const std::int64_t left = work.size - position;
+    if (!left) status = ScanOutcome::Status::kEnd;
+    if (!left) break;
+    const unsigned char* const head = work.data + position;
+    if (left < kLead + kTrail)
+      status = ScanOutcome::Status::kShort;
+    else if (!is_tfrecord_head(head))
+      status = ScanOutcome::Status::kBadLength;
+    if (status != ScanOutcome::Status::kMore) break;
+    const std::uint64_t length = load<std::uint64_t>(head);
+    if (length > static_cast<std::uint64_t>(left - kLead - kTrail)) {
+      status = ScanOutcome::Status::kShort;
+      break;
+    }
+    if (work.verify && load<std::uint32_t>(head + kLead + length) != masked_crc32c(head + kLead, length)) {
+      status = ScanOutcome::Status::kBadChecksum;
+      break;
+    }
+    work.offsets[count] = position;
+    position += kLead + static_cast<std::int64_t>(length) + kTrail;
+  }
+  work.position = position;
+  work.count = count;
+  work.status = status;
+}
+
+}  // namespace
+
+ScanOutcome scan_tfrecords(const MappedFile& file, std::int64_t& position, std::int64_t* offsets, std::size_t capacity,
+                           bool verify) noexcept {
+  Scanning work{file.data(), file.size(), offsets, capacity, verify, position};
+  if (!guarded(scan_tfrecords_guarded, &work)) return {ScanOutcome::Status::kTruncated, 0};
+  position = work.position;
+  return {work.status, work.count};
+}
+
+}  // namespace penstock

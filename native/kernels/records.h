@@ -1,0 +1,97 @@
+// Records of files by their number, from where an index says that they lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/mapped.h"
+
+namespace penstock {
+
+// How a record lies between the two offsets that the index has for it.
+enum class Framing : int {
+  kPlain,     // it is all of them
+  kTfRecord,  // length and its checksum before it, its own checksum after it
+  kLine,      // a line: without the \n or \r\n at its end
+};
+
+// Where the records of a file lie: record i from begins[i] to ends[i].
+struct Spans {
+  const std::int64_t* begins;
+  const std::int64_t* ends;
+  std::int64_t count;
+  std::int64_t file_size;  // when the index was made
+};
+
+// What became of one call: all went well, or what is wrong with which of the rows that were asked for.
+struct ReadOutcome {
+  enum class Status : int {
+    kOk,
+    kCannotOpen,   // `detail`: errno
+    kOtherSize,    // the file is not as large as when it was indexed; `detail`: its size now
+    kBadIndex,     // the index points outside of the file
+    kTruncated,    // the file has shrunk while it was read
+    kBadLength,    // TFRecord: length and index differ, or the length's checksum is wrong
+    kBadChecksum,  // TFRecord: the record's checksum is wrong
+  };
+  Status status = Status::kOk;
+  std::size_t failed = 0;  // which of the rows
+  std::int64_t detail = 0;
+};
+
+// Where one record that was asked for is, in memory that is mapped while the `Located` of its call lives.
+struct Found {
+  const unsigned char* data;  // of the payload
+  std::int64_t size;          // bytes of it
+};
+
+// The records of some rows, found; holds the files' mappings.
+struct Located {
+  std::vector<Found> records;
+  std::vector<std::shared_ptr<const MappedFile>> files;
+};
+
+class RecordFiles {
+ public:
+  // The memory of `spans` is the caller's, and stays.
+  RecordFiles(std::vector<std::string> paths, std::vector<Spans> spans, Framing framing, bool verify,
+              std::size_t most_open);
+
+  std::int64_t count() const { return starts_.back(); }
+  const std::string& path(std::size_t file) const { return files_.path(file); }
+  // The file of row `row`, 0 <= row < count().
+  std::size_t file_of(std::int64_t row) const noexcept;
+
+  // Finds the records at `rows`, 0 <= row < count(), and has the system begin to read those that are not in memory.
+  ReadOutcome locate(const std::int64_t* rows, std::size_t count, Located& located);
+  // Copies each record to `into[i]`, which has room for its size; checks it on the way where that is asked for.
+  ReadOutcome copy(const Located& located, unsigned char* const* into) const noexcept;
+
+ private:
+  ReadOutcome find(const std::int64_t* rows, std::size_t count, Located& located, std::vector<std::uint32_t>& file_of);
+  void read_ahead(const Located& located, const std::vector<std::uint32_t>& file_of) const;
+
+  MappedFiles files_;
+  std::vector<Spans> spans_;
+  std::vector<std::int64_t> starts_;  // the first row of each file, and the number of all
+  Framing framing_;
+  bool verify_;
+};
+
+// Scans of whole files that make an index. Each writes up to `capacity` offsets and goes on from `position`, which it
+// moves.
+struct ScanOutcome {
+  enum class Status : int { kMore, kEnd, kTruncated, kShort, kBadLength, kBadChecksum };
+  Status status = Status::kMore;
+  std::size_t count = 0;  // offsets written
+};
+
+// The beginning of each TFRecord; the checksum of each length is checked, and with `verify` that of each record.
+// kShort: the file ends inside of the record at `position`.
+ScanOutcome scan_tfrecords(const MappedFile& file, std::int64_t& position, std::int64_t* offsets, std::size_t capacity,
+                           bool verify) noexcept;
+
+}  // namespace penstock

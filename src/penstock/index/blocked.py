@@ -1,0 +1,166 @@
+"""Rows of `shuffle` where a random read is dear: blocks in a random order, and rows within a window of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.digest import digest
+from penstock.core.seeds import mix
+from penstock.index.epochs import check_last, split
+from penstock.kernels import permute
+
+_WORD = (1 << 64) - 1
+_ORDERS_KEPT = 4  # epochs whose rows may be asked for in turn
+
+
+class _Order(NamedTuple):
+    """The blocks of one epoch in their random order, of which some consecutive ones make a window."""
+
+    key: int
+    blocks: NDArray[np.int64]
+    """Which block stands at each place, shape `(m,)`."""
+    starts: NDArray[np.int64]
+    """The place of each block's first row, and the end: shape `(m + 1,)`."""
+    windows: NDArray[np.int64]
+    """The place of each window's first row, and the end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """How the positions `[0, length)` lie in blocks that are read as one, and how many to shuffle at a time.
+
+    `bounds`, `int64[m + 1]`, strictly increasing from 0 to the length, are the first positions of the blocks and the
+    end. `window` blocks are kept in memory at a time.
+    """
+
+    bounds: NDArray[np.int64]
+    window: int
+    _orders: dict[int, _Order] = field(default_factory=dict[int, _Order], init=False, repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return len(self.bounds) - 1
+
+    @property
+    def length(self) -> int:
+        """How many positions there are."""
+        return int(self.bounds[-1])
+
+    @property
+    def widest(self) -> int:
+        """Positions in the largest window of the largest blocks."""
+        return int(np.sort(np.diff(self.bounds))[-self.window :].sum())
+
+    def permuted(self, rows: Rows, *, key: int, reshuffle: bool = True) -> Rows:
+        """Return the input's row of each row: blocks in an order chosen by `key` and, if `reshuffle`, the epoch.
+
+        The blocks, put end to end in that order, are cut into windows of at most `window` blocks, and the rows of each
+        window are permuted: a bijection of every epoch. It costs O(m) once an epoch, and a binary search a row. Shapes
+        `(k,)`; a negative row is a `ValueError`.
+
+        >>> Blocks(np.array([0, 2, 4, 6]), window=1).permuted(np.arange(6), key=1).tolist()
+        [2, 3, 5, 4, 0, 1]
+        """
+        if not len(rows):
+            return rows
+        epochs, places = split(rows, self.length)
+        check_last(epochs, self.length)
+        if epochs.ndim == 0:
+            return self._moved(places, self._order(key, int(epochs), reshuffle=reshuffle)) + epochs * self.length
+        moved = np.empty_like(places)
+        for epoch in np.unique(epochs).tolist():
+            here = epochs == epoch
+            moved[here] = self._moved(places[here], self._order(key, epoch, reshuffle=reshuffle)) + epoch * self.length
+        return moved
+
+    def cut(self, length: int, position: Callable[[Rows], Rows]) -> Blocks | None:
+        """The blocks of `length` elements of these, in the same order; `position` says which each of them is.
+
+        Where a block begins among them is found by binary search, so it takes no memory for each element. `None` where
+        there are none left.
+
+        >>> Blocks(np.array([0, 4, 8]), window=1).cut(3, lambda rows: 1 + rows * 3).bounds.tolist()
+        [0, 1, 3]
+        """
+        if length < 1:
+            return None
+        low = np.zeros(len(self.bounds), np.int64)  # how many elements lie before each bound: at least, at most
+        high = np.full(len(self.bounds), length, np.int64)
+        while bool((low < high).any()):
+            middle = np.minimum((low + high) // 2, length - 1)
+            before = (position(middle) < self.bounds) & (low < high)
+            low = np.where(before, middle + 1, low)
+            high = np.where(before, high, np.minimum(middle, high))
+        return Blocks(np.unique(low), self.window)
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """What the order depends on."""
+        return ("blocks", self.count, self.window, digest(self.bounds.tobytes()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Blocks, (self.bounds, self.window)
+
+    def _moved(self, places: Rows, order: _Order) -> Rows:
+        window = order.windows.searchsorted(places, "right") - 1
+        inside = np.empty_like(places)
+        first, last = int(window[0]), int(window[-1])
+        one = first == last and bool((window == first).all())  # as of nearly every batch
+        for number in [first] if one else np.unique(window).tolist():
+            here = window == number
+            low, high = order.windows[number : number + 2].tolist()
+            inside[here] = low + permute(places[here] - low, high - low, mix(order.key, 1 + number))
+        at = order.starts.searchsorted(inside, "right") - 1
+        return self.bounds[order.blocks[at]] + inside - order.starts[at]
+
+    def _order(self, key: int, epoch: int, *, reshuffle: bool) -> _Order:
+        key = mix(key & _WORD, epoch if reshuffle else 0)
+        found = self._orders.get(key)
+        if found is None:
+            found = self._made(key)
+            while len(self._orders) >= _ORDERS_KEPT:
+                self._orders.pop(next(iter(self._orders.copy()), key), None)  # another thread may have been faster
+            self._orders[key] = found
+        return found
+
+    def _made(self, key: int) -> _Order:
+        count = self.count
+        blocks = permute(np.arange(count), count, mix(key, 0))
+        starts = np.concatenate([[0], np.cumsum(np.diff(self.bounds)[blocks])])
+        windows = -(-count // self.window)  # all of nearly one size
+        firsts = np.arange(windows + 1) * count // windows
+        return _Order(key, blocks, starts, starts[firsts])
+
+
+def side_by_side(first: Blocks, second: Blocks, length: int) -> Blocks:
+    """The blocks of `length` elements, at least one, of which each is one of `first` beside one of `second`.
+
+    >>> side_by_side(Blocks(np.array([0, 4, 8]), 2), Blocks(np.array([0, 3, 6]), 3), 6).bounds.tolist()
+    [0, 3, 4, 6]
+    """
+    bounds = np.union1d(first.bounds, second.bounds)
+    return Blocks(np.append(bounds[bounds < length], length), min(first.window, second.window))
+
+
+def end_to_end(first: Blocks, second: Blocks) -> Blocks:
+    """The blocks of the elements of `first`, and then those of `second`.
+
+    >>> end_to_end(Blocks(np.array([0, 4]), 2), Blocks(np.array([0, 3, 6]), 3)).bounds.tolist()
+    [0, 4, 7, 10]
+    """
+    return Blocks(np.concatenate([first.bounds, second.bounds[1:] + first.length]), min(first.window, second.window))
+
+
+def even(length: int, size: int, window: int) -> Blocks:
+    """Blocks of `size` positions, the last perhaps shorter.
+
+    >>> even(5, 2, 8).bounds.tolist()
+    [0, 2, 4, 5]
+    """
+    return Blocks(np.append(np.arange(0, length, size), length), window)

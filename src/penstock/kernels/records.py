@@ -1,0 +1,205 @@
+"""Records of files: found by an index, copied from mapped memory, checked; and the scans that make an index."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.kernels import _native
+
+MOST_OPEN = 1024
+"""Files that one reader keeps mapped at a time; their descriptors are closed."""
+_SCANNED_AT_ONCE = 1 << 16  # offsets
+
+
+class Framing(IntEnum):
+    """How a record lies between its two offsets: all of it, within a TFRecord's frame, or a line without its end."""
+
+    PLAIN = 0
+    TFRECORD = 1
+    LINE = 2
+
+
+class _Status(IntEnum):
+    OK = 0
+    CANNOT_OPEN = 1
+    OTHER_SIZE = 2
+    BAD_INDEX = 3
+    TRUNCATED = 4
+    BAD_LENGTH = 5
+    BAD_CHECKSUM = 6
+
+
+def crc32c(data: Any, crc: int = 0) -> int:
+    """Return the CRC-32C of a contiguous buffer, continuing `crc`, that of the bytes before.
+
+    >>> hex(crc32c(b"123456789"))
+    '0xe3069283'
+    """
+    return _native.crc32c(data, crc)
+
+
+def masked_crc32c(data: Any) -> int:
+    """Return the CRC-32C as TFRecord stores it.
+
+    >>> hex(masked_crc32c(bytes(32)))
+    '0xfd7fffa'
+    """
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+class RecordReader:
+    """The records of some files, by their number over all of them.
+
+    Record i of file f lies from `begins[f][i]` to `ends[f][i]`, both `int64`, which stay as they are while the reader
+    lives; `sizes` are those of the files when the index was made. Files are mapped when they are first read. Safe to
+    use from any number of threads. What goes wrong with a record is a `DataError` (`OSError` where a file cannot be
+    opened) that names the file, the record and the reason, and has its position in the rows asked for as `element`.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        begins: Sequence[Rows],
+        ends: Sequence[Rows],
+        sizes: Sequence[int],
+        *,
+        framing: Framing = Framing.PLAIN,
+        verify: bool = True,
+    ) -> None:
+        self._paths = paths
+        self._begins = begins
+        self._sizes = sizes
+        self._starts = np.cumsum([0, *map(len, begins)])
+        names = [os.fsencode(path) for path in paths]
+        self._native = _native.RecordReader(
+            names, list(begins), list(ends), list(sizes), int(framing), verify, MOST_OPEN
+        )
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def read(self, rows: Rows) -> list[bytes]:
+        """Return the records at `rows`, positions in [0, len), as `bytes`."""
+        records, outcome = self._native.read(rows)
+        if records is None:
+            self._refuse(outcome, rows)
+        return records
+
+    def join(
+        self, rows: Rows, allocate: Callable[..., NDArray[Any]] = np.empty
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """Return the records at `rows`, one after another in one array of bytes, and the k + 1 offsets between them."""
+        splits = np.empty(len(rows) + 1, np.int64)
+        found, outcome = self._native.find(rows, splits)
+        if found is None:
+            self._refuse(outcome, rows)
+        joined = allocate((int(splits[-1]),), np.dtype(np.uint8))
+        outcome = self._native.join(found, joined)
+        if outcome[0] != _Status.OK:
+            self._refuse(outcome, rows)
+        return joined, splits
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Return which file a row is of, and its number there."""
+        file = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return file, row - int(self._starts[file])
+
+    def _refuse(self, outcome: tuple[int, int, int], rows: Rows) -> NoReturn:
+        status, element, detail = outcome
+        file, record = self.place(int(rows[element]))
+        path = self._paths[file]
+        try:
+            where = f"record {record}, at byte {int(self._begins[file][record])} of {path}"
+        except IndexError:  # the index itself is what is wrong
+            where = f"record {record} of {path}"
+        if status == _Status.CANNOT_OPEN:
+            failure = OSError(detail, os.strerror(detail), path)
+            if detail == errno.ENOENT:
+                failure.add_note("the file has been moved or deleted since the dataset was made")
+            failure.element = element  # type: ignore[attr-defined] - how a source says which it was
+            raise failure
+        error = DataError(f"{where}: {_REASONS[_Status(status)].format(now=detail, then=self._sizes[file])}")
+        error.element = element
+        raise error
+
+
+_REASONS = {
+    _Status.OTHER_SIZE: "the file has {now} bytes, and had {then} when it was indexed; make the dataset again, and the "
+    "index is made again with it",
+    _Status.BAD_INDEX: "its index points outside of the file; remove the index, and it is made again",
+    _Status.TRUNCATED: "the file was cut short, or could not be read any more, while it was read",
+    _Status.BAD_LENGTH: "its length field is damaged, or the file was written anew since it was indexed",
+    _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) is another; ds.ignore_errors() goes on with "
+    "the next record, verify=False reads it as it is",
+}
+
+
+class _Scan(IntEnum):
+    MORE = 0
+    END = 1
+    TRUNCATED = 2
+    SHORT = 3
+    BAD_LENGTH = 4
+    BAD_CHECKSUM = 5
+
+
+def open_scanner(path: str) -> _native.Scanner:
+    """Return the scanner of a regular file, or raise the `OSError` of opening it."""
+    scanner = _native.Scanner(os.fsencode(path))
+    if scanner.error:
+        raise OSError(scanner.error, os.strerror(scanner.error), path)
+    return scanner
+
+
+def scan_tfrecords(path: str, *, verify: bool = False, seen: Callable[[int], None] | None = None) -> NDArray[np.int64]:
+    """Return where each record of a TFRecord file begins, and where the last one ends: `int64[n + 1]`.
+
+    The checksum of each length is checked and, with `verify`, that of each record; `seen` is told of every position
+    that has been reached. A damaged file is a `DataError` that names the record and its offset.
+    """
+    scanner = open_scanner(path)
+
+    def scan(position: int, offsets: Rows) -> tuple[int, int, int]:
+        return scanner.tfrecords(position, offsets, verify)
+
+    parts, status, position = run_scan(scan, seen)
+    if status != _Scan.END:
+        count = sum(map(len, parts))
+        raise DataError(f"{path}: record {count}, at byte {position} of {scanner.size}: {_SCAN_REASONS[_Scan(status)]}")
+    return np.concatenate([*parts, np.array([position], np.int64)])
+
+
+def run_scan(
+    scan: Callable[[int, Rows], tuple[int, int, int]], seen: Callable[[int], None] | None
+) -> tuple[list[NDArray[np.int64]], int, int]:
+    """Call `scan(position, offsets) -> (status, offsets written, position)` until its status is not 0.
+
+    Returns the parts of offsets, the status and the position.
+    """
+    parts: list[NDArray[np.int64]] = []
+    position, status = 0, int(_Scan.MORE)
+    while status == _Scan.MORE:
+        offsets = np.empty(_SCANNED_AT_ONCE, np.int64)
+        status, count, position = scan(position, offsets)
+        parts.append(offsets[:count].copy() if count < len(offsets) else offsets)
+        if seen is not None:
+            seen(position)
+    return parts, status, position
+
+
+_SCAN_REASONS = {
+    _Scan.TRUNCATED: "the file was cut short, or could not be read any more, while it was read",
+    _Scan.SHORT: "the file ends inside of it: it was cut short, or is still being written",
+    _Scan.BAD_LENGTH: "the checksum of its length is another: it is no TFRecord, or damaged from here on",
+    _Scan.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) is another",
+}

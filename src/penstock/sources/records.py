@@ -1,0 +1,99 @@
+"""Records that lie in files one after another, at random: each as `bytes`, or all of a run joined in one array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.digest import hasher
+from penstock.elements.chunk import Column, Columns
+from penstock.elements.ragged import Ragged
+from penstock.elements.spec import ObjectSpec, Spec
+from penstock.elements.structure import LEAF
+from penstock.kernels.records import Framing, RecordReader
+from penstock.storage.indexing import Kind, index_files
+from penstock.storage.sidecar import Sidecar
+
+
+@dataclass(frozen=True, eq=False)
+class RecordFiles:
+    """The records of some files, in their order, as `bytes`; `kind` says how they are indexed.
+
+    The index has `offsets`, `int64[n + 1]`: where each record begins, and where the last ends. Where they are
+    `joined`, for a kernel that parses them, the records of a run are one `Ragged` column of `uint8`, and no `bytes`.
+    """
+
+    paths: list[str]
+    kind: Kind
+    framing: Framing
+    name: str
+    verify: bool = True
+    joined: bool = False
+
+    @cached_property
+    def sidecars(self) -> list[Sidecar]:
+        """The index of each file, made now where there is none."""
+        return index_files(self.paths, self.kind)
+
+    @property
+    def length(self) -> int:
+        return self._length
+
+    @cached_property
+    def _length(self) -> int:
+        return sum(len(sidecar.arrays["offsets"]) - 1 for sidecar in self.sidecars)
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """What reads the records."""
+        offsets = [sidecar.arrays["offsets"] for sidecar in self.sidecars]
+        return RecordReader(
+            self.paths,
+            [of_file[:-1] for of_file in offsets],
+            [of_file[1:] for of_file in offsets],
+            [sidecar.stamp.size for sidecar in self.sidecars],
+            framing=self.framing,
+            verify=self.verify,
+        )
+
+    def spec(self) -> Spec:
+        return ObjectSpec(bytes)
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+        column: Column
+        rows = np.ascontiguousarray(rows, np.int64)
+        if self.joined:
+            values, splits = self.reader.join(rows)
+            column = Ragged(values, splits)
+        else:
+            column = self.reader.read(rows)
+        return Columns(LEAF, [column], len(rows))
+
+    def describe(self, row: int) -> str:
+        file, record = self.reader.place(row)
+        return f"{self.paths[file]}, record {record}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the format, how many records there are, and a digest of the sizes and content of the files."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> tuple[Any, ...]:
+        hashed = hasher()
+        for sidecar in self.sidecars:
+            hashed.update(f"{sidecar.stamp.size} {sidecar.stamp.digest} ".encode())
+        return (self.kind.format, *self.kind.parameters, self.length, hashed.hexdigest())
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """The description alone: who receives it opens the files anew, and finds the index where it is kept."""
+        fields = ("paths", "kind", "framing", "name", "verify", "joined")
+        return {field: self.__dict__[field] for field in fields}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)

@@ -1,0 +1,145 @@
+"""The index of each of some files: loaded where there is one that is still true, else made, side by side, and kept."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from penstock.core.digest import digest
+from penstock.core.errors import DataError
+from penstock.storage.paths import INDEX_SUFFIX
+from penstock.storage.progress import Progress
+from penstock.storage.sidecar import Sidecar, Stamp
+
+Scan = Callable[[str, Callable[[int], None]], Mapping[str, NDArray[Any]]]
+"""What makes the arrays of a file's index: called with its path, it tells how many bytes it has seen as it goes on."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of index: a format with parameters, and the scan that makes it. Others of a file do not stand for it."""
+
+    format: str
+    scan: Scan
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def named(self, path: str) -> str:
+        """Return the name of the index of a file, one for each format and each choice of parameters.
+
+        >>> Kind("tfrecord", dict).named("a.tfrecord"), Kind("tfrecord", dict).named("a.bin")
+        ('a.tfrecord.psindex', 'a.bin.tfrecord.psindex')
+        """
+        if self.parameters:
+            return f"{path}.{self.format}-{digest(repr(self.parameters).encode(), size=4)}{INDEX_SUFFIX}"
+        return path + ("" if path.endswith(f".{self.format}") else f".{self.format}") + INDEX_SUFFIX
+
+
+def index_files(
+    paths: Sequence[str], kind: Kind, *, save: bool = True, refresh: bool = False, workers: int | None = None
+) -> list[Sidecar]:
+    """Return the index of each file.
+
+    One that lies beside the file, or in the cache folder, is taken if the file has not changed since; else, and with
+    `refresh`, it is made, by as many threads as there are processors, and kept if `save`: beside the file, or in the
+    cache folder if that place cannot be written to. On a terminal a line shows how far it is, once it takes a second.
+    """
+    found = [None if refresh else _load(path, kind) for path in paths]
+    missing = [i for i, sidecar in enumerate(found) if sidecar is None]
+    if missing:
+        sizes = {i: os.path.getsize(paths[i]) for i in missing}
+        with Progress(f"indexing {len(missing):,} file{'s' * (len(missing) > 1)}", sum(sizes.values())) as progress:
+
+            def make(i: int) -> Sidecar:
+                return _make(paths[i], kind, progress, save=save)
+
+            for i, sidecar in zip(missing, _side_by_side(make, missing, workers), strict=True):
+                found[i] = sidecar
+    return [sidecar for sidecar in found if sidecar is not None]
+
+
+def index_path(path: str, kind: Kind) -> str:
+    """Return where the index of a file is kept if its folder can be written to."""
+    return kind.named(path)
+
+
+def cached_index_path(path: str, kind: Kind) -> str:
+    """Return where the index of a file is kept if its folder cannot be written to."""
+    root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    named = digest(os.fsencode(os.path.abspath(path)), size=8)
+    return os.path.join(root, "penstock", "index", f"{named}-{kind.named(os.path.basename(path))}")
+
+
+def _load(path: str, kind: Kind) -> Sidecar | None:
+    for place in (index_path(path, kind), cached_index_path(path, kind)):
+        try:
+            sidecar = Sidecar.load(place)
+        except (OSError, DataError):  # not there, or damaged: it is made again, and replaced
+            continue
+        same = sidecar.format == kind.format and dict(sidecar.parameters) == dict(kind.parameters)
+        if same and sidecar.stamp.is_of(path):
+            return sidecar
+    return None
+
+
+def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
+    stamp = Stamp.of(path)
+    seen = 0
+
+    def tell(position: int) -> None:
+        nonlocal seen
+        progress.advance(position - seen)
+        seen = position
+
+    sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, kind.scan(path, tell))
+    tell(stamp.size)
+    if not stamp.is_of(path):
+        raise DataError(f"{path} changed while it was indexed; try again when it has been written")
+    return _kept(sidecar, path, kind) if save else sidecar
+
+
+def _kept(sidecar: Sidecar, path: str, kind: Kind) -> Sidecar:
+    """Write the index where that can be done; elsewhere it lives as long as the process."""
+    cached = cached_index_path(path, kind)
+    for place in (index_path(path, kind), cached):
+        try:
+            if place == cached:
+                os.makedirs(os.path.dirname(cached), exist_ok=True)
+            sidecar.save(place)
+        except OSError:  # a folder that is read-only, a disk that is full
+            continue
+        return Sidecar.load(place)  # mapped, so that it holds no memory
+    return sidecar
+
+
+def _side_by_side(make: Callable[[int], Sidecar], numbers: Sequence[int], workers: int | None) -> list[Sidecar]:
+    count = min(len(numbers), workers or len(os.sched_getaffinity(0)))
+    if count <= 1:
+        return [make(i) for i in numbers]
+    failed = threading.Event()
+
+    def unless_failed(i: int) -> Sidecar | None:
+        if failed.is_set():
+            return None
+        try:
+            return make(i)
+        except BaseException:
+            failed.set()
+            raise
+
+    with ThreadPoolExecutor(count, "penstock-index") as pool:
+        futures = [pool.submit(unless_failed, i) for i in numbers]
+        try:
+            made = [future.result() for future in futures]
+        except BaseException:
+            failed.set()
+            errors = [error for future in futures if (error := future.exception()) is not None]
+            if errors:
+                raise errors[0] from None
+            raise
+    return [sidecar for sidecar in made if sidecar is not None]

@@ -1,0 +1,107 @@
+"""Files that are written in shards of some size: all there under their names, or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import IO, Any, Self
+
+from numpy.typing import NDArray
+
+from penstock.core.errors import PlanError
+from penstock.storage.indexing import Kind, index_path
+from penstock.storage.sidecar import Sidecar, Stamp
+
+ALL = "-{number:05d}-of-{count:05d}"
+"""What the name of a shard is continued by, before its extension."""
+
+
+class Shards:
+    """Where to write what may be too large for one file: `open` gives the file for what comes next.
+
+    Without `max_bytes` there is one file, `path`. With it, a file is followed by another once it holds that many bytes,
+    and the names are `train-00000-of-00012.tfrecord` for a path of `train.tfrecord`. All are written under hidden names
+    and get their own at the end of `with`; after an error none is left. A file that is there already is a
+    `FileExistsError`, or replaced to `overwrite`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None, overwrite: bool = False) -> None:
+        self._path = os.path.expanduser(os.fspath(path))
+        if max_bytes is not None and max_bytes < 1:
+            raise PlanError(f"max_bytes must be at least 1, not {max_bytes}")
+        self._max_bytes = max_bytes
+        self._overwrite = overwrite
+        self._hidden: list[str] = []
+        self._file: IO[bytes] | None = None
+        self._indexes: dict[int, tuple[Kind, Mapping[str, NDArray[Any]]]] = {}
+        self.names: list[str] = []
+        """The paths of the files, once `with` is over."""
+
+    def __enter__(self) -> Self:
+        folder = os.path.dirname(self._path)
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+        if self._max_bytes is None:
+            self._check_free([self._path])
+        self._mark = os.urandom(4).hex()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._file is not None:
+                self._sync(self._file)
+            if kind is None:
+                self._put_in_place()
+        finally:
+            for hidden in self._hidden:
+                if os.path.exists(hidden):
+                    os.unlink(hidden)
+
+    @property
+    def count(self) -> int:
+        """How many files there are by now."""
+        return len(self._hidden)
+
+    def open(self) -> tuple[IO[bytes], bool]:
+        """Return the file that what comes next is to be written to, and whether it is a new one."""
+        if self._file is not None and (self._max_bytes is None or self._file.tell() < self._max_bytes):
+            return self._file, False
+        if self._file is not None:
+            self._sync(self._file)
+        folder, name = os.path.split(self._path)
+        self._hidden.append(os.path.join(folder, f".{name}.{self._mark}.{len(self._hidden)}"))
+        self._file = open(self._hidden[-1], "xb", buffering=1 << 20)  # noqa: SIM115 - closed by the next, or at the end
+        return self._file, True
+
+    def index(self, shard: int, kind: Kind, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Have an index written beside a shard, once that has its name."""
+        self._indexes[shard] = (kind, arrays)
+
+    def _sync(self, file: IO[bytes]) -> None:
+        with file:
+            file.flush()
+            os.fsync(file.fileno())
+        self._file = None
+
+    def _put_in_place(self) -> None:
+        self.names = self._final_names()
+        self._check_free(self.names)
+        for shard, (hidden, final) in enumerate(zip(self._hidden, self.names, strict=True)):
+            os.replace(hidden, final)
+            if shard in self._indexes:
+                kind, arrays = self._indexes[shard]
+                Sidecar(kind.format, dict(kind.parameters), Stamp.of(final), arrays).save(index_path(final, kind))
+
+    def _final_names(self) -> list[str]:
+        if self._max_bytes is None:
+            return [self._path][: self.count]
+        start, extension = os.path.splitext(self._path)
+        return [start + ALL.format(number=i, count=self.count) + extension for i in range(self.count)]
+
+    def _check_free(self, names: Sequence[str]) -> None:
+        for name in names:
+            if not self._overwrite and os.path.lexists(name):
+                raise FileExistsError(f"{name} is there already; remove it, or pass overwrite=True")

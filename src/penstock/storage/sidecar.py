@@ -1,0 +1,145 @@
+"""Index files: where the records of one data file lie, checked, memory-mapped, and found out to be stale."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.digest import hasher
+from penstock.core.errors import DataError
+from penstock.kernels.records import crc32c
+
+_MAGIC = b"PSINDEX\n"
+_VERSION = 1
+_HEAD = struct.Struct("<8sIII4x")  # magic, version, bytes of the description, its CRC-32C
+_ALIGNED = 64  # bytes: where each array begins
+_SAMPLE = 1 << 12  # bytes looked at in each of _SAMPLES places
+_SAMPLES = 16
+_EDGE = 1 << 16  # bytes looked at in the beginning and the end
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What tells one state of a file from another: its size, when it was changed, and a digest of parts of its content.
+
+    The digest is of the first and the last 64 KiB and of 16 places between, so that it costs no more for a large file.
+    """
+
+    size: int
+    mtime_ns: int
+    digest: str
+
+    @classmethod
+    def of(cls, path: str) -> Stamp:
+        """Return the stamp of a file as it is now."""
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            return cls(status.st_size, status.st_mtime_ns, _digest(file.fileno(), status.st_size))
+
+    def is_of(self, path: str) -> bool:
+        """Whether the file is still as it was; a copy, or one that was only touched, is."""
+        status = os.stat(path)
+        if status.st_size != self.size:
+            return False
+        if status.st_mtime_ns == self.mtime_ns:
+            return True
+        with open(path, "rb") as file:
+            return _digest(file.fileno(), self.size) == self.digest
+
+
+@dataclass(frozen=True)
+class Sidecar:
+    """The index of one data file: which `format` it was read as, with which parameters, and the index arrays by name.
+
+    The arrays of one that was loaded are mapped, read-only: 10⁸ offsets take memory only where they are looked at.
+    """
+
+    format: str
+    parameters: Mapping[str, Any]
+    stamp: Stamp
+    arrays: Mapping[str, NDArray[Any]]
+
+    def save(self, path: str) -> None:
+        """Write the index, complete or not at all; what was there is replaced."""
+        sections: list[dict[str, Any]] = []
+        position = 0
+        for name, array in self.arrays.items():
+            sections.append({
+                "name": name, "dtype": array.dtype.str, "shape": list(array.shape), "offset": position,
+                "crc32c": crc32c(np.ascontiguousarray(array)),
+            })  # fmt: skip
+            position += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        described = {
+            "format": self.format,
+            "parameters": dict(self.parameters),
+            "source": {"size": self.stamp.size, "mtime_ns": self.stamp.mtime_ns, "digest": self.stamp.digest},
+            "sections": sections,
+        }
+        text = json.dumps(described, sort_keys=True).encode()
+        text += b" " * (-(_HEAD.size + len(text)) % _ALIGNED)
+        beside = f"{path}.{os.urandom(4).hex()}.part"
+        try:
+            with open(beside, "xb") as file:
+                file.write(_HEAD.pack(_MAGIC, _VERSION, len(text), crc32c(text)))
+                file.write(text)
+                for array in self.arrays.values():
+                    file.write(np.ascontiguousarray(array).data)
+                    file.write(b"\0" * (-array.nbytes % _ALIGNED))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, path)
+        except BaseException:
+            if os.path.exists(beside):
+                os.unlink(beside)
+            raise
+
+    @classmethod
+    def load(cls, path: str) -> Sidecar:
+        """Return the index in a file; a `DataError` says why one that is damaged or of another version is refused."""
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            head = file.read(_HEAD.size)
+            if len(head) < _HEAD.size or not head.startswith(_MAGIC):
+                raise DataError(f"{path} is no index file")
+            _, version, length, crc = _HEAD.unpack(head)
+            if version != _VERSION:
+                raise DataError(f"{path} is an index of version {version}, and this Penstock knows version {_VERSION}")
+            text = file.read(length) if length <= size else b""
+        if len(text) != length or crc32c(text) != crc:
+            raise DataError(f"{path} is damaged: its description does not have its checksum")
+        described = json.loads(text)
+        arrays = {
+            section["name"]: _section(path, section, _HEAD.size + length, size) for section in described["sections"]
+        }
+        return cls(described["format"], described["parameters"], Stamp(**described["source"]), arrays)
+
+
+def _section(path: str, section: dict[str, Any], base: int, size: int) -> NDArray[Any]:
+    dtype, shape = np.dtype(section["dtype"]), tuple(section["shape"])
+    offset, length = base + section["offset"], int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if offset + length > size:
+        raise DataError(f"{path} is damaged: it was cut short")
+    if not length:
+        return np.empty(shape, dtype)
+    array = np.memmap(path, dtype, "r", offset, shape)
+    if crc32c(array) != section["crc32c"]:
+        raise DataError(f"{path} is damaged: {section['name']} does not have its checksum")
+    return array.view(np.ndarray)
+
+
+def _digest(descriptor: int, size: int) -> str:
+    state = hasher()
+    state.update(os.pread(descriptor, _EDGE, 0))
+    if size > 2 * _EDGE:
+        for sample in range(_SAMPLES):
+            state.update(os.pread(descriptor, _SAMPLE, _EDGE + (size - 2 * _EDGE) * sample // _SAMPLES))
+    if size > _EDGE:
+        state.update(os.pread(descriptor, _EDGE, max(size - _EDGE, _EDGE)))
+    return state.hexdigest()
