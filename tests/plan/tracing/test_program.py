@@ -52,6 +52,36 @@ def test_large_results_take_memory_that_is_used_again(monkeypatch):
     assert made.columns(chunk_of(ROWS), None, given(memory)).columns[0] is memory
 
 
+@pytest.mark.parametrize("length", [1, 5, 100])
+def test_what_is_between_is_never_made_of_many_rows_at_once(monkeypatch, length):
+    wide = np.ones((100, 1000))
+    made = trace_of(lambda x: (wide * x).sum(), np.arange(100))
+    most = []
+    monkeypatch.setattr(program, "BLOCK", 1 << 20)  # one row
+    step = made._program.steps[0]
+    run = step.run
+    object.__setattr__(step, "run", lambda frame, out: most.append(len(frame.columns[0])) or run(frame, out))
+    assert made.columns(chunk_of(np.arange(length)), None, np.empty).elements() == [1e5 * x for x in range(length)]
+    assert most == [1] * length
+
+
+def test_where_it_would_have_to_be_the_function_is_called(monkeypatch):
+    wide = np.ones((100, 1000))
+    made = trace_of(lambda x: (wide * x).T[:2], np.arange(3))
+    monkeypatch.setattr(program, "BLOCK", 1 << 20)
+    assert made.columns(chunk_of(np.arange(3)), None, np.empty) is not None
+    monkeypatch.setattr(program, "MOST_AT_ONCE", 1 << 21)
+    assert made.columns(chunk_of(np.arange(3)), None, np.empty) is None
+
+
+def test_an_array_that_is_handed_out_again_and_again_is_the_same():
+    table = np.arange(5000)
+    made = trace_of(lambda x: (table, np.zeros(2)), np.arange(3))
+    rows, zeros = zip(*made.columns(chunk_of(np.arange(3)), None, np.empty).elements(), strict=True)
+    assert all(row is table for row in rows)
+    assert not any(np.shares_memory(zeros[0], other) for other in zeros[1:])
+
+
 def test_two_results_of_the_same_value_are_equal():
     def twice(x):
         y = x * 2

@@ -20,6 +20,7 @@ from penstock.plan.functions import ColumnFunction, TracedFunction
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Rows
 
+CHECKED = 256  # elements that are made both ways, in columns and one by one
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
@@ -56,7 +57,7 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
 def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
     """Run the function's program on the chunk's columns, or call it for each element where that does not fit.
 
-    The first chunk is made both ways; if they differ, the program is not used again.
+    The first elements are made both ways; if they differ, the program is not used again.
     """
     one_by_one = element_wise(node, function.function)
     checked = wrong = False
@@ -67,11 +68,11 @@ def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
         if columns is None:
             return one_by_one(chunk, rows, None)
         if not checked:
-            items = one_by_one(chunk, rows, None)
-            if not isinstance(items, Items) or not function.agrees(columns, items):
+            items = one_by_one(chunk.slice(0, CHECKED), rows[:CHECKED], None)
+            if not isinstance(items, Items) or not function.agrees(columns.slice(0, CHECKED), items):
                 wrong = True
                 function.warn_of_difference()
-                return items
+                return one_by_one(chunk, rows, None)
             checked = True
         return columns
 

@@ -14,6 +14,7 @@ from penstock.plan.tracing.forms import PYTHON_DTYPES, PYTHON_TYPES, Form, Kind
 
 BLOCK = 1 << 18  # bytes of the largest column of a block
 OWN_MEMORY = 1 << 16  # bytes from which on memory that is used again beats NumPy's fresh memory
+MOST_AT_ONCE = 1 << 26  # bytes of the largest column that is made of all rows at once
 
 Run: TypeAlias = Callable[["Frame", np.ndarray | None], np.ndarray]
 """Make a step's column of the columns of a frame, in the memory given if there is one."""
@@ -64,12 +65,14 @@ class Result:
     """A leaf of the element that is made: a register, or the same `constant` for every row.
 
     What is handed on from the chunk has no `form`. Where it is `ordered`, an element of it is contiguous in memory.
+    A constant is `shared` where the function hands out the same array again and again.
     """
 
     register: int | None
     constant: Any = None
     form: Form | None = None
     ordered: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +101,8 @@ class Program:
         whole: list[Any] = [*columns, *[None] * len(self.steps)]
         for at in self._layout.early:
             whole[at] = self._step(at).run(Frame(whole), None)
-        memory = self._memory(length, out, allocate)
         rows = max(BLOCK // self._layout.widest, 1)
+        memory = self._memory(length, out, allocate, least=OWN_MEMORY if rows >= length else 0)
         if rows < length and len(memory) == len(self._layout.targets):
             for low in range(0, length, rows):
                 part = slice(low, min(low + rows, length))
@@ -108,6 +111,8 @@ class Program:
             for at, array in memory.items():
                 whole[at] = array
         else:
+            if self._layout.widest * length > MOST_AT_ONCE:
+                raise UnequalError
             self._block(whole, memory)
         return [self._made(result, whole, length, stacked=out is not None) for result in self.results]
 
@@ -138,21 +143,23 @@ class Program:
             for register in dead:
                 columns[register] = None
 
-    def _memory(self, length: int, out: list[np.ndarray] | None, allocate: Allocate) -> dict[int, np.ndarray]:
-        """Memory for results that late steps make: what the caller gave, or where that pays, of the pool."""
+    def _memory(
+        self, length: int, out: list[np.ndarray] | None, allocate: Allocate, *, least: int
+    ) -> dict[int, np.ndarray]:
+        """Memory for results that late steps make: what the caller gave, or from `least` bytes on of the pool."""
         memory: dict[int, np.ndarray] = {}
         for at, i in self._layout.targets.items():
             form = self._step(at).form
             shape = (length, *form.shape)
             if out is not None and len(out) == len(self.results) and _fits(out[i], shape, form.dtype):
                 memory[at] = out[i]
-            elif self.results[i].ordered and form.nbytes * length >= OWN_MEMORY:
+            elif self.results[i].ordered and form.nbytes * length >= least:
                 memory[at] = allocate(shape, form.dtype)
         return memory
 
     def _made(self, result: Result, whole: list[Any], length: int, *, stacked: bool) -> Column:
         if result.register is None:
-            return _repeated(result.constant, length)
+            return [result.constant] * length if result.shared else _repeated(result.constant, length)
         column: Any = whole[result.register]
         form = result.form
         if form is not None and form.kind is Kind.NUMPY and form.dtype in PYTHON_TYPES and not stacked:

@@ -33,6 +33,8 @@ class Purity:
         self._objects = objects
         self._functions: dict[int, types.FunctionType] = {}
         self._collections: list[tuple[Any, list[Any]]] = []
+        self.arrays: list[np.ndarray] = []
+        """Arrays that the function reaches."""
         self.seen: list[Callable[[], bool]] = []
         """For each thing that was seen and may change, whether it is still the same."""
 
@@ -57,13 +59,18 @@ class Purity:
     def _array(self, thing: Any) -> StandIn:
         if form_of_value(thing) is None:
             self._trace.refuse(f"a {type(thing).__name__} of {thing.dtype}")
-        if isinstance(thing, np.ndarray) and _may_change(thing):
-            if thing.nbytes <= LARGEST_WATCHED:
-                content = thing.tobytes()
-                self.seen.append(lambda: thing.tobytes() == content)
-            else:
-                self._trace.live.append(thing)
+        if isinstance(thing, np.ndarray):
+            self.arrays.append(thing)
+            if _may_change(thing):
+                self._watch(thing)
         return self._trace.lower(thing)
+
+    def _watch(self, array: np.ndarray) -> None:
+        if array.nbytes > LARGEST_WATCHED:
+            self._trace.live.append(array)
+            return
+        content = array.tobytes()
+        self.seen.append(lambda: array.tobytes() == content)
 
     def _collection(self, thing: Any) -> Any:
         if len(thing) > MOST_WATCHED:

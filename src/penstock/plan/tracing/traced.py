@@ -70,8 +70,8 @@ class Traced:
     def warn_of_difference(self) -> None:
         """Say that the program was wrong."""
         warnings.warn(
-            f"map({name_of(self.function)}): made in columns, elements differ from those made one by one, which are "
-            "taken instead. This is a bug of Penstock's: please report it; map(..., vectorized=False) avoids it",
+            f"{name_of(self.function)}: made in columns, elements differ from those made one by one, which are taken "
+            "instead. This is a bug of Penstock's: please report it; vectorized=False avoids it",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -109,7 +109,7 @@ def traced(function: Callable[..., Any], spec: Spec) -> Traced | None:
         pure = purity.copy(function)
         element = unflatten(structure, [Value(trace, form, at).stand_in for at, form in enumerate(forms)])
         made = pure(*element) if type(element) is tuple else pure(element)
-        found = _results(trace, made, leaves)
+        found = _results(trace, made, leaves, purity)
     except Exception:  # noqa: BLE001 - whatever went wrong, the function itself will tell when it is called
         return None
     if trace.failed or purity.changed() or found is None:
@@ -134,7 +134,9 @@ def _is_plain(element: Any) -> bool:
     return False
 
 
-def _results(trace: Trace, made: Any, given: Sequence[Any]) -> tuple[tuple[Result, ...], Spec, Structure] | None:
+def _results(
+    trace: Trace, made: Any, given: Sequence[Any], purity: Purity
+) -> tuple[tuple[Result, ...], Spec, Structure] | None:
     leaves, structure = flatten(made)
     results: list[Result] = []
     specs: list[Any] = []
@@ -148,7 +150,8 @@ def _results(trace: Trace, made: Any, given: Sequence[Any]) -> tuple[tuple[Resul
         elif value.register is None:
             if not value.ordered:
                 return None
-            results.append(Result(None, value.constant))
+            shared = any(np.may_share_memory(value.constant, array) for array in purity.arrays)
+            results.append(Result(None, value.constant, shared=shared))
             specs.append(leaf_spec(value.constant))
         else:
             handed_on = value.register < len(given)
