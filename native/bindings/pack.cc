@@ -1,7 +1,6 @@
 #include "kernels/pack.h"
 
 #include <algorithm>
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,60 +40,88 @@ std::int64_t pack(nb::handle lengths_array, nb::handle bins_array, std::int64_t 
   return opened;
 }
 
-// One-dimensional arrays of one dtype and any stride, held from when they are first asked for.
+// One-dimensional arrays of a dtype and any stride, held until it dies: their memory is asked for once.
+class Held {
+ public:
+  // Writes the length of each to `lengths`. Of another class, dtype or dimension an array is a TypeError.
+  Held(const nb::list& arrays, nb::handle cls, nb::handle dtype, nb::handle lengths_array) : dtype_(nb::borrow(dtype)) {
+    const Buffer out(lengths_array, true);
+    auto* lengths = out.words<std::int64_t>("lengths");
+    const std::size_t count = nb::len(arrays);
+    if (out.rows() != count) throw nb::value_error("lengths must have the length of arrays");
+    views_.reserve(count);  // views stay where they are
+    const nb::str name("dtype");
+    for (std::size_t i = 0; i < count; ++i) {
+      const nb::object array = arrays[i];
+      if (array.type().is(cls)) hold(array, array.attr(name));
+      if (views_.size() != i + 1) refuse(i);
+      lengths[i] = views_.back().shape[0];
+    }
+  }
+  std::size_t size() const { return views_.size(); }
+  const Py_buffer& operator[](std::size_t index) const { return views_[index]; }
+  nb::handle dtype() const { return dtype_; }
+
+ private:
+  void hold(nb::handle array, nb::handle dtype) {
+    if (!dtype.is(dtype_) && !dtype.equal(dtype_)) return;
+    Py_buffer view;
+    if (PyObject_GetBuffer(array.ptr(), &view, PyBUF_STRIDES)) nb::raise_python_error();
+    if (view.ndim == 1)
+      views_.push_back(view);
+    else
+      PyBuffer_Release(&view);
+  }
+
+  [[noreturn]] void refuse(std::size_t index) const {
+    throw nb::type_error(
+        ("document " + std::to_string(index) + " must be a one-dimensional array of " + nb::str(dtype_).c_str())
+            .c_str());
+  }
+
+  struct Views : std::vector<Py_buffer> {
+    ~Views() {
+      for (Py_buffer& view : *this) PyBuffer_Release(&view);
+    }
+  };
+
+  nb::object dtype_;
+  Views views_;
+};
+
+// All documents of several that hold some, numbered one after another.
 class Documents {
  public:
-  Documents(const nb::list& arrays, nb::handle like)
-      : arrays_(arrays), dtype_(like.attr("dtype")), held_(nb::len(arrays), nullptr) {}
-  ~Documents() {
-    for (Py_buffer& view : views_) PyBuffer_Release(&view);
-  }
-  Documents(const Documents&) = delete;
-  Documents& operator=(const Documents&) = delete;
-
-  const Py_buffer& operator[](std::int64_t index) {
-    if (static_cast<std::uint64_t>(index) >= held_.size())
-      throw nb::index_error(("document " + std::to_string(index) + " of " + std::to_string(held_.size())).c_str());
-    const Py_buffer*& view = held_[static_cast<std::size_t>(index)];
-    if (!view) view = hold(static_cast<std::size_t>(index));
-    return *view;
-  }
-
-  bool overlap(const Buffer& memory) const {
-    for (const Py_buffer& view : views_) {
-      if (!view.shape[0]) continue;
-      const auto* first = static_cast<const char*>(view.buf);
-      const auto* last = first + (view.shape[0] - 1) * view.strides[0];
-      if (last < first) std::swap(first, last);
-      if (memory.data() < last + view.itemsize && first < memory.data() + memory.bytes()) return true;
+  Documents(const nb::list& held, nb::handle dtype) {
+    for (const nb::handle each : held) {
+      const auto* documents = nb::cast<const Held*>(each);
+      if (!documents->dtype().is(dtype) && !documents->dtype().equal(dtype))
+        throw nb::type_error((std::string("documents must have the dtype of the tokens, ") + nb::str(dtype).c_str() +
+                              ", not " + nb::str(documents->dtype()).c_str())
+                                 .c_str());
+      kept_.push_back(nb::borrow(each));
+      held_.push_back(documents);
+      count_ += documents->size();
+      ends_.push_back(count_);
     }
-    return false;
+  }
+
+  const Py_buffer& operator[](std::int64_t index) const {
+    const auto number = static_cast<std::size_t>(index);
+    if (number >= count_)
+      throw nb::index_error(("document " + std::to_string(index) + " of " + std::to_string(count_)).c_str());
+    const auto at = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), number) - ends_.begin());
+    return (*held_[at])[number - (at ? ends_[at - 1] : 0)];
   }
 
  private:
-  const Py_buffer* hold(std::size_t index) {
-    const nb::object array = arrays_[index], dtype = array.attr("dtype");
-    if (!dtype.is(dtype_) && !dtype.equal(dtype_))
-      throw nb::type_error(("document " + std::to_string(index) + " must have the dtype of the tokens, " +
-                            nb::str(dtype_).c_str() + ", not " + nb::str(dtype).c_str())
-                               .c_str());
-    views_.emplace_back();
-    if (PyObject_GetBuffer(array.ptr(), &views_.back(), PyBUF_STRIDES)) {
-      views_.pop_back();
-      nb::raise_python_error();
-    }
-    if (views_.back().ndim != 1)
-      throw nb::type_error(("document " + std::to_string(index) + " must have one dimension").c_str());
-    return &views_.back();
-  }
-
-  const nb::list& arrays_;
-  nb::object dtype_;
-  std::vector<const Py_buffer*> held_;
-  std::deque<Py_buffer> views_;  // which stay where they are
+  std::vector<nb::object> kept_;  // while they are read from without the GIL
+  std::vector<const Held*> held_;
+  std::vector<std::size_t> ends_;
+  std::size_t count_ = 0;
 };
 
-std::vector<Segment> segments_of(Documents& documents, const Buffer& table) {
+std::vector<Segment> segments_of(const Documents& documents, const Buffer& table) {
   if (table.ndim() != 2 || table.bytes() != table.rows() * kFields * sizeof(std::int64_t))
     throw nb::type_error("pieces must be an array of 64-bit integers of shape (p, 5)");
   std::vector<Segment> segments;
@@ -113,13 +140,23 @@ std::vector<Segment> segments_of(Documents& documents, const Buffer& table) {
   return segments;
 }
 
+bool overlap(const std::vector<Segment>& segments, std::size_t width, const Buffer& memory) {
+  const char *begin = memory.data(), *end = begin + memory.bytes();
+  return std::any_of(segments.begin(), segments.end(), [=](const Segment& segment) {
+    if (!segment.length) return false;
+    const char *first = segment.tokens, *last = first + (segment.length - 1) * segment.stride;
+    if (last < first) std::swap(first, last);
+    return begin < last + width && first < end;
+  });
+}
+
 bool overlap(const Buffer& one, const Buffer& other) {
   return one.data() < other.data() + other.bytes() && other.data() < one.data() + one.bytes();
 }
 
 // The Python side has checked the dtypes of what is not a document, and that none holds references.
-void fill(const nb::list& arrays, nb::handle pieces, nb::handle pad_array, nb::handle tokens_array,
-          nb::handle ids_array, nb::handle positions_array) {
+void fill(const nb::list& held, nb::handle pieces, nb::handle pad_array, nb::handle tokens_array, nb::handle ids_array,
+          nb::handle positions_array) {
   const Buffer table(pieces), pad(pad_array), tokens(tokens_array, true), ids(ids_array, true),
       positions(positions_array, true);
   const std::size_t width = pad.bytes(), count = tokens.rows();
@@ -128,10 +165,10 @@ void fill(const nb::list& arrays, nb::handle pieces, nb::handle pad_array, nb::h
       ids.rows() != count || ids.bytes() != places * sizeof(std::int32_t) || positions.rows() != count ||
       positions.bytes() != ids.bytes())
     throw nb::value_error("tokens, segment_ids and positions must be arrays of one shape (count, capacity)");
-  Documents documents(arrays, tokens_array);
+  const Documents documents(held, tokens_array.attr("dtype"));
   const std::vector<Segment> segments = segments_of(documents, table);
-  if (documents.overlap(tokens) || documents.overlap(ids) || documents.overlap(positions) || overlap(tokens, ids) ||
-      overlap(tokens, positions) || overlap(ids, positions))
+  if (overlap(segments, width, tokens) || overlap(segments, width, ids) || overlap(segments, width, positions) ||
+      overlap(tokens, ids) || overlap(tokens, positions) || overlap(ids, positions))
     throw nb::value_error("tokens, segment_ids and positions must not overlap the documents or one another");
   const Bins bins{tokens.data(),
                   reinterpret_cast<std::int32_t*>(ids.data()),
@@ -155,6 +192,7 @@ void fill(const nb::list& arrays, nb::handle pieces, nb::handle pad_array, nb::h
 }  // namespace
 
 void bind_pack(nb::module_& module) {
+  nb::class_<Held>(module, "Held").def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle>());
   module.def("pack_bins", pack);
   module.def("fill_bins", fill);
 }

@@ -1,5 +1,7 @@
 #include "kernels/records.h"
 
+#include <nanobind/stl/string.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +11,7 @@
 #include "bindings/buffers.h"
 #include "bindings/module.h"
 #include "kernels/crc32c.h"
+#include "kernels/lines.h"
 
 namespace nb = nanobind;
 
@@ -39,11 +42,7 @@ class Reader {
     for (std::size_t i = 0; i < count; ++i) {
       const auto name = nb::cast<nb::bytes>(paths[i]);
       names.emplace_back(name.c_str(), name.size());
-      const auto& begin = *held_.emplace_back(std::make_unique<Buffer>(begins[i]));
-      const auto& end = *held_.emplace_back(std::make_unique<Buffer>(ends[i]));
-      if (begin.rows() != end.rows()) throw nb::value_error("begins and ends must have one length");
-      spans.push_back({begin.words<const std::int64_t>("begins"), end.words<const std::int64_t>("ends"),
-                       static_cast<std::int64_t>(begin.rows()), nb::cast<std::int64_t>(sizes[i])});
+      spans.push_back(spans_of(begins[i], ends[i], nb::cast<std::int64_t>(sizes[i])));
     }
     files_ = std::make_unique<RecordFiles>(std::move(names), std::move(spans), static_cast<Framing>(framing), verify,
                                            most_open);
@@ -70,6 +69,35 @@ class Reader {
     run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
     if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
     return nb::make_tuple(made, as_tuple(outcome));
+  }
+
+  // The records as text; or None and what is wrong, or which of them is no text in that encoding and the exception.
+  nb::tuple read_text(nb::handle rows_array, const std::string& encoding, const std::string& errors) {
+    const Buffer rows(rows_array);
+    Located located;
+    ReadOutcome outcome = locate(rows, located);
+    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
+    const std::size_t count = located.records.size();
+    std::size_t total = 0;
+    for (const Found& record : located.records) total += static_cast<std::size_t>(record.size);
+    const std::unique_ptr<unsigned char[]> joined(new unsigned char[total ? total : 1]);
+    std::vector<unsigned char*> into(count);
+    for (std::size_t i = 0, at = 0; i < count; at += static_cast<std::size_t>(located.records[i++].size))
+      into[i] = joined.get() + at;
+    run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
+    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
+    nb::list made;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto* const bytes = reinterpret_cast<const char*>(into[i]);
+      const auto size = static_cast<Py_ssize_t>(located.records[i].size);
+      nb::object text = nb::steal(PyUnicode_Decode(bytes, size, encoding.c_str(), errors.c_str()));
+      if (!text.is_valid()) {
+        nb::python_error error;  // takes the one that is set
+        return nb::make_tuple(nb::none(), nb::make_tuple(0, i, 0), nb::borrow(error.value()));
+      }
+      made.append(std::move(text));
+    }
+    return nb::make_tuple(made, as_tuple(outcome), nb::none());
   }
 
   // Finds the records at `rows` and writes where each would begin if they lay one after another, and the end of the
@@ -106,6 +134,26 @@ class Reader {
   }
 
  private:
+  // Two arrays of offsets, or two ranges of one step.
+  Spans spans_of(nb::handle begins, nb::handle ends, std::int64_t file_size) {
+    if (PyObject_IsInstance(begins.ptr(), reinterpret_cast<PyObject*>(&PyRange_Type)) == 1) {
+      const auto number = [](nb::handle of, const char* name) { return nb::cast<std::int64_t>(of.attr(name)); };
+      const std::int64_t first = number(begins, "start"), step = number(begins, "step");
+      return {nullptr,
+              nullptr,
+              static_cast<std::int64_t>(nb::len(begins)),
+              file_size,
+              first,
+              step,
+              number(ends, "start") - first};
+    }
+    const auto& begin = *held_.emplace_back(std::make_unique<Buffer>(begins));
+    const auto& end = *held_.emplace_back(std::make_unique<Buffer>(ends));
+    if (begin.rows() != end.rows()) throw nb::value_error("begins and ends must have one length");
+    return {begin.words<const std::int64_t>("begins"), end.words<const std::int64_t>("ends"),
+            static_cast<std::int64_t>(begin.rows()), file_size};
+  }
+
   ReadOutcome locate(const Buffer& rows_buffer, Located& located) {
     const auto* const rows = rows_buffer.words<const std::int64_t>("rows");
     for (std::size_t i = 0; i < rows_buffer.rows(); ++i)
@@ -140,9 +188,37 @@ class Scanner {
     return nb::make_tuple(static_cast<int>(outcome.status), outcome.count, position);
   }
 
+  nb::tuple lines(std::int64_t position, nb::handle begins_array, int wanted) const {
+    const Buffer begins(begins_array, true);
+    auto* const into = begins.words<std::int64_t>("begins");
+    if (position < 0 || position > file_.size()) throw nb::value_error("position is outside of the file");
+    if (wanted < 0 || wanted > static_cast<int>(LinesWanted::kNotBlank)) throw nb::value_error("no such lines");
+    ScanOutcome outcome;
+    {
+      nb::gil_scoped_release release;
+      outcome = scan_lines(file_, position, into, begins.rows(), static_cast<LinesWanted>(wanted));
+    }
+    return nb::make_tuple(static_cast<int>(outcome.status), outcome.count, position);
+  }
+
  private:
   MappedFile file_;
 };
+
+// The beginnings of the records in a buffer that holds a part of a file.
+nb::tuple scan_buffer(nb::handle data_buffer, std::int64_t position, nb::handle offsets_array, bool verify) {
+  const Buffer data(data_buffer), offsets(offsets_array, true);
+  auto* const into = offsets.words<std::int64_t>("offsets");
+  const auto size = static_cast<std::int64_t>(data.bytes());
+  if (position < 0 || position > size) throw nb::value_error("position is outside of the buffer");
+  ScanOutcome outcome;
+  {
+    nb::gil_scoped_release release;
+    outcome = scan_tfrecords(reinterpret_cast<const unsigned char*>(data.data()), size, position, into, offsets.rows(),
+                             verify);
+  }
+  return nb::make_tuple(static_cast<int>(outcome.status), outcome.count, position);
+}
 
 std::uint32_t checksum(nb::handle data_buffer, std::uint32_t crc) {
   const Buffer data(data_buffer);
@@ -157,13 +233,16 @@ void bind_records(nb::module_& module) {
   nb::class_<Reader>(module, "RecordReader")
       .def(nb::init<const nb::list&, const nb::list&, const nb::list&, const nb::list&, int, bool, std::size_t>())
       .def("read", &Reader::read)
+      .def("read_text", &Reader::read_text)
       .def("find", &Reader::find)
       .def("join", &Reader::join);
   nb::class_<Scanner>(module, "Scanner")
       .def(nb::init<const nb::bytes&>())
       .def_prop_ro("size", [](const Scanner& self) { return self.file().size(); })
       .def_prop_ro("error", [](const Scanner& self) { return self.file().error(); })
-      .def("tfrecords", &Scanner::tfrecords);
+      .def("tfrecords", &Scanner::tfrecords)
+      .def("lines", &Scanner::lines);
+  module.def("scan_tfrecords", scan_buffer);
   module.def("crc32c", checksum);
 }
 

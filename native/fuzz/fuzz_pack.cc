@@ -31,7 +31,7 @@ class Choices {
   // Mostly small, now and then anything.
   int64_t number() {
     const int64_t small = byte();
-    if (small < 250) return small % 40;
+    if (small < 250) return small % 70;
     uint64_t word = 0;
     for (int i = 0; i < 8; ++i) word = word << 8 | static_cast<uint64_t>(byte());
     return static_cast<int64_t>(word);
@@ -63,9 +63,9 @@ void pack(Choices choices) {
 }
 
 void fill(Choices choices) {
-  constexpr size_t kText = 64;
+  constexpr size_t kText = 100;
   const size_t width = static_cast<size_t>(1 + choices.below(9)), count = static_cast<size_t>(choices.below(6));
-  const size_t capacity = static_cast<size_t>(choices.below(40));
+  const size_t capacity = static_cast<size_t>(choices.below(120));
   const auto text = std::make_unique<char[]>(kText * width),
              tokens = std::make_unique<char[]>(count * capacity * width);
   const auto ids = std::make_unique<int32_t[]>(count * capacity);

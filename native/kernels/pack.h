@@ -43,7 +43,7 @@ std::size_t first_misfit(const Segment* segments, std::size_t count, const Bins&
 
 // Puts each segment after those before it in its bin. Segments of a bin are numbered from 1, positions count up from
 // `position`; what is left of a bin is `pad` (one token), segment 0, position 0. Every segment fits, and none overlaps
-// the bins.
+// the bins. Where there is much to do, another thread fills half of the bins.
 void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins);
 
 }  // namespace penstock

@@ -13,8 +13,11 @@ namespace {
 
 using Status = ReadOutcome::Status;
 
-constexpr std::int64_t kLead = 12;       // TFRecord: 8 bytes of length, 4 of its checksum
-constexpr std::int64_t kTrail = 4;       // 4 bytes of the record's checksum
+constexpr std::int64_t kLead = 12;      // TFRecord: 8 bytes of length, 4 of its checksum
+constexpr std::int64_t kTrail = 4;      // 4 bytes of the record's checksum
+constexpr std::size_t kAhead = 3;       // records
+constexpr std::int64_t kFetched = 640;  // bytes
+constexpr std::int64_t kCacheLine = 64;
 constexpr std::size_t kProbes = 8;       // records whose pages are looked for before all are asked for
 constexpr std::int64_t kNear = 1 << 16;  // bytes between two records that are read as one
 
@@ -26,6 +29,12 @@ Word load(const unsigned char* at) noexcept {
 }
 
 bool is_tfrecord_head(const unsigned char* at) noexcept { return load<std::uint32_t>(at + 8) == masked_crc32c(at, 8); }
+
+// Has the cache fetch the beginning of a record: drawn at random, each would be waited for (a third of the time).
+void prefetch(const Found& record) noexcept {
+  for (std::int64_t at = -kLead; at < std::min(record.size, kFetched); at += kCacheLine)
+    __builtin_prefetch(record.data + at);
+}
 
 // What a guarded body works on, and how far it got.
 struct Copying {
@@ -41,6 +50,7 @@ void copy_records(void* context) noexcept {
   auto& work = *static_cast<Copying*>(context);
   for (std::size_t i = 0; i < work.count; ++i) {
     work.at = i;
+    if (i + kAhead < work.count) prefetch(work.records[i + kAhead]);
     const Found record = work.records[i];
     const auto size = static_cast<std::size_t>(record.size);
     if (size) std::memcpy(work.into[i], record.data, size);
@@ -70,7 +80,7 @@ void trim_lines(void* context) noexcept {
   for (std::size_t i = 0; i < work.count; ++i) {
     work.at = i;
     Found& line = work.records[i];
-    if (line.size && line.data[line.size - 1] == '\n') {
+    while (line.size && line.data[line.size - 1] == '\n') {
       --line.size;
       if (line.size && line.data[line.size - 1] == '\r') --line.size;
     }
@@ -98,7 +108,7 @@ void find_spans(void* context) noexcept {
     const std::uint32_t number = work.numbers[i];
     const Spans& spans = work.spans[number];
     const std::int64_t record = work.rows[i] - work.starts[number];
-    const std::int64_t begin = spans.begins[record], end = spans.ends[record];
+    const std::int64_t begin = spans.begin(record), end = spans.end(record);
     if (begin < 0 || end > spans.file_size || begin > end || end - begin < work.lead + work.trail) {
       work.is_inside = false;
       return;
@@ -244,12 +254,17 @@ void scan_tfrecords_guarded(void* context) noexcept {
 
 }  // namespace
 
-ScanOutcome scan_tfrecords(const MappedFile& file, std::int64_t& position, std::int64_t* offsets, std::size_t capacity,
-                           bool verify) noexcept {
-  Scanning work{file.data(), file.size(), offsets, capacity, verify, position};
+ScanOutcome scan_tfrecords(const unsigned char* data, std::int64_t size, std::int64_t& position, std::int64_t* offsets,
+                           std::size_t capacity, bool verify) noexcept {
+  Scanning work{data, size, offsets, capacity, verify, position};
   if (!guarded(scan_tfrecords_guarded, &work)) return {ScanOutcome::Status::kTruncated, 0};
   position = work.position;
   return {work.status, work.count};
+}
+
+ScanOutcome scan_tfrecords(const MappedFile& file, std::int64_t& position, std::int64_t* offsets, std::size_t capacity,
+                           bool verify) noexcept {
+  return scan_tfrecords(file.data(), file.size(), position, offsets, capacity, verify);
 }
 
 }  // namespace penstock

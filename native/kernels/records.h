@@ -15,15 +15,20 @@ namespace penstock {
 enum class Framing : int {
   kPlain,     // it is all of them
   kTfRecord,  // length and its checksum before it, its own checksum after it
-  kLine,      // a line: without the \n or \r\n at its end
+  kLine,      // a line: without the \n or \r\n at its end, and without empty lines after it
 };
 
-// Where the records of a file lie: record i from begins[i] to ends[i].
+// Where the records of a file lie: record i from begins[i] to ends[i]; or, where they are null and all are of one
+// length, from first + i * step, `length` bytes.
 struct Spans {
   const std::int64_t* begins;
   const std::int64_t* ends;
   std::int64_t count;
   std::int64_t file_size;  // when the index was made
+  std::int64_t first = 0, step = 0, length = 0;
+
+  std::int64_t begin(std::int64_t record) const { return begins ? begins[record] : first + record * step; }
+  std::int64_t end(std::int64_t record) const { return ends ? ends[record] : first + record * step + length; }
 };
 
 // What became of one call: all went well, or what is wrong with which of the rows that were asked for.
@@ -93,5 +98,8 @@ struct ScanOutcome {
 // kShort: the file ends inside of the record at `position`.
 ScanOutcome scan_tfrecords(const MappedFile& file, std::int64_t& position, std::int64_t* offsets, std::size_t capacity,
                            bool verify) noexcept;
+// The same of memory that holds a beginning of a file: kShort is then that there has to be more.
+ScanOutcome scan_tfrecords(const unsigned char* data, std::int64_t size, std::int64_t& position, std::int64_t* offsets,
+                           std::size_t capacity, bool verify) noexcept;
 
 }  // namespace penstock

@@ -90,6 +90,39 @@ void check_fill(std::size_t width) {
   }
 }
 
+// Segments around the lengths of blocks, from and to any alignment, are written token by token as one would by hand.
+void check_blocks(std::size_t width, std::ptrdiff_t step) {
+  constexpr std::size_t kText = 3000;
+  std::mt19937_64 random(width);
+  const auto text = std::make_unique<char[]>(kText * width);
+  for (std::size_t i = 0; i < kText * width; ++i) text[i] = static_cast<char>(random());
+  const auto stride = step * static_cast<std::ptrdiff_t>(width);
+  for (const std::size_t shift : {0, 1, 5, 15, 16, 17}) {
+    const Memory memory(2, 2500, width);
+    std::vector<Segment> segments;
+    std::size_t used = 0;
+    for (const std::size_t length : {shift, std::size_t{15}, std::size_t{16}, std::size_t{17}, std::size_t{31},
+                                     std::size_t{33}, std::size_t{1}, std::size_t{1500}, std::size_t{47}}) {
+      if (!length) continue;
+      const std::size_t start = step > 0 ? used % 1000 : 2999 - used % 1000;
+      segments.push_back(
+          {text.get() + start * width, stride, static_cast<std::int64_t>(length), static_cast<std::int64_t>(used), 1});
+      used += length;
+    }
+    const auto pad = std::make_unique<char[]>(width);
+    penstock::fill_bins(segments.data(), segments.size(), pad.get(), memory.bins);
+    std::size_t at = 2500;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      for (std::int64_t j = 0; j < segments[i].length; ++j, ++at) {
+        CHECK(!std::memcmp(&memory.tokens[at * width], segments[i].tokens + j * stride, width));
+        CHECK(memory.ids[at] == static_cast<std::int32_t>(i + 1));
+        CHECK(memory.positions[at] == static_cast<std::int32_t>(segments[i].position + j));
+      }
+    }
+    for (; at < 5000; ++at) CHECK(memory.ids[at] == 0 && memory.positions[at] == 0);
+  }
+}
+
 void check_misfits() {
   const Memory memory(2, 4, 1);
   const char text[] = "abcd";
@@ -118,5 +151,7 @@ int main() {
   for (const std::size_t count : {0, 1, 2, 3, 4, 5, 7, 8, 9, 255, 256, 257, 3000})
     for (const std::int64_t capacity : {1, 2, 10, 63, 64, 2048, 4095, 4096, 300000}) check_room(count, capacity);
   for (const std::size_t width : {1, 2, 3, 4, 8, 16}) check_fill(width);
+  for (const std::size_t width : {1, 2, 3, 4, 8, 16})
+    for (const std::ptrdiff_t step : {1, -1}) check_blocks(width, step);
   check_misfits();
 }

@@ -14,7 +14,8 @@ from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
-from penstock.dataset.records import read_tfrecord, write_tfrecord
+from penstock.dataset.lines import read_json, read_text
+from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
 from penstock.dataset.switch import Switch
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -39,7 +40,10 @@ __all__ = [
     "image",
     "pack_efficiency",
     "read_files",
+    "read_fixed_length",
     "read_image_folder",
+    "read_json",
+    "read_text",
     "read_tfrecord",
     "replace",
     "skip",

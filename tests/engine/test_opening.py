@@ -122,3 +122,18 @@ def test_first_elements_leave_nothing_open():
 def test_a_stretch_stands_on_something():
     with pytest.raises(RuntimeError, match="stands on nothing"):
         Stretch(Given(), None, None).open(Workshop(settings_of(STREAM._plan), Legacy(), Unobserved()))
+
+
+def test_virtual_streams_are_opened_in_one_workshop_and_as_one_operation():
+    shop = Workshop(settings_of(STREAM._plan), Legacy(), Unobserved())
+    source = opened(STREAM.batch(2).map(len).shard(2, 0, streams=8)._plan, shop)
+    assert sum(len(piece) for piece in source(0)) > 0
+    assert len(shop.tuners) == 2
+    noted = Noted()
+    begun(STREAM.shard(1, 0, streams=2), noted)
+    assert [name for _, name in noted.asked] == ["range(30)", "filter", "", "range(30)", "filter", "", "shard"]
+
+
+def test_the_first_element_of_a_shard_is_its_own():
+    assert first_element(Dataset.range(9).filter(lambda x: x > 2).shard(2, 1, streams=2)._plan) == 3
+    assert first_element(Dataset.range(9).filter(lambda x: x > 2).shard(2, 0, streams=2)._plan) == 4

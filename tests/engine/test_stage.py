@@ -215,3 +215,16 @@ def test_several_threads_make_the_units_of_one_stage():
 
     with workshop(Options(executor="threads", workers=2)) as shop:
         assert elements_of(over_rows(Dataset.range(8).filter(meet), shop)) == list(range(8))
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 40, 257])
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_some_of_the_rows_come_as_all_of_them_do(size, epoch, shop):
+    base = Dataset.range(size)._plan
+    for first in range(3):
+        stage = Stage(base, base, row_units(base, first, 3), shop).open
+        assert_same(elements_of(stage, epoch), list(range(first, size, 3)))
+        assert ids_of(stage, epoch) == [epoch * size + x for x in range(first, size, 3)]
+        assert_reopens(stage, stage, list(range(first, size, 3)), epoch)
+        with pytest.raises(CursorError):
+            elements_of(stage, epoch, first + 1)

@@ -178,3 +178,23 @@ def test_in_a_forked_child_it_does_without_the_parents_locks_and_workers(shop_wi
         window.close()
     assert calls == []
     threads.shutdown()
+
+
+def test_the_same_plan_travels_once_for_all_streams(shop_with):
+    shop, observer = shop_with(executor=Far()), Unobserved()
+    again = Dataset.range(9).filter(lambda x: True)._plan
+
+    def crew(plan):
+        return shop.crew(Spreader(plan, np.empty, observer), shop.tuner(), observer)
+
+    assert crew(PLAN) is crew(PLAN)
+    assert crew(PLAN) is not crew(again)
+
+
+def test_streams_that_take_turns_share_tuners_and_what_is_made_ahead(shop_with):
+    shop = shop_with()
+    first = shop.tuner()
+    assert [(shop.tuner() is shop.tuners[1], shop.turns) for _ in shop.alike(4)] == [(True, 4)] * 4
+    assert shop.turns == 1
+    assert shop.tuner() is shop.tuners[2]
+    assert shop.tuners[0] is first

@@ -78,3 +78,11 @@ def test_wrong_weights_are_named(weights, message):
 
 def test_shown_as_they_are_written():
     assert (shown((0.5, 2.0)), str(Steady((1 / 3, 1.0)))) == ("[0.5, 2]", "[0.333333333333, 1]")
+
+
+def test_every_nth_slot_has_the_weights_that_it_had():
+    weights = [Steady((1.0, 2.0)), Stepped(((0, (1.0, 0.0)), (5, (0.0, 1.0)), (6, (1.0, 1.0)), (9, (2.0, 1.0))))]
+    for each in [*weights, Asked(lambda slot: (slot + 1, 1), 2)]:
+        for step in (1, 2, 3):
+            for slot in (0, 1, 2, 3, 4, 1024, 2048):
+                assert each.thinned(step).at(slot)[0].tolist() == each.at(slot * step)[0].tolist()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernels import MOST_CAPACITY, fill_bins, pack_bins
+from penstock.kernels import MOST_CAPACITY, Held, fill_bins, pack_bins
 from penstock.kernels.reference import pack as twin
 
 STRATEGIES = ["first_fit", "best_fit"]
@@ -19,6 +19,12 @@ Out = tuple[np.ndarray, np.ndarray, np.ndarray]
 def memory(count: int, capacity: int, dtype: Any = np.int32) -> Out:
     shape = (count, capacity)
     return np.full(shape, 77, dtype), np.full(shape, 77, np.int32), np.full(shape, 77, np.int32)
+
+
+def held(arrays: list[Any]) -> list[Held]:
+    """Arrays of one dtype, held in two parts."""
+    half = len(arrays) // 2
+    return [Held(part, arrays[0].dtype) for part in (arrays[:half], arrays[half:])] if arrays else []
 
 
 @st.composite
@@ -93,7 +99,7 @@ def test_bins_are_filled_as_by_the_twin(case: tuple[list[np.ndarray], np.ndarray
     pad: Any = b"abc" if dtype.kind == "V" else 3
     out, expected = memory(count, capacity, np.uint8), memory(count, capacity, np.uint8)
     out, expected = (out[0].astype(dtype), *out[1:]), (expected[0].astype(dtype), *expected[1:])
-    fill_bins(documents, pieces, out, pad)
+    fill_bins(held(documents), pieces, out, pad)
     twin.fill_bins(documents, pieces, expected, pad)
     assert [array.tobytes() for array in out] == [array.tobytes() for array in expected]
 
@@ -106,12 +112,13 @@ def test_bins_larger_than_any_cache_are_filled_too() -> None:
     zeros = np.zeros_like(ends)
     pieces = np.stack([zeros, ends - lengths, lengths, zeros, bins], axis=1)
     out, expected = memory(count, 8192), memory(count, 8192)
-    fill_bins([flat], pieces, out, -1)
+    fill_bins(held([flat]), pieces, out, -1)
     twin.fill_bins([flat], pieces, expected, -1)
     assert all((mine == other).all() for mine, other in zip(out, expected, strict=True))
 
 
 WORDS = [np.arange(5, dtype=np.int32)]
+WORDS_OF_BYTES = [np.full(1, 6, np.uint8), np.full(1, 7, np.uint8)]
 
 MISFITS = {
     "outside its document": ([0, 0, 6, 0, 0], "piece 0 is not inside document 0 of 5 tokens"),
@@ -132,13 +139,13 @@ def test_a_piece_that_does_not_fit_is_refused_before_anything_is_written(case: s
     piece, message = MISFITS[case]
     out = memory(2, 4)
     with pytest.raises(ValueError, match=message):
-        fill_bins(WORDS, np.array([piece]), out)
+        fill_bins(held(WORDS), np.array([piece]), out)
     assert all((array == 77).all() for array in out)
 
 
 def test_a_bin_takes_no_more_pieces_than_it_has_room_for() -> None:
     with pytest.raises(ValueError, match="piece 2 does not fit"):
-        fill_bins(WORDS, np.array([[0, 0, 2, 0, 0], [0, 0, 2, 0, 0], [0, 0, 1, 0, 0]]), memory(2, 4))
+        fill_bins(held(WORDS), np.array([[0, 0, 2, 0, 0], [0, 0, 2, 0, 0], [0, 0, 1, 0, 0]]), memory(2, 4))
 
 
 def read_only() -> Out:
@@ -152,9 +159,7 @@ OUT = memory(1, 4)
 REFUSED: dict[str, tuple[str, Any, Any, Any]] = {
     "other dtypes": ("the dtype of the tokens, int32, not int64", [np.arange(5)], PIECE, OUT),
     "other byte orders": ("the dtype of the tokens, int32, not >i4", [np.arange(5, dtype=">i4")], PIECE, OUT),
-    "matrices": ("one dimension", [np.zeros((5, 1), np.int32)], PIECE, OUT),
     "objects": ("plain values", WORDS, PIECE, memory(1, 4, object)),
-    "no arrays": ("dtype", [[1, 2, 3]], PIECE, OUT),
     "a document there is not": ("document 0 of 0", [], PIECE, OUT),
     "a document below zero": ("document -1 of 1", WORDS, PIECE - (1, 0, 0, 0, 0), OUT),
     "a piece too short": ("shape", WORDS, PIECE[:, :4], OUT),
@@ -173,7 +178,49 @@ REFUSED: dict[str, tuple[str, Any, Any, Any]] = {
 def test_memory_and_documents_of_another_kind_are_refused(case: str) -> None:
     message, documents, pieces, out = REFUSED[case]
     with pytest.raises((TypeError, ValueError, BufferError, IndexError, AttributeError), match=message):
-        fill_bins(documents, pieces, out)
+        fill_bins(held(documents), pieces, out)
+
+
+class Mine(np.ndarray):
+    pass
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        np.zeros(3, np.int64),
+        np.zeros(3, ">i4"),
+        np.zeros((5, 1), np.int32),
+        np.int32(1),
+        np.array(1, np.int32),
+        np.zeros(3, np.int32).view(Mine),
+        [1, 2, 3],
+        b"abcd",
+        None,
+    ],
+)
+def test_only_arrays_of_one_dimension_and_dtype_are_held(document: Any) -> None:
+    with pytest.raises(TypeError, match="document 1 must be a one-dimensional array of int32"):
+        Held([*WORDS, document], np.dtype(np.int32))
+
+
+def test_what_is_held_stays_where_it_is_until_it_is_let_go() -> None:
+    array = np.arange(3)
+    holding = Held([array, array[::2], array[:0]], array.dtype)
+    assert holding.lengths.tolist() == [3, 2, 0]
+    with pytest.raises(ValueError, match="resize"):
+        array.resize(1000)
+    del holding
+    array.resize(1000, refcheck=False)
+
+
+def test_documents_are_numbered_through_all_that_are_held() -> None:
+    texts = [Held(part, np.dtype(np.uint8)) for part in ([], [np.full(1, 5, np.uint8)], [], WORDS_OF_BYTES)]
+    out = memory(1, 4, np.uint8)
+    fill_bins(texts, np.array([[2, 0, 1, 0, 0], [0, 0, 1, 0, 0], [1, 0, 1, 0, 0]]), out)
+    assert out[0].tolist() == [[7, 5, 6, 0]]
+    with pytest.raises(IndexError, match="document 3 of 3"):
+        fill_bins(texts, np.array([[3, 0, 1, 0, 0]]), out)
 
 
 def test_no_pieces_fill_everything_with_padding_and_no_bins_take_nothing() -> None:

@@ -12,6 +12,7 @@ import pytest
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.plan.fingerprint import form
+from penstock.rewrite.passes import rewritten
 
 PROGRAM = textwrap.dedent("""
     import numpy as np
@@ -136,3 +137,13 @@ def test_forms_differ_where_marks_do():
     batches = ds.batch(2)
     several = (ds, batches, batches.rebatch([2, 1]), batches.rebatch(3), ds.take(2), ds.take(3), ds.shuffle(5))
     assert len({form(each._plan) for each in several}) == len(several)
+
+
+def test_the_form_has_what_virtual_streams_are_made_of():
+    def run(ds):
+        return form(rewritten(ds.shard(2, 0, streams=4)._plan).plan)
+
+    stream = Dataset.range(20).filter(bool)
+    assert run(stream.batch(2)) == run(Dataset.range(30).filter(int).batch(2))
+    assert run(stream.batch(2)) != run(stream.batch(3))
+    assert run(stream.take(8)) != run(stream)

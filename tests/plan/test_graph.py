@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock import Dataset
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
-from penstock.plan.graph import fold, post_order, rebuild, with_inputs
+from penstock.plan.graph import fold, post_order, rebuild, same, with_inputs
 
 
 def plan():
@@ -36,3 +36,19 @@ def test_rebuilding_changes_nodes_wherever_they_are():
 def test_a_node_over_other_inputs_keeps_its_arguments():
     node = with_inputs(Take(Dataset.range(9)._plan, 4), (Dataset.range(2)._plan,))
     assert (node.count, node.length) == (4, 2)
+
+
+def test_plans_are_the_same_whose_things_are_identical():
+    five = Dataset.range(5)
+
+    def plan(function, source=five):
+        return source.map(function).batch(2)._plan
+
+    assert same(plan(len), plan(len))
+    assert same(rebuild(plan(len), lambda node: node), plan(len))
+    assert not same(plan(len), plan(abs))
+    assert not same(plan(len), plan(len, Dataset.range(5)))
+    assert not same(plan(len), plan(len).input)
+    assert not same(plan(len).input, plan(len))
+    pair = Dataset.range(2), Dataset.range(3)
+    assert same(Dataset.zip(pair)._plan.members[0], pair[0]._plan)

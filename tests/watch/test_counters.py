@@ -203,3 +203,24 @@ def test_a_flow_that_fails_or_is_closed_is_counted_as_far_as_it_came():
     flow.close()
     assert closed == [True]
     assert counters.operations[0].total()[ROWS] == 1
+
+
+def test_streams_that_take_turns_count_as_one():
+    ds = Dataset.range(64).filter(lambda x: True).batch(2).map(len).shard(2, 1, streams=8)
+    for options in (Options(executor="inline"), Options(executor="threads", workers=2)):
+        with ds.with_options(options).iterator() as it:
+            list(it)
+            rows = {operation.name: operation.rows for operation in it.stats().operations}
+            assert len(it.stats().operations) == 5
+        filtered = {"range(64)": 32, "filter(lambda)": 32}
+        assert rows == {**filtered, "batch(2)": 16, "map(len)": 16, "shard(4 of 8 streams)": 16}
+
+
+def test_what_is_wrapped_alike_counts_as_the_same_operations():
+    counters, node = Counters(), Dataset.range(3)._plan
+    for _ in counters.alike(3):
+        counters.wrap_flow(node, lambda epoch, mark=None: iter([Piece(Items([1]), np.arange(1))]))
+        part = counters.part()
+        part.wrap(node, lambda rows, out=None: Items([1] * len(rows)))(np.arange(2))
+    counters.wrap_flow(node, lambda epoch, mark=None: iter([]))
+    assert [operation.total()[ROWS] for operation in counters.operations] == [6, 0, 0]

@@ -26,6 +26,7 @@ from penstock.ops.order.split import Hashes, Keyed, Part
 from penstock.ops.order.take import Take
 from penstock.ops.order.take_while import TakeWhile
 from penstock.ops.order.unique import Unique
+from penstock.ops.order.virtual import VirtualStreams, virtual_stream
 from penstock.plan.graph import blocks_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
@@ -258,14 +259,49 @@ class Order(Handle[T_co]):
             low = high
         return cut
 
-    def shard(self, num_shards: int, index: int) -> Dataset[T_co]:
+    def shard(self, num_shards: int, index: int, *, streams: int | None = None) -> Dataset[T_co]:
         """Keep every `num_shards`-th element from the one at `index` on: one rank's part. Shards add up to the whole.
+
+        Where any row can be made alone, a shard costs nothing. Of a stream (what comes of `filter`, `flat_map`, ...) it
+        makes all elements and keeps its own; with `streams=` it makes no others. The stream is then cut into so many
+        virtual streams, a multiple of all numbers of shards there will be, and each shard takes turns among its own:
+
+        >>> ds = Dataset.range(20).filter(lambda x: x % 5 > 0)
+        >>> whole = ds.shard(1, 0, streams=4)
+        >>> [int(x) for x in whole]
+        [4, 1, 2, 3, 8, 9, 6, 7, 12, 13, 14, 11, 16, 17, 18, 19]
+        >>> list(ds.shard(2, 0, streams=4)) == list(whole)[::2]
+        True
+
+        A virtual stream is what the pipeline makes of every `streams`-th row that the stream stands on. Elements taken
+        from the shards in turn are in the same order for any `num_shards` that divides `streams`, and so batches of all
+        shards together are the same, until a stream ends: it is left out from then on. Shards may so end apart, by as
+        many elements as their filters and files differ by; to have them end together, `repeat()` before and `take()`
+        after. States saved by all shards load into any number of them, see `Iterator.load_state_dict`.
+
+        Functions draw for an element what they draw without `streams`, as far as no operation numbers the elements anew
+        (batches, mixtures, `concatenate`). What works on several elements (a shuffle's buffer, a batch, `scan`) does so
+        within each virtual stream; `take`, `skip`, `exclude`, `enumerate` and `pad_to_cardinality` count in turns.
+        `take_while`, `unique`, `group_by_reducer` and `assert_cardinality` need to see all, and a `from_generator`
+        cannot be cut: a `PlanError`. Place what they allow after the shard. Memory for buffers is needed once for each
+        virtual stream of the shard.
 
         >>> list(Dataset.range(7).shard(3, 1)) == [1, 4]
         True
         """
+        plan = self._plan
         shards = check_count("shard", "num_shards", num_shards, least=1)
         at = check_count("shard", "index", index, least=0)
         if at >= shards:
             raise ValueError(f"shard(index={at}): expected less than num_shards={shards}")
-        return self._over(Shard(self._plan, shards, at))
+        if streams is None:
+            return self._over(Shard(plan, shards, at))
+        cut = check_count("shard", "streams", streams, least=1)
+        if cut % shards:
+            raise ValueError(
+                f"shard(streams={cut}): expected a multiple of num_shards={shards}, so that each shard has as many"
+            )
+        if plan.indexed:  # every n-th row is every n-th in any number of streams
+            return self._over(Shard(plan, shards, at))
+        virtual_stream(plan, 0, cut)  # a PlanError where it cannot be cut
+        return self._over(VirtualStreams(plan, shards, at, cut))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numpy.typing import DTypeLike
 
 from penstock.core.checks import check_flag
 from penstock.dataset.dataset import Dataset
@@ -31,6 +34,38 @@ def read_tfrecord(paths: Pattern | Sequence[Pattern], *, verify: bool = True) ->
     """
     check_flag("read_tfrecord", "verify", verify)
     return reading(tfrecord_files(list_files(paths), verify=verify))
+
+
+def read_fixed_length(
+    paths: Pattern | Sequence[Pattern],
+    record_bytes: int | None = None,
+    *,
+    header_bytes: int = 0,
+    footer_bytes: int = 0,
+    dtype: DTypeLike | None = None,
+    shape: Sequence[int] | None = None,
+) -> Dataset[Any]:
+    """Records of `record_bytes` each that follow each other in files, as `bytes`, or as arrays of `dtype` and `shape`.
+
+    `header_bytes` and `footer_bytes` of each file are left out. With a `dtype`, records are copied from the file
+    straight into the batch; `record_bytes` then follows from `shape`, or a shape of one dimension from `record_bytes`.
+    Bytes are taken in the order that the dtype says (`">u2"` for big-endian). Files are read in sorted order, each
+    record at random, and need no index. A file whose size does not fit is a `DataError` now.
+
+    >>> import numpy as np, tempfile
+    >>> path = tempfile.mkdtemp() + "/points.bin"
+    >>> np.arange(6, dtype=np.float32).tofile(path)
+    >>> list(read_fixed_length(path, dtype=np.float32, shape=[2]).skip(2))
+    [array([4., 5.], dtype=float32)]
+    >>> read_fixed_length(path, 12)
+    <Dataset of 2: bytes | read_fixed_length('...')>
+    """
+    from penstock.sources.fixed import fixed_files
+
+    files = fixed_files(
+        list_files(paths), record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, dtype=dtype, shape=shape
+    )
+    return reading(files)
 
 
 def write_tfrecord(

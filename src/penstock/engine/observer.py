@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
 
 from penstock.plan.flow import Open, Spread
@@ -34,6 +34,10 @@ class Observer(Protocol):
         """An observer of a stretch of the plan, whose counts are among this one's, and which travels alone."""
         ...
 
+    def alike(self, count: int, /) -> Iterator[Any]:
+        """Yield `count` times, to take what is wrapped each time for the same operations."""
+        ...
+
     def drain(self) -> Any:
         """Hand over what was counted since the last time, picklable."""
         ...
@@ -60,6 +64,9 @@ class Unobserved:
 
     def part(self) -> Observer:
         return self
+
+    def alike(self, count: int, /) -> Iterator[Any]:
+        return iter(range(count))
 
     def drain(self) -> Any:
         return None

@@ -12,9 +12,11 @@ from penstock.engine.settings import settings_of
 from penstock.engine.stage import Stage, given_units, row_units
 from penstock.engine.workshop import Workshop
 from penstock.ops.combine.inner import Unfolding
+from penstock.ops.combine.turns import Turns
+from penstock.ops.order.virtual import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, close
-from penstock.plan.graph import fold, with_inputs
+from penstock.plan.graph import fold, rebuild, with_inputs
 from penstock.plan.node import Node
 from penstock.rewrite.passes import passes_within, rewritten
 from penstock.rewrite.seeds import bind_seeds
@@ -22,16 +24,22 @@ from penstock.rewrite.seeds import bind_seeds
 
 @dataclass(frozen=True)
 class Stretch:
-    """Elementwise nodes that tasks run in one go, on the rows of `base` or on the pieces of `source`."""
+    """Elementwise nodes that tasks run in one go, on the rows of `base` or on the pieces of `source`.
+
+    Of the rows it is all, or those of one virtual stream: every `step`-th from `first` on.
+    """
 
     plan: Node
     base: Node | None
     source: Open | None
+    first: int = 0
+    step: int = 1
 
     def open(self, shop: Workshop) -> Open:
         """What opens the pieces of the stretch."""
         if self.base is not None:
-            return shop.observer.wrap_stage(Stage(self.plan, self.base, row_units(self.base), shop).open)
+            units = row_units(self.base, self.first, self.step)
+            return shop.observer.wrap_stage(Stage(self.plan, self.base, units, shop).open)
         if self.source is None:
             raise RuntimeError(f"{self.plan.label()} stands on nothing")
         if isinstance(self.plan, Given):
@@ -45,19 +53,29 @@ def opened(plan: Node, shop: Workshop) -> Open:
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
         if node.indexed:
             return Stretch(node, node, None)
+        if isinstance(node, StreamRows):
+            return replace(inputs[0], first=node.number, step=node.streams)
         if node.elementwise and inputs:
             (below,) = inputs
-            return Stretch(with_inputs(node, (below.plan,)), below.base, below.source)
+            return replace(below, plan=with_inputs(node, (below.plan,)))
         begin = beginning(node, tuple(stretch.open(shop) for stretch in inputs), shop)
         return Stretch(Given(), None, shop.observer.wrap_flow(node, begin))
 
-    return fold(plan, combine).open(shop)
+    return fold(rebuild(plan, in_turns), combine).open(shop)
+
+
+def in_turns(node: Node) -> Node:
+    """What is run in the place of a node."""
+    return node.turns if isinstance(node, VirtualStreams) else node
 
 
 def beginning(node: Node, sources: tuple[Open, ...], shop: Workshop) -> Open:
     """What opens the pieces of a node that goes one by one, given what opens those of its inputs."""
     if isinstance(node, Unfolding):
         return partial(_unfold, node, *sources, shop)
+    if isinstance(node, Turns):
+        lanes = zip(node.plans, shop.alike(len(node.plans)), strict=True)
+        sources = tuple(opened(plan, same_shop) for plan, same_shop in lanes)
     return partial(_begin, node, sources, shop)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from functools import partial
-from operator import add
 from time import perf_counter_ns
 from typing import NamedTuple, cast
 
@@ -48,6 +46,7 @@ class Stage:
         self._observer = shop.observer.part()
         self._spreader = Spreader(plan, shop.allocate, self._observer)
         self._tuner = shop.tuner()
+        self._turns = shop.turns
         self._crew: Crew | None = None
 
     def open(self, epoch: int, mark: Mark = None) -> Flow:
@@ -87,7 +86,8 @@ class Stage:
             window.close()
 
     def _has_room(self, units: int, nbytes: int) -> bool:
-        return units == 0 or (units < self._tuner.depth() and nbytes < self._shop.settings.memory_budget)
+        depth = self._tuner.depth() if self._turns == 1 else 1 + -(-self._tuner.depth() // self._turns)
+        return units == 0 or (units < depth and nbytes < self._shop.settings.memory_budget // self._turns)
 
     def _made_here(self, given: Piece) -> Result:
         try:
@@ -147,19 +147,19 @@ class Coming:
             raise self._failure
 
 
-def row_units(base: Node) -> Units:
-    """Units of the rows of an indexed node; the mark is the next row of the epoch."""
+def row_units(base: Node, first: int = 0, step: int = 1) -> Units:
+    """Units of the rows of an indexed node, every `step`-th from `first` on; the mark is the next row of the epoch."""
 
     def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work]:
         stride, epoch = base.stride, _countable(epoch, base)
-        (row,) = resumed(None if mark is None else [mark], (0,))
-        if row > stride:
+        (row,) = resumed(None if mark is None else [mark], (first,))
+        if row >= stride + step or row % step != first:
             raise CursorError(BEYOND)
         while row < stride:
-            end = min(row + tuner.group_items(), stride)
-            rows = np.arange(epoch * stride + row, epoch * stride + end, dtype=np.int64)
-            yield Work(Piece(NOTHING, rows), partial(add, row))
-            row = end
+            end = min(row + step * tuner.group_items(), stride)
+            rows = np.arange(epoch * stride + row, epoch * stride + end, step, dtype=np.int64)
+            yield Work(Piece(NOTHING, rows), lambda count, row=row: row + step * count)
+            row += step * len(rows)
 
     return units
 

@@ -206,6 +206,6 @@ class StreamRun:
 
 
 def _unit(plan: Node) -> str:
-    while isinstance(plan, Passing):
-        plan = plan.input
+    while isinstance(plan, Passing) or plan.within:
+        plan = plan.input if isinstance(plan, Passing) else plan.within[0]
     return "batch" if isinstance(plan, Grouping) else "element"

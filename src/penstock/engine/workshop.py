@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
 from time import perf_counter_ns
@@ -19,6 +19,8 @@ from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.tuning import Tuner
 from penstock.engine.window import WHILE_WAITING, Window
+from penstock.plan.graph import same
+from penstock.plan.node import Node
 
 
 class Workshop:
@@ -33,7 +35,9 @@ class Workshop:
         self._legacy = legacy
         self._outer = outer
         self._stages = 0
+        self.turns = 1  # how many stages of a kind go on side by side, and share what is made ahead
         self._threads: Threads | None = None
+        self._remote: list[tuple[Node, Observer, Crew]] = []
         self._inner: WeakSet[Workshop] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._to_close: list[Callable[[], Any]] = []
@@ -62,6 +66,15 @@ class Workshop:
         """Hand out the same tuners to the stages of another dataset of the same kind."""
         self._stages = 0
 
+    def alike(self, count: int) -> Iterator[Workshop]:
+        """This shop, for each of `count` plans of one kind that take turns: with the same tuners, counted as one."""
+        stages = self._stages
+        self.turns *= count
+        for _ in self.observer.alike(count):
+            self._stages = stages
+            yield self
+        self.turns //= count
+
     def is_inline(self, tuner: Tuner) -> bool:
         """Whether a stage works in the thread that asks it for elements."""
         settings = self.settings
@@ -76,9 +89,7 @@ class Workshop:
         executor = self.settings.executor
         workers = tuner.start_threads(perf_counter_ns())
         if isinstance(executor, Executor) and not runs_here(executor):
-            crew: Crew = RemoteCrew(maker, executor, observer)
-            self.at_close(crew.close)
-            return crew
+            return self._remote_crew(maker, executor, observer)
         if isinstance(executor, Executor):
             return ThreadCrew(maker, executor)
         with self._lock:
@@ -88,6 +99,16 @@ class Workshop:
                     self._threads.shutdown(wait=False)
         self.resize()
         return ThreadCrew(maker, self._threads)
+
+    def _remote_crew(self, maker: Making, executor: Executor, observer: Observer) -> Crew:
+        """One for all stages that do the same, so that their plan travels once."""
+        for source, counts, crew in self._remote:
+            if counts is observer and same(source, maker.source):
+                return crew
+        crew = RemoteCrew(maker, executor, observer)
+        self._remote.append((maker.source, observer, crew))
+        self.at_close(crew.close)
+        return crew
 
     def resize(self) -> None:
         """Go on with as many threads as the stages want now."""
@@ -127,7 +148,7 @@ class Workshop:
     def after_fork(self) -> None:
         """In a forked child, which begins another workshop: forget all workers, and do without any of their locks."""
         self._lock = threading.Lock()
-        self._threads, self._to_close = None, []
+        self._threads, self._remote, self._to_close = None, [], []
         for window in list(self._windows):
             window.after_fork()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum, isfinite
 from typing import Any, Protocol
@@ -47,6 +47,10 @@ class Steady:
     def at(self, slot: int, /) -> tuple[Rows, int | None]:
         return self._whole, None
 
+    def thinned(self, step: int) -> Steady:
+        """The weights of every `step`-th slot."""
+        return self
+
     @cached_property
     def _whole(self) -> Rows:
         return whole(self.weights)
@@ -67,16 +71,21 @@ class Stepped:
         change = self.steps[after][0] if after < len(self.steps) else None
         return whole(self.steps[after - 1][1]), change
 
+    def thinned(self, step: int) -> Stepped:
+        """The weights of every `step`-th slot."""
+        return Stepped(tuple({-(-slot // step): weights for slot, weights in self.steps}.items()))
+
     def __str__(self) -> str:
         return f"{{{', '.join(f'{slot}: {shown(weights)}' for slot, weights in self.steps)}}}"
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What `function(slot)` returns at every 1,024th slot, for the slots up to the next."""
+    """What `function(step * slot)` returns at every 1,024th slot, for the slots up to the next."""
 
     function: Callable[[int], Any]
     count: int
+    step: int = 1
     settle = False
 
     def at(self, slot: int, /) -> tuple[Rows, int | None]:
@@ -87,8 +96,12 @@ class Asked:
             end += 1
         return whole(weights), end * ASKED_EVERY
 
+    def thinned(self, step: int) -> Asked:
+        """The weights of every `step`-th slot."""
+        return replace(self, step=self.step * step)
+
     def _weights(self, block: int) -> tuple[float, ...]:
-        slot = block * ASKED_EVERY
+        slot = self.step * block * ASKED_EVERY
         return checked(self.function(slot), self.count, f"weights({slot}) returned ")
 
     def __str__(self) -> str:

@@ -13,12 +13,13 @@ from penstock.kernels.order import (
     unpermute_rows_within,
     unpermute_within,
 )
-from penstock.kernels.pack import MOST_CAPACITY, Fit, fill_bins, pack_bins
+from penstock.kernels.pack import MOST_CAPACITY, Fit, Held, fill_bins, pack_bins
 from penstock.kernels.rows import group_rows, stride_rows
 
 __all__ = [
     "MOST_CAPACITY",
     "Fit",
+    "Held",
     "Pool",
     "fill_bins",
     "first_draws",

@@ -75,8 +75,12 @@ def shorter_side_size(height: int, width: int, shorter: int, /) -> tuple[int, in
 
 # Packing: `pack_bins` returns how many bins there are; a piece is (document, start, length, position, bin).
 def pack_bins(lengths: Rows, bins: Rows, capacity: int, best: bool) -> int: ...
+
+class Held:
+    def __init__(self, arrays: list[NDArray[Any]], cls: type, dtype: np.dtype[Any], lengths: Rows, /) -> None: ...
+
 def fill_bins(
-    documents: list[NDArray[Any]],
+    documents: list[Held],
     pieces: NDArray[np.int64],
     pad: NDArray[Any],
     tokens: NDArray[Any],
@@ -91,8 +95,8 @@ class RecordReader:
     def __init__(
         self,
         paths: list[bytes],
-        begins: list[Rows],
-        ends: list[Rows],
+        begins: list[Rows | range],
+        ends: list[Rows | range],
         sizes: list[int],
         framing: int,
         verify: bool,
@@ -100,6 +104,9 @@ class RecordReader:
         /,
     ) -> None: ...
     def read(self, rows: Rows, /) -> tuple[list[bytes] | None, tuple[int, int, int]]: ...
+    def read_text(
+        self, rows: Rows, encoding: str, errors: str, /
+    ) -> tuple[list[str] | None, tuple[int, int, int], Exception | None]: ...
     def find(self, rows: Rows, splits: Rows, /) -> tuple[FoundRecords | None, tuple[int, int, int]]: ...
     def join(self, found: FoundRecords, out: NDArray[np.uint8], /) -> tuple[int, int, int]: ...
 

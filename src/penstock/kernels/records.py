@@ -60,17 +60,18 @@ def masked_crc32c(data: Any) -> int:
 class RecordReader:
     """The records of some files, by their number over all of them.
 
-    Record i of file f lies from `begins[f][i]` to `ends[f][i]`, both `int64`, which stay as they are while the reader
-    lives; `sizes` are those of the files when the index was made. Files are mapped when they are first read. Safe to
-    use from any number of threads. What goes wrong with a record is a `DataError` (`OSError` where a file cannot be
-    opened) that names the file, the record and the reason, and has its position in the rows asked for as `element`.
+    Record i of file f lies from `begins[f][i]` to `ends[f][i]`: both `int64` arrays, which stay as they are while the
+    reader lives, or both ranges; `sizes` are those of the files when the index was made. Files are mapped when they are
+    first read. Safe to use from any number of threads. What goes wrong with a record is a `DataError` (`OSError` where
+    a file cannot be opened) that names the file, the record and the reason, and has its position in the rows asked for
+    as `element`.
     """
 
     def __init__(
         self,
         paths: Sequence[str],
-        begins: Sequence[Rows],
-        ends: Sequence[Rows],
+        begins: Sequence[Rows | range],
+        ends: Sequence[Rows | range],
         sizes: Sequence[int],
         *,
         framing: Framing = Framing.PLAIN,
@@ -94,6 +95,19 @@ class RecordReader:
         if records is None:
             self._refuse(outcome, rows)
         return records
+
+    def read_text(self, rows: Rows, encoding: str = "utf-8", errors: str = "strict") -> list[str]:
+        """Return the records at `rows` as text; `encoding` and `errors` are those of `bytes.decode`.
+
+        Bytes that are none in that encoding are a `UnicodeDecodeError` with its position in `rows` as `element`.
+        """
+        texts, outcome, failure = self._native.read_text(rows, encoding, errors)
+        if failure is not None:
+            failure.element = outcome[1]  # type: ignore[attr-defined] - how a source says which it was
+            raise failure
+        if texts is None:
+            self._refuse(outcome, rows)
+        return texts
 
     def join(
         self, rows: Rows, allocate: Callable[..., NDArray[Any]] = np.empty

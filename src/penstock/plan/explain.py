@@ -46,6 +46,7 @@ def _lines(plan: Node) -> list[Line]:
         above = [line._replace(depth=line.depth + deeper) for one in inputs for line in one]
         spec = node.spec()
         rows = {INFINITE: "endless", UNKNOWN: "?"}.get(node.length, f"{node.length:,}")
+        above += [line for each in node.within[:1] for line in _lines(each)]
         return [*above, Line(0, node.label(), rows, "?" if spec is None else describe(spec))]
 
     return fold(plan, combine)

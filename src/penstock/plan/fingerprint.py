@@ -47,7 +47,11 @@ def form(plan: Node) -> str:
     fingerprint guards.
     """
     told = [
-        (type(node).__qualname__, [(name, value) for name, value in _own(node) if _is_plain(value)])
+        (
+            type(node).__qualname__,
+            [(name, value) for name, value in _own(node) if _is_plain(value)],
+            [form(each) for each in node.within[:1]],
+        )
         for node in post_order(plan)
         if not _only_says_how(node)
     ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import Field, fields, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.plan.node import Node
 
@@ -37,6 +39,20 @@ def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
 def blocks_of(plan: Node) -> Blocks | None:
     """The blocks in which an epoch of the plan is read, where it is dear to read row by row."""
     return fold(plan, lambda node, inputs: node.blocks(inputs))
+
+
+def same(one: Node, other: Node) -> bool:
+    """Whether two plans have the same operations, with the very same functions, sources and values."""
+
+    def told(node: Node | None) -> list[object]:
+        return [getattr(node, field.name) for field in fields(node) if not _holds_nodes(node, field)] if node else []
+
+    pairs = zip_longest(post_order(one), post_order(other))
+    return all(type(a) is type(b) and all(map(operator.is_, told(a), told(b))) for a, b in pairs)
+
+
+def _holds_nodes(node: Node, field: Field[Any]) -> bool:
+    return bool(field.metadata.get("nodes")) or isinstance(getattr(node, field.name), Node)
 
 
 def rebuild(plan: Node, change: Callable[[Node], Node]) -> Node:

@@ -61,6 +61,11 @@ class Node:
         return tuple(found)
 
     @property
+    def within(self) -> tuple[Node, ...]:
+        """Plans, all alike, that the node runs by itself in the place of inputs."""
+        return ()
+
+    @property
     def name(self) -> str:
         """The operation as the user calls it."""
         return type(self).__name__.lower()

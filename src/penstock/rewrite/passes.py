@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from penstock.ops.order.virtual import VirtualStreams
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.rewrite.fuse_images import fuse_image_chain, read_in_kernel
@@ -53,6 +54,7 @@ class Rewritten:
 def rewritten(plan: Node, passes: tuple[tuple[Rule, ...], ...] = PASSES) -> Rewritten:
     """Apply every pass, from the sources up, until no rule of it applies any more."""
     applied: list[str] = []
+    plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
     for rules in passes:
         plan = rebuild(plan, lambda node, rules=rules: _settled(node, rules, applied))
     return Rewritten(plan, tuple(applied))
@@ -62,6 +64,15 @@ def passes_within(plan: Node) -> tuple[tuple[Rule, ...], ...]:
     """The passes for a plan that is an element of another, and thus one of many: functions are traced where it pays."""
     sources = [node for node in post_order(plan) if not node.inputs]
     return UNTRACED if all(0 <= source.length < SHORT for source in sources) else PASSES
+
+
+def _in_turns(node: Node, passes: tuple[tuple[Rule, ...], ...], applied: list[str]) -> Node:
+    """What is run in the place of virtual streams. They are cut first: a rewrite goes by the lengths that it sees."""
+    if not isinstance(node, VirtualStreams):
+        return node
+    streams = [rewritten(plan, passes) for plan in node.turns.plans]
+    applied += streams[0].applied
+    return replace(node.turns, plans=tuple(stream.plan for stream in streams))
 
 
 def _settled(node: Node, rules: tuple[Rule, ...], applied: list[str]) -> Node:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.digest import hasher
-from penstock.elements.chunk import Column, Columns
+from penstock.elements.chunk import Chunk, Column, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import LEAF
@@ -47,16 +47,20 @@ class RecordFiles:
 
     @cached_property
     def _length(self) -> int:
-        return sum(len(sidecar.arrays["offsets"]) - 1 for sidecar in self.sidecars)
+        return sum(len(of_file) - 1 for of_file in self.offsets)
+
+    @cached_property
+    def offsets(self) -> list[NDArray[np.int64]]:
+        """Where the records of each file begin, and where the last ends."""
+        return [sidecar.arrays["offsets"] for sidecar in self.sidecars]
 
     @cached_property
     def reader(self) -> RecordReader:
         """What reads the records."""
-        offsets = [sidecar.arrays["offsets"] for sidecar in self.sidecars]
         return RecordReader(
             self.paths,
-            [of_file[:-1] for of_file in offsets],
-            [of_file[1:] for of_file in offsets],
+            [of_file[:-1] for of_file in self.offsets],
+            [of_file[1:] for of_file in self.offsets],
             [sidecar.stamp.size for sidecar in self.sidecars],
             framing=self.framing,
             verify=self.verify,
@@ -65,7 +69,7 @@ class RecordFiles:
     def spec(self) -> Spec:
         return ObjectSpec(bytes)
 
-    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         column: Column
         rows = np.ascontiguousarray(rows, np.int64)
         if self.joined:
@@ -85,15 +89,19 @@ class RecordFiles:
 
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
-        hashed = hasher()
-        for sidecar in self.sidecars:
-            hashed.update(f"{sidecar.stamp.size} {sidecar.stamp.digest} ".encode())
-        return (self.kind.format, *self.kind.parameters, self.length, hashed.hexdigest())
+        return (self.kind.format, *self.kind.parameters, self.length, content_of(self.sidecars))
 
     def __getstate__(self) -> Mapping[str, Any]:
         """The description alone: who receives it opens the files anew, and finds the index where it is kept."""
-        fields = ("paths", "kind", "framing", "name", "verify", "joined")
-        return {field: self.__dict__[field] for field in fields}
+        return {field.name: self.__dict__[field.name] for field in fields(self)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def content_of(sidecars: Sequence[Sidecar]) -> str:
+    """Return a digest of the sizes and the content of the files of these indexes, in their order."""
+    hashed = hasher()
+    for sidecar in sidecars:
+        hashed.update(f"{sidecar.stamp.size} {sidecar.stamp.digest} ".encode())
+    return hashed.hexdigest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -102,6 +102,10 @@ class Recorder:
     def part(self) -> Recorder:
         """The same recorder."""
         return self
+
+    def alike(self, count: int) -> Iterator[int]:
+        """Nothing more: each is recorded by itself."""
+        return iter(range(count))
 
     def drain(self) -> None:
         """Nothing: what other processes make is not recorded."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, TypeAlias
 from zlib import crc32
 
 import numpy as np
 from hypothesis import strategies as st
 
+from penstock.core.errors import PlanError
 from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
@@ -280,6 +282,14 @@ def _shard(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.shard(shards, draw(st.integers(0, shards - 1)))
 
 
+def _shard_streams(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    shards = draw(st.integers(1, 3))
+    index, count = draw(st.integers(0, shards - 1)), shards * draw(st.integers(1, 2))
+    with suppress(PlanError):  # of what cannot be cut
+        return ds.shard(shards, index, streams=count)
+    return ds
+
+
 def _repeat(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.repeat(draw(st.integers(0, 3))).take(LONGEST)
 
@@ -339,6 +349,6 @@ BEGINNINGS: tuple[Step, ...] = (
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,
     *(_map, _skip_errors, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix),
-    *(_choose, _prefetch, _unbatch, _window, _padded_batch, _expand, _exclude, _cache),
+    *(_choose, _prefetch, _unbatch, _window, _padded_batch, _expand, _exclude, _cache, _shard_streams),
 )
 """What streams may go through."""

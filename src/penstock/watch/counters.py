@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
@@ -52,6 +53,8 @@ class Counters:
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
+        self._wrapped = 0  # of the operations, those that have been wrapped in the round at hand
+        self._parts_begun = 0
         self._open: list[Operation] = []  # operations whose reader is not wrapped yet
         self._parts: list[Counters] = []
         self._inside = threading.local()  # of the flows that a thread is in: the time spent in those below
@@ -89,8 +92,7 @@ class Counters:
 
     def wrap_flow(self, node: Node, begin: Open) -> Open:
         """What opens the pieces of a node, each measured without what its inputs took in the same thread."""
-        operation = Operation(node.label(), [])
-        self._operations.append(operation)
+        operation = self._next(node, [])
         return partial(self._measured_flow, operation, begin)
 
     def wrap_stage(self, begin: Open) -> Open:
@@ -130,16 +132,36 @@ class Counters:
 
     def part(self) -> Counters:
         """Counters of a stretch of the plan, which are among these."""
-        part = Counters()
-        self._parts.append(part)
+        if self._parts_begun == len(self._parts):
+            self._parts.append(Counters())
+        part = self._parts[self._parts_begun]
+        self._parts_begun += 1
+        part.begin_again()
         return part
+
+    def begin_again(self) -> None:
+        """Take what is wrapped next for the first operation."""
+        self._wrapped, self._open = 0, []
+
+    def alike(self, count: int) -> Iterator[int]:
+        """Yield `count` times; what is wrapped each time counts as the same operations."""
+        wrapped, parts = self._wrapped, self._parts_begun
+        for number in range(count):
+            self._wrapped, self._parts_begun = wrapped, parts
+            yield number
 
     def _operation(self, node: Node) -> Operation:
         taken = max(len(self._open) - len(node.inputs), 0)
-        operation = Operation(node.label(), self._open[taken:])
+        operation = self._next(node, self._open[taken:])
         self._open[taken:] = [operation]
-        self._operations.append(operation)
         return operation
+
+    def _next(self, node: Node, inputs: list[Operation]) -> Operation:
+        """The counts of the operation that is wrapped next."""
+        if self._wrapped == len(self._operations):
+            self._operations.append(Operation(node.label(), inputs))
+        self._wrapped += 1
+        return self._operations[self._wrapped - 1]
 
     def drain(self) -> list[Cell]:
         """The counts since the last time, for another process."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.ops.buffer.cache import Store
 from penstock.testing.laws import verify_determinism, verify_resume
 
 Dataset = ps.Dataset
@@ -124,3 +125,10 @@ def test_a_dataset_without_end_is_refused():
 def test_an_empty_dataset_may_be_cached():
     assert list(Dataset.range(0).cache()) == []
     assert list(Dataset.range(3).filter(lambda x: x > 9).cache().repeat(2)) == []
+
+
+def test_streams_have_stores_of_their_own_which_last():
+    store = Store()
+    assert store.part(1) is store.part(1)
+    assert len({id(part) for part in (store, store.part(0), store.part(1))}) == 3
+    assert store.part(0).kept("key", list) is store.part(0).kept("key", list)

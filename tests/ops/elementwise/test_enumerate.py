@@ -7,6 +7,9 @@ import pytest
 
 from penstock import Dataset
 from penstock.elements.spec import ArraySpec, ObjectSpec
+from penstock.engine.compile import compiled
+from penstock.engine.observer import Unobserved
+from penstock.ops.elementwise.enumerate import Enumerate
 from tests.plan.flows import assert_streams
 
 
@@ -46,3 +49,10 @@ def test_the_pair_reaches_a_map_as_two_arguments():
 def test_of_a_stream(size, start, epoch):
     node = Dataset.range(1).enumerate(start)._plan
     assert_streams(node, ["abcdefgh"[:size]], list(enumerate("abcdefgh"[:size], start)), epoch)
+
+
+def test_every_third_number():
+    node = Enumerate(Dataset.range(4)._plan, 7, 3)
+    assert_streams(node, ["abcd"], [(7, "a"), (10, "b"), (13, "c"), (16, "d")])
+    made = compiled(node, np.empty, Unobserved().wrap)(np.arange(6))
+    assert [int(number) for number, _ in made.elements()] == [7, 10, 13, 16, 7, 10]

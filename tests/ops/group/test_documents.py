@@ -40,8 +40,10 @@ class Source:
 
 
 def texts(documents):
-    arrays, *table = documents.texts
-    return [arrays[of][start : start + length].tolist() for of, start, length in zip(*table, strict=True)]
+    held, *table = documents.texts
+    arrays = [array for each in held for array in each.arrays]
+    rows = zip(*table, strict=True)
+    return [arrays[of][start : start + length].tolist() if length else [] for of, start, length in rows]
 
 
 @given(

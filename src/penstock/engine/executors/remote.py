@@ -71,10 +71,17 @@ def spread_shipped(shipment: Shipment, given: Piece) -> tuple[Any, Any]:
     return Spreaded(made, meter.read()), observer.drain()
 
 
-@lru_cache(maxsize=4)
 def _spread(shipment: Shipment) -> tuple[Spread, Any]:
+    return _spread_of_file(shipment) if shipment.data is None else _spread_of_data(shipment)
+
+
+def _loaded(shipment: Shipment) -> tuple[Spread, Any]:
     node, observer = shipment.load()
     return spreading(node, _fresh, observer), observer
+
+
+_spread_of_file = lru_cache(maxsize=4)(_loaded)
+_spread_of_data = lru_cache(maxsize=64)(_loaded)  # small: virtual streams have many that differ in what they draw by
 
 
 @lru_cache(maxsize=4)

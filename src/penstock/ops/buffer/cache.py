@@ -22,7 +22,13 @@ class Store:
     def __init__(self) -> None:
         self._key: Any = None
         self._kept: Any = None
+        self._parts: dict[int, Store] = {}
         self._lock = threading.Lock()
+
+    def part(self, number: int) -> Store:
+        """The store of one of the streams that the input is cut into."""
+        with self._lock:
+            return self._parts.setdefault(number, Store())
 
     def kept(self, key: Any, begin: Callable[[], Any]) -> Any:
         """What is kept for `key`, or what `begin` returns, which is kept from now on."""

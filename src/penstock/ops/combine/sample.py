@@ -29,7 +29,8 @@ class Sample(Mixture):
     """Draw from `members` in the proportions of `weights`; the k-th draw from a member is its k-th element.
 
     `exact` keeps to the proportions in any window; else draws are random, keyed by `seed` and, where `rerandomize`, by
-    the epoch. Where a member runs out the epoch ends (`first`), or the others go on.
+    the epoch. Where a member runs out the epoch ends (`first`), or the others go on. A stream begins with what it would
+    draw after `phase` elements.
     """
 
     weights: Steady | Stepped | Asked
@@ -37,6 +38,7 @@ class Sample(Mixture):
     exact: bool
     rerandomize: bool
     seed: int | None
+    phase: int = 0
 
     @property
     def name(self) -> str:
@@ -98,7 +100,7 @@ class Sample(Mixture):
             return  # nothing that is left has a weight
         keys = self._keys(np.array([epoch]))
         key = None if keys is None else int(mix_each(keys, np.array([begin]))[0])
-        for low in count(made, LOOKED_AHEAD):
+        for low in count(self.phase + made, LOOKED_AHEAD):
             yield schedule.split(np.arange(low, low + LOOKED_AHEAD), key)[0]
 
     def arguments(self) -> str:

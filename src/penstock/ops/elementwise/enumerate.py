@@ -20,10 +20,11 @@ PAIR = flatten((0, 0))[1]
 
 @dataclass(frozen=True)
 class Enumerate(Node):
-    """Pair each element with its position in the epoch, counted from `start`."""
+    """Pair each element with its position in the epoch, counted from `start` by `step`."""
 
     input: Node
     start: int
+    step: int = 1
 
     @cached_property
     def length(self) -> int:
@@ -43,7 +44,7 @@ class Enumerate(Node):
         (source,) = inputs
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            numbers = rows % self.stride + self.start
+            numbers = rows % self.stride * self.step + self.start
             return nested(PAIR, [leaf_column(numbers), source(rows)])
 
         return run
@@ -52,7 +53,7 @@ class Enumerate(Node):
         made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
-                numbers = np.arange(self.start + made, self.start + made + len(piece), dtype=np.int64)
+                numbers = self.start + self.step * np.arange(made, made + len(piece), dtype=np.int64)
                 made += len(piece)
                 yield Piece(nested(PAIR, [leaf_column(numbers), piece.chunk]), piece.ids, [made, reader.mark])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.nesting import part_of_chunk
 from penstock.elements.ragged import Ragged
 from penstock.elements.structure import LEAF
+from penstock.kernels import Held
 from penstock.plan.flow import Mark, Open, Reader
 
 Key: TypeAlias = str | int | None
@@ -26,9 +28,12 @@ _ANY = np.dtype(np.void)  # before there is a token
 
 
 class Texts(NamedTuple):
-    """Documents as parts of arrays: document i is the `lengths[i]` tokens of `arrays[of[i]]` from `starts[i]` on."""
+    """Documents as parts of arrays that are held: document i is `lengths[i]` tokens of array `of[i]` from `starts[i]`.
 
-    arrays: list[NDArray[Any]]
+    Arrays are numbered through all that are held. A document without a token may be of none.
+    """
+
+    held: list[Held]
     of: Rows
     starts: Rows
     lengths: Rows
@@ -80,11 +85,14 @@ class Documents:
 
     def drop(self, count: int) -> None:
         """Forget the first `count`."""
-        arrays, of, starts, lengths = self.texts
-        used = int(of[count]) if count < len(self) else len(arrays)  # documents come in the order of their arrays
+        held, of, starts, lengths = self.texts
+        gone = used = 0  # documents come in the order of their arrays
+        while gone < len(held) and (count == len(self) or used + len(held[gone].lengths) <= of[count]):
+            used += len(held[gone].lengths)
+            gone += 1
         self.first += count
         self.tokens -= int(lengths[:count].sum())
-        self.texts = Texts(arrays[used:], of[count:] - used, starts[count:], lengths[count:])
+        self.texts = Texts(held[gone:], of[count:] - used, starts[count:], lengths[count:])
         left = self._runs[max(self._run_of(count), 0) :]
         self._runs = [(first - count, mark_after) for first, mark_after in left]
 
@@ -102,21 +110,27 @@ class Documents:
         if self._key is not None:
             chunk = part_of_chunk(chunk, self._key)[0]
         ragged = _ragged(chunk)
+        nothing = np.zeros(len(chunk), np.int64)
         if ragged is not None:
-            arrays = [ragged.flat_values]
-            self._check(arrays, first)
             splits = ragged.row_splits.astype(np.int64, copy=False)
-            return Texts(arrays, np.zeros(len(chunk), np.int64), splits[:-1], np.diff(splits))
-        arrays = [value if type(value) is np.ndarray else _array(value) for value in chunk.elements()]
+            return Texts(self._held([ragged.flat_values], first), nothing, splits[:-1], np.diff(splits))
+        held = self._held(chunk.elements(), first)
+        return Texts(held, np.arange(len(chunk)), nothing, held[0].lengths) if held else Texts([], *[nothing] * 3)
+
+    def _held(self, values: list[Any], first: int) -> list[Held]:
+        """The arrays of these values; none as long as there has been no token, and so no dtype."""
+        if self.dtype is not _ANY:
+            with suppress(TypeError):  # not arrays of that dtype all, or not yet
+                return [Held(values, self.dtype)]
+        arrays = [value if type(value) is np.ndarray else _array(value) for value in values]
         self._check(arrays, first)
-        count = len(arrays)
-        lengths = np.fromiter(map(len, arrays), np.int64, count)
-        return Texts(arrays, np.arange(count), np.zeros(count, np.int64), lengths)
+        if self.dtype is _ANY:
+            return []
+        nothing = np.zeros(0, self.dtype)
+        return [Held([array if array.size else nothing for array in arrays], self.dtype)]
 
     def _check(self, arrays: list[NDArray[Any]], first: int) -> None:
         """Refuse what is no document, or of another dtype than those before; one without a token may have any."""
-        if {(array.ndim, array.dtype) for array in arrays} == {(1, self.dtype)}:
-            return
         where = "" if self._key is None else f" under {self._key!r}"
         for row, array in enumerate(arrays, first):
             if array.ndim == 1 and not array.size:
@@ -143,10 +157,13 @@ def _joined(parts: list[Texts]) -> Texts:
     before, of = 0, list[Rows]()
     for part in parts:
         of.append(part.of + before)
-        before += len(part.arrays)
-    arrays = [array for part in parts for array in part.arrays]
-    starts, lengths = (np.concatenate([part[i] for part in parts]) for i in (2, 3))
-    return Texts(arrays, np.concatenate(of), starts, lengths)
+        before += sum(len(held.lengths) for held in part.held)
+    return Texts(
+        [held for part in parts for held in part.held],
+        np.concatenate(of),
+        np.concatenate([part.starts for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+    )
 
 
 def _ragged(chunk: Chunk) -> Ragged | None:

@@ -8,7 +8,6 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
@@ -17,7 +16,7 @@ from penstock.elements.nesting import part_in
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
 from penstock.index.packed import Packed, fitted, joined
-from penstock.kernels import Fit, fill_bins
+from penstock.kernels import Fit, Held, fill_bins
 from penstock.ops.group.documents import Documents, Key, Texts
 from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
 from penstock.plan.locate import blame
@@ -29,7 +28,7 @@ Overlong: TypeAlias = Literal["split", "error", "drop"]
 WINDOW_SEQUENCES = 1024
 WINDOW_TOKENS = 1 << 24
 """A window of a thousand sequences leaves little room; where they are long, this many tokens are enough."""
-PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 23
 
 _INT32 = np.dtype(np.int32)
 _ORDER, _STRUCTURE = flatten({"tokens": 0, "segment_ids": 1, "positions": 2})
@@ -39,7 +38,7 @@ class Filling(NamedTuple):
     """Sequences to be filled from arrays of a dtype, and the mark after them."""
 
     packed: Packed
-    arrays: list[NDArray[Any]]
+    held: list[Held]
     dtype: np.dtype[Any]
     after: Mark
 
@@ -124,7 +123,7 @@ class Pack(Node):
                 made += part.sequences
                 after = [made, first, window, cut] if cut < packed.sequences else [made, first + count, end, 0]
                 if part.sequences:
-                    yield Filling(part, documents.texts.arrays, documents.dtype, after)
+                    yield Filling(part, documents.texts.held, documents.dtype, after)
             documents.drop(count)
             out = 0
 
@@ -146,7 +145,7 @@ class Pack(Node):
             out = out if used < len(ends) else 0
             made += packed.sequences
             after = [made, documents.first + used, documents.mark(used), out]
-            yield Filling(_placed(packed, texts), texts.arrays, documents.dtype, after)
+            yield Filling(_placed(packed, texts), texts.held, documents.dtype, after)
             documents.drop(used)
 
     def _kept(self, lengths: Rows, first: int) -> Rows:
@@ -171,7 +170,7 @@ class Pack(Node):
         check_pad(self.pad, dtype)
         shape = (filling.packed.sequences, self.size)
         out = allocate(shape, dtype), allocate(shape, _INT32), allocate(shape, _INT32)
-        fill_bins(filling.arrays, filling.packed.pieces, out, self.pad)
+        fill_bins(filling.held, filling.packed.pieces, out, self.pad)
         return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], filling.packed.sequences)
 
     def arguments(self) -> str:

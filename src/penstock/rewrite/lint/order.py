@@ -15,6 +15,7 @@ from penstock.ops.group.batch import Batch
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.shuffle import Shuffle
+from penstock.ops.order.virtual import VirtualStreams
 from penstock.ops.read.random import Random
 from penstock.plan.graph import post_order, upstream
 from penstock.plan.node import UNKNOWN, Node, Passing
@@ -69,7 +70,7 @@ def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
     for shard in post_order(written.plan):
         drawn = (node for node in upstream(shard, past=lambda node: True) if _draws_an_order(node))
         first = next(drawn, None)
-        if isinstance(shard, Shard) and shard.num_shards > 1 and first is not None:
+        if isinstance(shard, Shard | VirtualStreams) and shard.num_shards > 1 and first is not None:
             yield Found(
                 shard,
                 f"{shard.label()} comes after {first.label()} without a seed: every rank shards an order of its own, "

@@ -1,0 +1,32 @@
+"""Where lines begin, in plain Python: what the native scan is held against."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def scan_lines(data: bytes, wanted: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    r"""Return where each line begins and the last ends, `int64[n + 1]`, and which lines are not among them.
+
+    Of `wanted` 1 are lines that are not empty, of 2 those with another byte than space, tab and carriage return.
+
+    >>> offsets, left_out = scan_lines(b"a\n\r\n  \nb", 1)
+    >>> offsets.tolist(), left_out.tolist()
+    ([0, 4, 7, 8], [1])
+    """
+    start = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    begins: list[int] = []
+    left_out: list[int] = []
+    lines = data[start:].split(b"\n")
+    for number, line in enumerate(lines):
+        is_last = number == len(lines) - 1
+        if is_last and not line:
+            break
+        content = line.strip(b" \t\r") if wanted == 2 else line if is_last else line.removesuffix(b"\r")
+        if wanted == 0 or content:
+            begins.append(start)
+        else:
+            left_out.append(number)
+        start += len(line) + 1
+    return np.array([*begins, len(data)], np.int64), np.array(left_out, np.int64)

@@ -1,0 +1,136 @@
+"""Take turns among streams that are opened apart from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+
+import numpy as np
+
+from penstock.core.errors import CursorError
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, mixed, resumed
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Rows, Spec
+
+
+class Lane:
+    """One of those that take turns: its number, how many elements of it were given, and whether it has ended."""
+
+    def __init__(self, number: int, source: Open, epoch: int, mark: Mark) -> None:
+        at, self.given, ended = resumed(mark, (None, 0, 0))
+        self.number = number
+        self.reader = None if ended else Reader(source, epoch, at)
+
+    @property
+    def at_hand(self) -> int:
+        """How many elements are there already."""
+        return 0 if self.reader is None else self.reader.at_hand
+
+    @property
+    def mark(self) -> Mark:
+        """The place of the next element, how many came before it, and whether there is none."""
+        return [None, self.given, 1] if self.reader is None else [self.reader.mark, self.given, 0]
+
+    def read(self, count: int) -> Piece:
+        """So many of the elements at hand."""
+        piece = None if self.reader is None else self.reader.read(count)
+        if piece is None or len(piece) < count:
+            raise RuntimeError(f"stream {self.number} has fewer elements than it said")
+        self.given += count
+        return piece
+
+    def is_over(self) -> bool:
+        """Whether there is no element any more; makes some if none are at hand."""
+        if self.reader is not None and not self.reader.ready():
+            self.close()
+            self.reader = None
+        return self.reader is None
+
+    def close(self) -> None:
+        """Stop the stream."""
+        if self.reader is not None:
+            self.reader.close()
+
+
+@dataclass(frozen=True)
+class Turns(Node):
+    """Yield an element of each of `plans` in turn; one that has ended is left out from then on.
+
+    The plans are no inputs: each is opened by itself, all in the same workshop. Where ids are not `keyed` by what
+    elements are made from, they are the same in all plans, and the `numbers` of the plans tell them apart. The mark
+    counts the elements given, and has whose turn it is, and of each plan the place, the elements given, and 1 once it
+    has ended.
+    """
+
+    plans: tuple[Node, ...]
+    numbers: tuple[int, ...]
+    streams: int
+    keyed: bool
+
+    @property
+    def within(self) -> tuple[Node, ...]:
+        return self.plans
+
+    @property
+    def name(self) -> str:
+        return "shard"
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        lengths = [plan.length for plan in self.plans]
+        if UNKNOWN in lengths:
+            return UNKNOWN
+        return INFINITE if INFINITE in lengths else sum(lengths)
+
+    def spec(self) -> Spec | None:
+        return self.plans[0].spec()
+
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+        given, turn, saved = resumed(mark, (0, 0, [None] * len(inputs)))
+        if turn >= len(inputs):
+            raise CursorError(f"the saved state's mark is at turn {turn} of {len(inputs)} streams")
+        with ExitStack() as stack:
+            lanes = [
+                Lane(number, source, epoch, at) for number, source, at in zip(self.numbers, inputs, saved, strict=True)
+            ]
+            stack.callback(lambda: [lane.close() for lane in lanes])
+            while any(lane.reader is not None for lane in lanes):
+                if lanes[turn].is_over():
+                    turn = (turn + 1) % len(lanes)
+                    continue
+                piece, turn = self._rounds(lanes, turn)
+                given += len(piece)
+                yield Piece(piece.chunk, piece.ids, [given, turn, [lane.mark for lane in lanes]])
+
+    def _rounds(self, lanes: Sequence[Lane], turn: int) -> tuple[Piece, int]:
+        """As many whole rounds as all have at hand, or a part of one as far as they have; and whose turn it is then."""
+        places = [place % len(lanes) for place in range(turn, turn + len(lanes))]
+        live = [place for place in places if lanes[place].reader is not None]
+        ready = list(takewhile(lambda place: lanes[place].at_hand, live))
+        rounds = 1
+        if len(ready) == len(live):
+            rounds = min(lanes[place].at_hand for place in ready)
+        else:
+            turn = live[len(ready)]
+        parts = [self._part(lanes[place], rounds) for place in ready]
+        if rounds == 1 or len(parts) == 1:
+            return joined(parts), turn
+        # place[i]: where element i of the rounds stands among the parts put end to end
+        place = np.arange(len(parts) * rounds).reshape(len(parts), rounds).T
+        return joined(parts).select(place.ravel()), turn
+
+    def _part(self, lane: Lane, count: int) -> Piece:
+        piece = lane.read(count)
+        return Piece(piece.chunk, self._ids(lane.number, piece.ids))
+
+    def _ids(self, number: int, ids: Rows) -> Rows:
+        return ids if self.keyed else mixed(ids) + number
+
+    def arguments(self) -> str:
+        return f"{len(self.plans)} of {self.streams} streams"

@@ -1,0 +1,181 @@
+"""Cut a stream into virtual streams, which are made apart from each other, and keep some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from penstock.core.errors import PlanError
+from penstock.core.seeds import mix
+from penstock.ops.buffer.cache import Cache
+from penstock.ops.combine.inner import Unfolding
+from penstock.ops.combine.sample import Sample, SampleGuided
+from penstock.ops.combine.turns import Turns
+from penstock.ops.combine.zip import Zip
+from penstock.ops.elementwise.enumerate import Enumerate
+from penstock.ops.elementwise.resample import ResampleEstimated
+from penstock.ops.elementwise.scan import Scan
+from penstock.ops.group.group_by_reducer import GroupByReducer
+from penstock.ops.group.pad import Pad
+from penstock.ops.order.assert_cardinality import AssertCardinality
+from penstock.ops.order.exclude import Exclude
+from penstock.ops.order.shuffle import Shuffle
+from penstock.ops.order.skip import Skip
+from penstock.ops.order.split import Keyed
+from penstock.ops.order.take import Take
+from penstock.ops.order.take_while import TakeWhile
+from penstock.ops.order.unique import Unique
+from penstock.ops.read.generator import FromGenerator
+from penstock.plan.flow import Spread
+from penstock.plan.graph import fold, with_inputs
+from penstock.plan.node import INFINITE, Allocate, Node, Passing
+
+
+@dataclass(frozen=True)
+class StreamRows(Passing):
+    """Yield the rows of an indexed input that a virtual stream is made of: every `streams`-th from the `number`-th on.
+
+    So the ids of its elements are rows of the input.
+    """
+
+    elementwise = True
+
+    number: int
+    streams: int
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return _share(self.input.length, self.number, self.streams)
+
+    @property
+    def name(self) -> str:
+        return "rows"
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        return source
+
+    def arguments(self) -> str:
+        return f"{self.number} of {self.streams}"
+
+
+@dataclass(frozen=True)
+class VirtualStreams(Passing):
+    """Cut the input into `streams`, and take turns among the `index`-th, the one `num_shards` after it, and so on.
+
+    Each is the input's plan over a part of the rows that the stream stands on (`virtual_stream`). What is run are the
+    `turns`.
+    """
+
+    num_shards: int
+    index: int
+    streams: int
+
+    @property
+    def name(self) -> str:
+        return "shard"
+
+    @cached_property
+    def length(self) -> int:
+        return self.turns.length if self.input.length >= 0 else self.input.length
+
+    @cached_property
+    def turns(self) -> Turns:
+        """The node that makes the elements."""
+        first = virtual_stream(self.input, 0, self.streams)  # whose place tells that of all
+        owned = tuple(
+            (place - first.place) % self.streams for place in range(self.index, self.streams, self.num_shards)
+        )
+        plans = tuple(virtual_stream(self.input, number, self.streams).plan for number in owned)
+        return Turns(plans, owned, self.streams, first.keyed)
+
+    def arguments(self) -> str:
+        return f"{self.num_shards}, {self.index}, streams={self.streams}"
+
+
+WHOLE: dict[type[Node], str] = {
+    FromGenerator: (
+        "can only be run as a whole; say which parts there are, such as files, in an indexed dataset, and read them by "
+        "flat_map() or interleave()"
+    ),
+    TakeWhile: "ends all that comes at one element; place it after shard()",
+    Unique: "compares all elements with each other; place it after shard(), where it compares those of one shard",
+    GroupByReducer: "puts together all elements of a key; place it after shard()",
+    AssertCardinality: "counts all elements; place it after shard(), with the count of the shard",
+    VirtualStreams: "has cut the stream already",
+}
+"""Operations that cannot be done apart in each stream: why, and what to do."""
+
+
+class Cut(NamedTuple):
+    """The plan of one virtual stream, and its place in each turn.
+
+    Its ids are `keyed` where they are those of rows, or come of them, and so are other ones in each stream.
+    """
+
+    plan: Node
+    place: int
+    keyed: bool
+
+
+def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
+    """One of `streams` parts of a streamed plan; a `PlanError` where an operation needs to see all of its elements.
+
+    It is made of every `streams`-th row of what is indexed, from the `number`-th on. Wherever elements are counted its
+    element r is number `r * streams + place` of the whole.
+    """
+
+    def combine(node: Node, inputs: tuple[Cut, ...]) -> Cut:
+        if node.indexed:
+            return Cut(node, number, keyed=True)
+        below = tuple(StreamRows(each.plan, number, streams) if each.plan.indexed else each.plan for each in inputs)
+        place = inputs[0].place if len(inputs) == 1 else number
+        keyed = all(each.keyed for each in inputs)
+        own = _drawn_apart(with_inputs(_part_of(node, number, place, streams), below), number, keyed=keyed)
+        if isinstance(node, Skip):
+            place = (place - node.count) % streams  # whoever comes next is the first now
+        return Cut(own, place, keyed and _keeps_ids(own))
+
+    return fold(plan, combine)
+
+
+def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
+    """The operation of one stream, where it goes by how many elements there are."""
+    if type(node) in WHOLE and not (isinstance(node, AssertCardinality) and node.count == INFINITE):
+        raise PlanError(f"shard(streams={streams}): {node.label()} {WHOLE[type(node)]}")
+    match node:
+        case Take(count=int(count)) | Skip(count=int(count)) | Pad(count=int(count)):
+            return replace(node, count=_share(count, place, streams))
+        case Exclude(positions=positions):
+            return replace(node, positions=positions[positions % streams == place] // streams)
+        case Enumerate(start=start, step=step):
+            return replace(node, start=start + place * step, step=step * streams)
+        case Sample(weights=weights, exact=exact):
+            return replace(node, weights=weights.thinned(streams), phase=place if exact else 0)
+        case Cache(store=store):
+            return replace(node, store=store.part(number))
+        case _:
+            return node
+
+
+def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:
+    """The operation with a seed of its own in each stream, unless it draws by ids that are other ones in each."""
+    seed = getattr(node, "seed", None)
+    by_ids = keyed and not isinstance(node, Shuffle | Sample | SampleGuided)
+    if seed is None or by_ids or isinstance(node, Keyed):  # by the key of an element, which is the same everywhere
+        return node
+    return replace(node, seed=mix(seed, number))  # pyright: ignore[reportCallIssue] - nodes with a seed take it
+
+
+def _share(count: int, place: int, streams: int) -> int:
+    """How many of the first `count` elements are in a stream: those at `place`, `place + streams`, ..."""
+    return count if count < 0 else max(0, -(-(count - place) // streams))
+
+
+def _keeps_ids(node: Node) -> bool:
+    """Whether elements have the ids of those that they are made of, or such as come of them, and no new numbers."""
+    return node.elementwise or isinstance(node, Passing | Enumerate | Scan | Unfolding | ResampleEstimated | Zip | Pad)

@@ -1,0 +1,153 @@
+"""JSON lines files: the object on each line as a dict, at random."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.chunk import Items
+from penstock.elements.spec import Spec
+from penstock.kernels.lines import Wanted
+from penstock.sources.lines import LineFiles, line_files, line_kind
+
+Kinds = Mapping[str, Any]
+"""What the fields that are read have to be: a dtype, `str`, or `None` for anything."""
+
+
+@dataclass(frozen=True, eq=False)
+class JsonFiles(LineFiles):
+    """The JSON objects on the lines of some files that are not blank; where there are `fields`, those of each.
+
+    A field that is absent or null is what `defaults` has for it.
+    """
+
+    fields: Kinds | None = None
+    defaults: Mapping[str, Any] | None = None
+
+    def spec(self) -> Spec:
+        return None
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Items:
+        rows = np.ascontiguousarray(rows, np.int64)
+        texts = self.read_text(rows)
+        scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # pyright: ignore[reportAttributeAccessIssue] - without the whitespace around it
+        made: list[Any] = []
+        try:
+            made.extend(self._fitted(_parsed(text, scan)) for text in texts)  # keeps what came before an error
+        except (ValueError, RecursionError) as failure:
+            at = len(made)
+            why = "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
+            error = DataError(f"{self.describe(int(rows[at]))}{why if why.startswith(',') else f': {why}'}")
+            error.element = at
+            raise error from failure
+        return Items(made)
+
+    def _fitted(self, value: dict[str, Any]) -> dict[str, Any]:
+        if self.defaults:
+            for name, default in self.defaults.items():
+                if value.get(name) is None:
+                    value[name] = default
+        if self.fields is None:
+            return value
+        fitted: dict[str, Any] = {}
+        for name, kind in self.fields.items():
+            if name not in value:
+                raise DataError(
+                    f"the object has no field {name!r}; it has {', '.join(map(repr, value)) or 'none'}; "
+                    f"defaults={{{name!r}: ...}} says what to take where it is missing"
+                )
+            fitted[name] = value[name] if kind is None else _converted(value[name], kind, name)
+        return fitted
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return that of the lines, and what is made of the fields."""
+        kinds = None if self.fields is None else {name: str(kind) for name, kind in self.fields.items()}
+        return (*super().fingerprint(), "json", repr(kinds), repr(self.defaults))
+
+
+def _parsed(text: str, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str, Any]:
+    """Return the object in a line; what is wrong with another is an error that begins with the column."""
+    start = 0 if text.startswith("{") else len(text) - len(text.lstrip(" \t\r\n"))
+    try:
+        value, end = scan(text, start)
+    except StopIteration as stop:
+        raise DataError(f", column {stop.value + 1}: no JSON value begins there") from None
+    except json.JSONDecodeError as error:
+        raise DataError(f", column {error.pos + 1}: {error.msg}") from None
+    if end != len(text) and text[end:].strip(" \t\r\n"):
+        raise DataError(f", column {end + 1}: there is more after the JSON value; put each on a line of its own")
+    if type(value) is not dict:
+        raise DataError(
+            f", column {start + 1}: expected a JSON object, not {_NAMES.get(type(value), 'a number')}; "
+            "read_text(paths).map(json.loads) reads any values"
+        )
+    return value
+
+
+_NAMES: Mapping[type, str] = {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
+
+
+def _converted(value: Any, kind: Any, name: str) -> Any:
+    """Return a number as a scalar, or lists of them as an array, of the dtype; `str` as it is."""
+    if kind is str:
+        if type(value) is not str:
+            raise DataError(f"field {name!r} is {value!r:.60}, and fields= says that it is text")
+        return value
+    try:
+        found = np.asarray(value)
+        if found.size and not _holds(kind, found.dtype):
+            raise DataError(f"field {name!r} is {value!r:.60}, and fields= says that it is {kind}")
+        array = np.asarray(value, kind)
+    except (ValueError, TypeError, OverflowError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"field {name!r} is {value!r:.60}, which makes no {kind}: {error}") from None
+    return array if array.ndim else array[()]
+
+
+def _holds(kind: np.dtype[Any], found: np.dtype[Any]) -> bool:
+    """Whether numbers of one dtype keep what they are in the other, but for digits: no float for an integer."""
+    ranks = "biuf"
+    return found.kind in ranks and (found.kind == "b") == (kind.kind == "b") and (found.kind != "f" or kind.kind == "f")
+
+
+def json_files(
+    paths: list[str],
+    *,
+    fields: Sequence[str] | Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    encoding: str = "utf-8",
+) -> JsonFiles:
+    """Return the objects of JSON lines files."""
+    lines = line_files(paths, encoding=encoding, call="read_json")
+    values = {name: getattr(lines, name) for name in ("paths", "framing", "name", "encoding")}
+    kinds = None if fields is None else _kinds(fields)
+    return JsonFiles(kind=line_kind(Wanted.NOT_BLANK), fields=kinds, defaults=defaults, **values)
+
+
+def _kinds(fields: Sequence[str] | Mapping[str, Any]) -> Kinds:
+    if isinstance(fields, str):
+        raise TypeError(f"read_json(fields={fields!r}): expected the names of fields in a list")
+    if not isinstance(fields, Mapping):
+        fields = dict.fromkeys(fields)
+    if not fields or any(not isinstance(name, str) for name in fields):
+        raise PlanError(f"read_json(fields={fields!r}): expected the names of fields")
+    kinds: dict[str, Any] = {}
+    for name, kind in fields.items():
+        if kind is None or kind is str:
+            kinds[name] = kind
+            continue
+        try:
+            kinds[name] = np.dtype(kind)
+        except TypeError:
+            raise PlanError(f"read_json(fields=): {name!r}: {kind!r} is no dtype, nor str or None") from None
+        if kinds[name].kind not in "biuf":
+            raise PlanError(f"read_json(fields=): {name!r}: JSON has no {kinds[name]}; numbers, bool and str are read")
+    return kinds

@@ -1,0 +1,144 @@
+"""The lines of text files, at random, each as `str` or `bytes`."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.chunk import Chunk, Column, Columns
+from penstock.elements.spec import ObjectSpec, Spec
+from penstock.elements.structure import LEAF
+from penstock.kernels.lines import Wanted, scan_lines
+from penstock.kernels.records import Framing
+from penstock.sources.records import RecordFiles
+from penstock.storage.indexing import Kind
+
+_STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # what a byte means depends on the lines before
+
+
+@dataclass(frozen=True, eq=False)
+class LineFiles(RecordFiles):
+    """The lines of some files, without the first `skip_lines` of each, as `str`; as `bytes` without an `encoding`."""
+
+    encoding: str | None = "utf-8"
+    errors: str = "strict"
+    skip_lines: int = 0
+
+    @cached_property
+    def offsets(self) -> list[NDArray[np.int64]]:
+        """Where the lines of each file begin, and where the last ends."""
+        offsets = [sidecar.arrays["offsets"] for sidecar in self.sidecars]
+        skipped = [self._skipped(file) for file in range(len(self.paths))]
+        return [of_file[count:] for of_file, count in zip(offsets, skipped, strict=True)]
+
+    def spec(self) -> Spec:
+        return ObjectSpec(bytes if self.encoding is None else str)
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        column: Column
+        rows = np.ascontiguousarray(rows, np.int64)
+        column = self.reader.read(rows) if self.encoding is None else self.read_text(rows)
+        return Columns(LEAF, [column], len(rows))
+
+    def read_text(self, rows: Rows) -> list[str]:
+        """Return the lines at `rows`; a `DataError` names the first byte that is none in the encoding."""
+        encoding = self.encoding or "utf-8"
+        try:
+            return self.reader.read_text(rows, encoding, self.errors)
+        except UnicodeDecodeError as failure:
+            element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - the kernel says which
+            row = int(rows[element])
+            file, line = self.reader.place(row)
+            at = int(self.offsets[file][line]) + failure.start
+            error = DataError(
+                f"{self.describe(row)}, at byte {at} of the file: 0x{failure.object[failure.start]:02x} is no "
+                f"{encoding} there ({failure.reason}); say which encoding= the file has, or errors='replace'"
+            )
+            error.element = element
+            raise error from failure
+
+    def line_of(self, row: int) -> tuple[int, int]:
+        """Return the file of a row, and the number of its line there, from 0."""
+        file, record = self.reader.place(row)
+        left_out = self._left_out(file)
+        record += self._skipped(file)
+        return file, record + int(np.searchsorted(left_out - np.arange(len(left_out)), record, side="right"))
+
+    def describe(self, row: int) -> str:
+        file, line = self.line_of(row)
+        return f"{self.paths[file]}, line {line + 1}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return that of the records, and how their bytes are read."""
+        return (*super().fingerprint(), self.encoding or "bytes", self.errors, self.skip_lines)
+
+    def _left_out(self, file: int) -> NDArray[np.int64]:
+        """The numbers of the lines of a file that are not wanted."""
+        return self.sidecars[file].arrays.get("left_out", np.empty(0, np.int64))
+
+    def _skipped(self, file: int) -> int:
+        """How many records of a file are in the lines that are skipped."""
+        before = self.skip_lines - int(np.searchsorted(self._left_out(file), self.skip_lines))
+        return min(before, len(self.sidecars[file].arrays["offsets"]) - 1)
+
+
+def line_kind(wanted: Wanted) -> Kind:
+    """Return how files are indexed of which these lines count."""
+    if wanted == Wanted.ALL:
+        return Kind("lines", _scan_all)
+    return Kind("lines", partial(_scan_some, wanted=wanted), (("wanted", wanted.name.lower()),))
+
+
+def _scan_all(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
+    return {"offsets": scan_lines(path, seen=seen)[0]}
+
+
+def _scan_some(path: str, seen: Callable[[int], None], *, wanted: Wanted) -> Mapping[str, NDArray[Any]]:
+    offsets, left_out = scan_lines(path, wanted, seen=seen)
+    return {"offsets": offsets, "left_out": left_out}
+
+
+def line_files(
+    paths: list[str],
+    *,
+    encoding: str | None = "utf-8",
+    errors: str = "strict",
+    keep_empty: bool = True,
+    skip_lines: int = 0,
+    call: str = "read_text",
+) -> LineFiles:
+    """Return the lines of text files; an encoding whose lines cannot be told by their bytes is a `PlanError`."""
+    if encoding is not None:
+        encoding = _checked(call, encoding)
+    try:
+        codecs.lookup_error(errors)
+    except LookupError:
+        raise PlanError(f"{call}(errors={errors!r}): there is no such way to handle errors") from None
+    kind = line_kind(Wanted.ALL if keep_empty else Wanted.NOT_EMPTY)
+    name = f"{call}({paths[0]!r})" if len(paths) == 1 else f"{call}({len(paths)} files)"
+    return LineFiles(paths, kind, Framing.LINE, name, encoding=encoding, errors=errors, skip_lines=skip_lines)
+
+
+def _checked(call: str, encoding: str) -> str:
+    """Return the name of an encoding in which the byte 0x0A ends a line, and nothing else has it."""
+    try:
+        name = codecs.lookup(encoding).name
+        newline = "\n".encode(encoding)
+    except (LookupError, UnicodeError):
+        raise PlanError(f"{call}(encoding={encoding!r}): there is no such encoding of text") from None
+    if name in ("utf-8", "utf-8-sig"):
+        return "utf-8"  # a byte order mark is left out of the lines already
+    if newline != b"\n" or name.startswith(_STATEFUL):
+        raise PlanError(
+            f"{call}(encoding={encoding!r}): lines of this encoding cannot be found by their bytes; convert the files "
+            f"once: iconv -f {name} -t utf-8"
+        )
+    return name

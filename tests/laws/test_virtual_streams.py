@@ -1,0 +1,152 @@
+"""What holds for every stream that is cut into virtual streams, for any number of shards."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.core.errors import PlanError
+from penstock.testing import functions
+from penstock.testing.laws import difference, multiset, verify_determinism, verify_resume
+from penstock.testing.streams import STEPS, is_kept, is_lucky, several, some, streams
+
+EPOCHS = st.sampled_from([0, 0, 1, 5])
+CUTS = st.sampled_from([1, 2, 3, 4, 6])
+MISSING = object()
+
+
+def cut(ds, shards, index, count):
+    """One shard of a stream that has been cut, unless it cannot be."""
+    try:
+        return ds.shard(shards, index, streams=count)
+    except PlanError:
+        assume(False)
+
+
+def elements(ds, epoch=0):
+    with ds.iterator(epoch=epoch) as it:
+        return list(it)
+
+
+def in_turns(parts):
+    """One element of each part in turn, of those that have not ended."""
+    return [each for row in zip_longest(*parts, fillvalue=MISSING) for each in row if each is not MISSING]
+
+
+def assert_same(made, wanted):
+    assert len(made) == len(wanted)
+    assert [difference(one, other) for one, other in zip(made, wanted, strict=True)] == [None] * len(made)
+
+
+@given(streams(), CUTS, EPOCHS)
+@settings(max_examples=100)
+def test_every_number_of_shards_has_the_same_streams_in_turns(ds, count, epoch):
+    apart = [elements(cut(ds, count, number, count), epoch) for number in range(count)]
+    for shards in (number for number in range(1, count + 1) if count % number == 0):
+        for index in range(shards):
+            assert_same(elements(cut(ds, shards, index, count), epoch), in_turns(apart[index::shards]))
+
+
+@given(streams(), st.sampled_from([(6, 2), (6, 3), (4, 2), (4, 4), (8, 4)]))
+@settings(max_examples=60)
+def test_shards_in_turns_are_in_the_order_of_the_whole_until_a_stream_ends(ds, numbers):
+    count, shards = numbers
+    ends = min(len(elements(cut(ds, count, number, count))) for number in range(count))
+    whole = elements(cut(ds, 1, 0, count))
+    parts = [elements(cut(ds, shards, index, count)) for index in range(shards)]
+    assert_same(in_turns(parts)[: ends * count], whole[: ends * count])
+    assert multiset(each for part in parts for each in part) == multiset(whole)
+
+
+@st.composite
+def made_one_by_one(draw):
+    """Streams in which elements do not know of each other, and functions that draw."""
+    ds = ps.Dataset.range(draw(st.integers(0, 24))).map(functions.as_text)
+    if draw(st.booleans()):
+        ds = ds.shuffle(seed=draw(st.integers(0, 9)))
+    of_each = [
+        lambda ds: ds.filter(is_kept),
+        lambda ds: ds.filter(is_lucky),
+        lambda ds: ds.flat_map(some),
+        lambda ds: ds.flat_map(several),
+        lambda ds: ds.interleave(several, cycle_length=2),
+        lambda ds: ds.map(draw(st.sampled_from(functions.RANDOM))),
+        lambda ds: ds.shuffle(3),
+        lambda ds: ds.scan(0, lambda state, x: (state, x)),
+    ]
+    for step in [of_each[0], *draw(st.lists(st.sampled_from(of_each), max_size=4))]:
+        ds = step(ds)
+    return ds.with_options(ps.Options(seed=draw(st.integers(0, 9)), ignore="all"))
+
+
+@given(made_one_by_one(), CUTS, EPOCHS)
+@settings(max_examples=80)
+def test_elements_that_do_not_know_of_each_other_are_those_of_the_whole_stream(ds, count, epoch):
+    parts = [elements(ds.shard(count, number, streams=count), epoch) for number in range(count)]
+    assert multiset(each for part in parts for each in part) == multiset(elements(ds, epoch))
+
+
+@given(streams(seeded=False), CUTS, EPOCHS, st.data())
+@settings(max_examples=60)
+def test_a_restore_at_every_step(ds, count, epoch, data):
+    shards = data.draw(st.sampled_from([number for number in range(1, count + 1) if count % number == 0]))
+    shard = cut(ds, shards, data.draw(st.integers(0, shards - 1)), count)
+    step = data.draw(st.sampled_from(STEPS))
+    verify_resume(step(data.draw, shard).with_options(ps.Options(ignore="all")), epoch=epoch, most=12)
+
+
+@given(streams(), CUTS)
+@settings(max_examples=40)
+def test_threads_of_any_number_equal_inline(ds, count):
+    verify_determinism(cut(ds, 1, 0, count))
+
+
+@given(st.integers(0, 30), CUTS, st.data())
+def test_of_an_indexed_dataset_the_shards_are_plain(size, count, data):
+    shards = data.draw(st.sampled_from([number for number in range(1, count + 1) if count % number == 0]))
+    ds = ps.Dataset.range(size).shuffle(seed=1)
+    for index in range(shards):
+        assert elements(ds.shard(shards, index, streams=count)) == elements(ds.shard(shards, index))
+
+
+def test_no_two_streams_draw_the_same():
+    def noisy(*x, rng):
+        return int(rng.integers(1 << 62))
+
+    kept = ps.Dataset.range(64).filter(is_kept)
+    for ds in (
+        kept,
+        kept.batch(2),
+        kept.shuffle(4).batch(3),
+        kept.concatenate(kept),
+        kept.window(2).map(functions.as_windows),
+        kept.batch(2).unbatch(),
+        kept.flat_map(lambda x: np.arange(2)),
+        ps.Dataset.sample_from_datasets([kept, kept]),
+    ):
+        seeded = ds.with_options(ps.Options(seed=1))
+        for drawn in (seeded.map(noisy).shard(1, 0, streams=4), seeded.shard(1, 0, streams=4).map(noisy)):
+            numbers = elements(drawn)
+            assert len(numbers) > 9
+            assert len(set(numbers)) == len(numbers)
+
+
+@given(streams(depth=3), CUTS, st.integers(0, 9), st.integers(0, 9))
+@settings(max_examples=80)
+def test_counting_before_the_cut_is_counting_in_turns_until_a_stream_ends(ds, count, few, many):
+    ends = min(len(elements(cut(ds, count, number, count))) for number in range(count))
+    whole = cut(ds, 1, 0, count)
+    known = ends * count - few  # elements that come before a stream ends, once `few` are left out
+    for before, after in (
+        (ds.take(many), whole.take(many)),
+        (ds.skip(few), whole.skip(few)),
+        (ds.skip(few).take(many), whole.skip(few).take(many)),
+        (ds.enumerate(3), whole.enumerate(3)),
+        (ds.skip(few).enumerate(), whole.skip(few).enumerate()),
+    ):
+        made, wanted = elements(before.shard(1, 0, streams=count)), elements(after)
+        assert_same(made[: max(known, 0)], wanted[: max(known, 0)])

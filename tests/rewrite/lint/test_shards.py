@@ -1,0 +1,47 @@
+"""Shards of streams: what is found, and what looks like it and is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset
+from penstock.rewrite.lint.shards import more_streams_than_rows, shard_of_a_whole_stream
+from penstock.rewrite.lint.written import Written
+
+KEPT = Dataset.range(20).filter(lambda x: x % 3 > 0)
+
+
+def found(rule, ds):
+    return [sentence for _, sentence in rule(Written(ds._plan))]
+
+
+def test_a_shard_of_a_stream_is_found():
+    (sentence,) = found(shard_of_a_whole_stream, KEPT.shard(4, 1).batch(2))
+    assert "shard(4, 1) of a stream makes all elements on each of 4 shards" in sentence
+    assert "streams=32" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        KEPT.shard(1, 0),
+        KEPT.shard(4, 1, streams=4),
+        Dataset.range(9).shard(3, 1).filter(bool),
+        KEPT.unique().shard(2, 0),  # which cannot be cut
+        Dataset.from_generator(lambda: iter([1])).shard(2, 0),
+    ],
+)
+def test_other_shards_are_fine(ds):
+    assert found(shard_of_a_whole_stream, ds) == []
+
+
+@pytest.mark.parametrize(("streams", "count"), [(1, 0), (20, 0), (21, 1), (64, 1)])
+def test_streams_without_rows_are_found(streams, count):
+    assert len(found(more_streams_than_rows, KEPT.shuffle(3).shard(1, 0, streams=streams).batch(2))) == count
+
+
+def test_it_names_what_has_too_few_rows():
+    both = Dataset.zip(KEPT, Dataset.range(3)).shard(2, 0, streams=4)
+    (sentence,) = found(more_streams_than_rows, both)
+    assert "the 3 rows of range(3) into 4 streams" in sentence
+    assert found(more_streams_than_rows, Dataset.counter().filter(bool).shard(2, 0, streams=4)) == []
