@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -181,3 +183,26 @@ def test_agreement_is_exact(other):
     columns = made.columns(chunk_of(np.arange(2)), None, np.empty)
     assert made.agrees(columns, Items([2, 3]))
     assert not made.agrees(columns, Items(other))
+
+
+def logarithm(x):
+    return np.log(x)
+
+
+@pytest.mark.parametrize("function", [logarithm, partial(logarithm), np.log])
+def test_numpy_warns_of_the_function_as_it_does_of_its_elements(function):
+    made = traced(function, ArraySpec((), F8))
+    chunk = chunk_of(np.arange(3.0))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        first, second = (made.columns(chunk, None, np.empty).elements() for _ in range(2))
+    assert first[:2] == second[:2] == [-np.inf, 0.0]
+    if function is not np.log:
+        assert [(str(each.message), each.filename) for each in told] == [
+            ("divide by zero encountered in logarithm", __file__)
+        ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert made.columns(chunk, None, np.empty) is None  # the element at fault is found by calling the function
+        with np.errstate(divide="ignore"):
+            assert made.columns(chunk, None, np.empty) is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -51,7 +53,8 @@ class Traced:
         if not all(same() for same in self._seen):
             return None
         try:
-            made = self._program.run(chunk.columns, len(chunk), out, allocate)
+            with _warning_of(self.function):
+                made = self._program.run(chunk.columns, len(chunk), out, allocate)
         except (UnequalError, ArithmeticError, ValueError, TypeError, IndexError, MemoryError, Warning):
             return None  # what the function itself would raise, and for which row, only its elements tell
         return Columns(self._structure, made, len(chunk))
@@ -121,6 +124,27 @@ def traced(function: Callable[..., Any], spec: Spec) -> Traced | None:
 
 def _again(function: Callable[..., Any], spec: Spec) -> Any:
     return traced(function, spec) or function
+
+
+def _warning_of(function: Any) -> np.errstate:
+    """Where NumPy warns, of a division by zero or the like, say that it was in the function, as its elements would."""
+    function = function.func if isinstance(function, partial) else function
+    if not isinstance(function, FunctionType):
+        return np.errstate()
+    registry = function.__globals__.setdefault("__warningregistry__", {})
+
+    def warn(what: str, flag: int) -> None:
+        warnings.warn_explicit(
+            f"{what} encountered in {name_of(function)}",
+            RuntimeWarning,
+            function.__code__.co_filename,
+            function.__code__.co_firstlineno,
+            function.__module__,
+            registry,
+        )
+
+    modes: dict[str, Any] = {error: "call" for error, mode in np.geterr().items() if mode == "warn"}
+    return np.errstate(call=warn, **modes) if modes else np.errstate()
 
 
 def _is_plain(element: Any) -> bool:
