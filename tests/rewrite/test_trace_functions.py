@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset, Options, image
+from penstock.core.errors import ElementError, FailuresError
+from penstock.elements.chunk import Columns
 from penstock.elements.spec import ArraySpec
+from penstock.ops.elementwise.apply import CHECKED
 from penstock.ops.elementwise.map import Map
 from penstock.plan.graph import post_order
 from penstock.rewrite.passes import rewritten
@@ -139,6 +143,82 @@ def test_elements_that_fail_are_skipped_as_without():
     ds = Dataset.range(5).map(divided, on_error="skip")
     assert list(ds) == [12, 6, 4, 3]
     assert list(ds) == list(Dataset.range(5).map(divided, on_error="skip", vectorized=False))
+
+
+@pytest.mark.parametrize("kind", ["skip", "replace"])
+def test_errors_are_counted_and_told_for_each_element(kind, tmp_path):
+    def made(name, **how):
+        path = tmp_path / name
+        on_error = ps.skip(2, path) if kind == "skip" else ps.replace(-1, 2, path)
+        ds = Dataset.range(-20, 20).map(lambda x: 12 // (x % 20), on_error=on_error).with_options(Options(**how))
+        return list(ds), [json.loads(line) for line in path.read_text().splitlines()]
+
+    with_columns = made("a")
+    assert with_columns == made("b", rewrite=False)
+    assert [line["row"] for line in with_columns[1]] == [0, 20]
+    assert len(with_columns[0]) == (38 if kind == "skip" else 40)
+
+
+def test_the_budget_of_errors_is_that_of_elements():
+    for how in (None, False):
+        ds = Dataset.range(100).map(lambda x: 12 // (x % 10), on_error=ps.skip(4), vectorized=how)
+        with pytest.raises(FailuresError):
+            list(ds)
+
+
+def test_predicates_that_fail_are_taken_as_said():
+    for on_error, kept in (
+        ("skip", [0, 1, 4, 5]),
+        (ps.replace(True), [0, 1, 3, 4, 5]),
+        (ps.replace(False), [0, 1, 4, 5]),
+    ):
+        for how in (None, False):
+            ds = Dataset.range(6).filter(lambda x: 6 // (x - 3) != -6, on_error=on_error, vectorized=how)
+            assert ("traced" in ds.explain()) is (how is None)
+            assert list(ds) == kept
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        lambda x: x % 3 == 1,
+        lambda x: np.sin(x) > 0,
+        lambda x: True,
+        lambda x: np.bool_(False),
+        lambda x: (x * np.arange(3)).sum() < 100,
+        lambda x: bool(x),
+    ],
+)
+def test_predicates_are_traced_where_they_give_one_bool(predicate):
+    ds = Dataset.range(1000).filter(predicate)
+    assert list(ds) == [x for x in range(1000) if predicate(x)]
+    assert list(ds.map(type)) == [int] * len(list(ds))
+
+
+@pytest.mark.parametrize("predicate", [lambda x: x, lambda x: np.arange(3) > x, lambda x: (x > 1,), lambda x: x * 0.5])
+def test_predicates_that_give_something_else_are_refused_as_without(predicate):
+    ds = Dataset.range(3).filter(predicate)
+    assert "traced" not in ds.explain()
+    with pytest.raises(ElementError, match="return True or False"):
+        list(ds)
+
+
+def test_predicates_raise_at_their_element():
+    ds = Dataset.range(5).filter(lambda x: 6 // (x - 3) > 0)
+    assert "traced" in ds.explain()
+    with pytest.raises(ZeroDivisionError) as caught:
+        list(ds)
+    assert "in filter(lambda)" in "\n".join(caught.value.__notes__)
+
+
+def test_columns_are_kept_up_to_the_batch(monkeypatch):
+    ds = Dataset.range(3000).map(lambda x: x + 1).filter(lambda x: x % 2 == 0).map(lambda x: x * 0.5).batch(100)
+    ds = ds.with_options(Options(executor="inline"))
+    calls, elements = [], Columns.elements
+    monkeypatch.setattr(Columns, "elements", lambda chunk: calls.append(len(chunk)) or elements(chunk))
+    made = np.concatenate(list(ds))
+    assert made.tolist() == [float(x) for x in range(1, 1501)]
+    assert sum(calls) <= 3 * CHECKED
 
 
 def test_elements_of_a_stream_are_made_in_columns_too():
