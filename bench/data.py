@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -138,3 +139,19 @@ def token_files(documents: int, shortest: int, longest: int) -> tuple[Path, Path
         np.save(tokens.with_suffix(".unfinished.npy"), values)
         tokens.with_suffix(".unfinished.npy").rename(tokens)
     return tokens, splits
+
+
+def line_files(rows: int) -> tuple[Path, Path]:
+    """`rows` lines of sixteen words behind their number, and as many JSON objects with four fields, as two files."""
+    text, objects = DATA / "lines.txt", DATA / "lines.jsonl"
+    if not (text.exists() and objects.exists()):
+        DATA.mkdir(exist_ok=True)
+        rng = np.random.default_rng(20266)
+        letters = rng.integers(ord("a"), ord("z") + 1, (5_000, 10), dtype=np.uint8)
+        words = [letters[i, :length].tobytes().decode() for i, length in enumerate(rng.integers(2, 11, 5_000))]
+        lines = [" ".join(words[i] for i in chosen) for chosen in rng.integers(0, 5_000, (rows, 16)).tolist()]
+        scores = rng.random(rows).tolist()
+        kept = ({"id": i, "label": i % 10, "score": scores[i], "text": line} for i, line in enumerate(lines))
+        text.write_text("".join(f"{i:07d} {line}\n" for i, line in enumerate(lines)), "utf-8")
+        objects.write_text("".join(json.dumps(each) + "\n" for each in kept), "utf-8")
+    return text, objects

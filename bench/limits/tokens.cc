@@ -1,12 +1,14 @@
 // The limit of the `tokens` workload: documents to packed sequences with nothing in between.
 //
 // Windows of documents are sorted, the longest first, and each goes into the fullest sequence that it fits into. Then
-// one sequence after another is filled: tokens, segment numbers, positions, padding. One thread, memory that is used
-// again; no batches are handed over, nothing is checked, nothing can be resumed.
+// one sequence after another is filled: tokens, segment numbers, positions, padding. Memory is used again; no batches
+// are handed over, nothing is checked, nothing can be resumed.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -92,16 +94,22 @@ struct Window {
   }
 };
 
-}  // namespace
+struct Epoch {
+  int64_t documents, length, window, slots;
+  const int32_t* tokens;
+  const int64_t* splits;
 
-// Packs every document; sequence s is written to slot s % slots of the three arrays of shape (slots, length). Returns
-// how many sequences there are. Windows hold at least `window` tokens each.
-extern "C" int64_t tokens_epoch(int64_t documents, int64_t length, int64_t window, int64_t slots, const int32_t* tokens,
-                                const int64_t* splits, int32_t* out, int32_t* segment_ids, int32_t* positions) {
-  Window packed;
-  int64_t made = 0;
-  for (int64_t low = 0, high; low < documents; low = high) {
-    for (high = low + 1; high < documents && splits[high] - splits[low] < window;) ++high;
+  // The first document of each window, and the end: windows hold at least `window` tokens each.
+  std::vector<int64_t> windows() const {
+    std::vector<int64_t> lows{0};
+    for (int64_t at = 1; at <= documents; ++at)
+      if (at == documents || splits[at] - splits[lows.back()] >= window) lows.push_back(at);
+    return lows;
+  }
+
+  // Packs documents low..high; sequence s of all that this thread packs is written to slot s % slots.
+  void pack(Window& packed, int64_t low, int64_t high, int64_t& made, int32_t* out, int32_t* segment_ids,
+            int32_t* positions) const {
     const int32_t opened = packed.pack(splits, low, high, length);
     for (int32_t sequence = 0; sequence < opened; ++sequence, ++made) {
       const int64_t row = made % slots * length;
@@ -120,5 +128,28 @@ extern "C" int64_t tokens_epoch(int64_t documents, int64_t length, int64_t windo
       std::fill_n(positions + at, rest, 0);
     }
   }
-  return made;
+};
+
+}  // namespace
+
+// Packs every document, each thread one window after another that no other has begun. Thread t writes to slots
+// t * slots up to (t + 1) * slots of the three arrays of shape (threads * slots, length), over and over, and says in
+// made[t] how many sequences it packed.
+extern "C" void tokens_epoch(int64_t documents, int64_t length, int64_t window, int64_t slots, int64_t threads,
+                             const int32_t* tokens, const int64_t* splits, int32_t* out, int32_t* segment_ids,
+                             int32_t* positions, int64_t* made) {
+  const Epoch epoch{documents, length, window, slots, tokens, splits};
+  const std::vector<int64_t> lows = epoch.windows();
+  std::atomic<size_t> next{0};
+  const auto work = [&](int64_t thread) {
+    Window packed;
+    const int64_t offset = thread * slots * length;
+    made[thread] = 0;
+    for (size_t i = next++; i + 1 < lows.size(); i = next++)
+      epoch.pack(packed, lows[i], lows[i + 1], made[thread], out + offset, segment_ids + offset, positions + offset);
+  };
+  std::vector<std::thread> others;
+  for (int64_t thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
+  work(0);
+  for (std::thread& other : others) other.join();
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bench.job import Job
-from bench.workloads import arrays, images, overhead, overlap, seek, start, steady, streams, tokens
+from bench.workloads import arrays, images, lines, overhead, overlap, seek, start, steady, streams, tokens
 
 WORKLOADS = {
     "images": images,
@@ -13,6 +13,7 @@ WORKLOADS = {
     "overhead": overhead,
     "streams": streams,
     "tokens": tokens,
+    "lines": lines,
     "overlap": overlap,
     "start": start,
     "seek": seek,

@@ -12,5 +12,6 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_files(module);
   penstock::bindings::bind_image(module);
   penstock::bindings::bind_pack(module);
+  penstock::bindings::bind_example(module);
   penstock::bindings::bind_records(module);
 }

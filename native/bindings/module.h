@@ -13,6 +13,7 @@ void bind_pool(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
+void bind_example(nanobind::module_& module);
 void bind_records(nanobind::module_& module);
 
 }  // namespace penstock::bindings

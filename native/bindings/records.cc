@@ -86,16 +86,19 @@ class Reader {
       into[i] = joined.get() + at;
     run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
     if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
-    nb::list made;
+    const bool is_utf8 = encoding == "utf-8";
+    nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
+    if (!made.is_valid()) nb::raise_python_error();
     for (std::size_t i = 0; i < count; ++i) {
       const auto* const bytes = reinterpret_cast<const char*>(into[i]);
       const auto size = static_cast<Py_ssize_t>(located.records[i].size);
-      nb::object text = nb::steal(PyUnicode_Decode(bytes, size, encoding.c_str(), errors.c_str()));
-      if (!text.is_valid()) {
+      PyObject* const text = is_utf8 ? PyUnicode_DecodeUTF8(bytes, size, errors.c_str())
+                                     : PyUnicode_Decode(bytes, size, encoding.c_str(), errors.c_str());
+      if (!text) {
         nb::python_error error;  // takes the one that is set
         return nb::make_tuple(nb::none(), nb::make_tuple(0, i, 0), nb::borrow(error.value()));
       }
-      made.append(std::move(text));
+      PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), text);  // takes it
     }
     return nb::make_tuple(made, as_tuple(outcome), nb::none());
   }

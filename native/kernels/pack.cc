@@ -303,18 +303,17 @@ void fill_some(const Segment* segments, std::size_t count, const char* pad, cons
   }
 }
 
-constexpr std::size_t kWorthAThread = std::size_t{1} << 18;  // tokens: 200 microseconds, where a thread takes 10 to 50
-
 }  // namespace
 
-void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins) {
+void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins,
+               std::size_t worth_a_thread) {
   std::vector<Filled> filled(bins.count);
   const auto fill = [&](std::size_t first, std::size_t last) noexcept {
     fill_some(segments, count, pad, bins, first, last, filled.data());
   };
   std::size_t ours = bins.count;
   std::thread other;
-  if (bins.count * bins.capacity >= kWorthAThread && std::thread::hardware_concurrency() > 1) {
+  if (bins.count * bins.capacity >= worth_a_thread && std::thread::hardware_concurrency() > 1) {
     try {
       other = std::thread(fill, bins.count / 2, bins.count);
       ours = bins.count / 2;

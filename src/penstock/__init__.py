@@ -17,13 +17,14 @@ from penstock.dataset.files import read_files, read_image_folder
 from penstock.dataset.lines import read_json, read_text
 from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
 from penstock.dataset.switch import Switch
+from penstock.dataset.tables import read_arrow, read_parquet
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.plan.node import INFINITE, UNKNOWN
 from penstock.watch.efficiency import pack_efficiency
 
 if TYPE_CHECKING:
-    from penstock import image
+    from penstock import image, records
 
 __all__ = [
     "AUTOTUNE",
@@ -39,12 +40,15 @@ __all__ = [
     "errors",
     "image",
     "pack_efficiency",
+    "read_arrow",
     "read_files",
     "read_fixed_length",
     "read_image_folder",
     "read_json",
+    "read_parquet",
     "read_text",
     "read_tfrecord",
+    "records",
     "replace",
     "skip",
     "write_tfrecord",
@@ -52,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("image", "tf_data"):  # imported by the first pipeline that needs them
+    if name in ("image", "records", "tf_data"):  # imported by the first pipeline that needs them
         import importlib
 
         return importlib.import_module(f"penstock.{name}")

@@ -112,7 +112,7 @@ def test_bins_larger_than_any_cache_are_filled_too() -> None:
     zeros = np.zeros_like(ends)
     pieces = np.stack([zeros, ends - lengths, lengths, zeros, bins], axis=1)
     out, expected = memory(count, 8192), memory(count, 8192)
-    fill_bins(held([flat]), pieces, out, -1)
+    fill_bins(held([flat]), pieces, out, -1)  # in two threads
     twin.fill_bins([flat], pieces, expected, -1)
     assert all((mine == other).all() for mine, other in zip(out, expected, strict=True))
 

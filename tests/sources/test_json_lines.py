@@ -88,16 +88,24 @@ def test_fields_become_what_they_have_to_be(tmp_path):
     kinds = {"n": np.uint8, "x": "f4", "t": np.int16, "e": float, "s": str, "y": bool, "o": None}
     (value,) = read(path, fields=kinds)
     dtypes = {name: found.dtype.str for name, found in value.items() if hasattr(found, "dtype")}
-    assert dtypes == {"n": "|u1", "x": "<f4", "t": "<i2", "e": "<f8", "y": "|b1"}
+    assert dtypes == {"n": "|u1", "x": "<f4", "t": "<i2", "e": "<f8"}
+    assert value["y"] is True  # numbers of int64, float64 and bool are Python's own
     assert (value["n"], value["x"], value["t"].tolist(), value["e"].shape) == (3, 2.0, [[1, 2], [3, 4]], (0,))
     assert (value["s"], value["o"]) == ("é", [1, "a"])
+
+
+@pytest.mark.parametrize(("kind", "value"), [(np.float32, "NaN"), (np.float64, "-Infinity"), (np.float16, "[NaN, 1]")])
+def test_what_is_not_a_number_is_one_to_json(tmp_path, kind, value):
+    (found,) = read(written(tmp_path, f'{{"a": {value}}}'), fields={"a": kind})
+    np.testing.assert_equal(found["a"], np.asarray(json.loads(value), kind))
 
 
 @pytest.mark.parametrize(
     ("value", "kind"),
     [
         *[("1.5", np.int64), ("300", np.uint8), ("-1", np.uint64), ("[1, [2]]", np.int64), ('"3"', np.int64)],
-        *[("3", str), ("true", np.int64), ("1", np.bool_)],
+        *[("3", str), ("true", np.int64), ("1", np.bool_), ("1e300", np.float32), ("[1e300]", np.float32)],
+        *[("[300]", np.uint8), ("[1.0]", np.int8), ("1" * 400, np.float64)],
         *[(value, np.float32) for value in ("null", "[1, null]", "{}")],
     ],
 )

@@ -19,25 +19,29 @@ def version() -> str:
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     documents, length, batch = Documents(options), options["length"], options["batch"]
+    threads = options["threads"]
     epoch = library("tokens", []).tokens_epoch
-    epoch.restype = ctypes.c_int64
+    epoch.restype = None
+    made = np.zeros(threads, np.int64)
 
     def memory(slots: int) -> list[np.ndarray]:
-        return [np.zeros((slots, length), np.int32) for _ in range(3)]
+        return [np.zeros((threads, slots, length), np.int32) for _ in range(3)]
 
     def go(out: list[np.ndarray]) -> int:
-        numbers = (len(documents), length, options["window"], len(out[0]))
-        arrays = (documents.tokens, documents.splits, *out)
-        return epoch(*map(ctypes.c_int64, numbers), *(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+        numbers = (len(documents), length, options["window"], out[0].shape[1], threads)
+        arrays = (documents.tokens, documents.splits, *out, made)
+        epoch(*map(ctypes.c_int64, numbers), *(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+        return int(made.sum())
 
-    shallow = memory(4 * batch)  # as much as a shallow prefetch would write to
+    shallow = memory(4 * batch)  # for each thread as much as a shallow prefetch would write to
 
     def run(tally: Tally, number: int) -> None:
         if tally.thorough:
             out = memory(len(documents))
             sequences = go(out)
-            for low in range(0, sequences, batch):
-                documents.look(tally, *(array[low : min(low + batch, sequences)] for array in out))
+            for thread, count in enumerate(made.tolist()):
+                for low in range(0, count, batch):
+                    documents.look(tally, *(array[thread, low : min(low + batch, count)] for array in out))
             documents.count(tally, 1, sequences, length)
             return
         tally.start()

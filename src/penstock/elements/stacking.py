@@ -190,6 +190,12 @@ def _objects(column: list[Any], out: NDArray[Any] | None, origin: Origin, alloca
     return result
 
 
+def _texts(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
+    result = _memory(out, (len(column),), _OBJECT, allocate)
+    result[:] = column
+    return result
+
+
 def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
     """Stack values of several types, or of a type that needs a look at each value."""
     if not column:
@@ -215,8 +221,8 @@ _OF_ONE_TYPE: dict[type, Callable[[list[Any], NDArray[Any] | None, Origin, Alloc
     np.ndarray: _arrays,
     Ragged: _rows,
     Sparse: _rows,
-    bytes: _objects,
-    str: _objects,
+    bytes: _texts,
+    str: _texts,
 }
 
 

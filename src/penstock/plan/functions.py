@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.plan.node import Allocate, Rows, Spec
-
-if TYPE_CHECKING:
-    from penstock.elements.chunk import Chunk, Columns, Items
 
 
 @runtime_checkable
@@ -30,6 +28,14 @@ class ColumnFunction(Protocol):
 
     def spec(self, spec: Spec, /) -> Spec | None: ...
     def run(self, values: Sequence[Any], rows: Rows, out: np.ndarray | None, /) -> np.ndarray | list[Any]: ...
+
+
+@runtime_checkable
+class ChunkFunction(Protocol):
+    """A declarative function of many elements at once that makes several columns of them."""
+
+    def spec(self, spec: Spec, /) -> Spec | None: ...
+    def columns(self, values: Any, rows: Rows, out: Sequence[np.ndarray] | None, allocate: Allocate, /) -> Chunk: ...
 
 
 @runtime_checkable
@@ -62,9 +68,9 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
-def name_of(function: Callable[..., Any] | ColumnFunction) -> str:
+def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
     """What to call the function in `explain()` and in errors."""
-    if isinstance(function, ElementFunction | ColumnFunction | TracedFunction):
+    if isinstance(function, ElementFunction | ColumnFunction | ChunkFunction | TracedFunction):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

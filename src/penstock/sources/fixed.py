@@ -98,9 +98,9 @@ def fixed_files(
     footer_bytes: int = 0,
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
+    call: str = "read_fixed_length",
 ) -> FixedFiles:
     """Return the records of files of them; a file whose size does not fit is a `DataError`."""
-    call = "read_fixed_length"
     header = check_count(call, "header_bytes", header_bytes, least=0)
     footer = check_count(call, "footer_bytes", footer_bytes, least=0)
     length = None if record_bytes is None else check_count(call, "record_bytes", record_bytes, least=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,8 @@ class JsonFiles(LineFiles):
         scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # pyright: ignore[reportAttributeAccessIssue] - without the whitespace around it
         made: list[Any] = []
         try:
-            made.extend(self._fitted(_parsed(text, scan)) for text in texts)  # keeps what came before an error
+            objects = (_parsed(text, scan) for text in texts)
+            made.extend(map(self._fitted, objects) if self.fields or self.defaults else objects)  # up to an error
         except (ValueError, RecursionError) as failure:
             at = len(made)
             why = "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
@@ -57,14 +59,23 @@ class JsonFiles(LineFiles):
         if self.fields is None:
             return value
         fitted: dict[str, Any] = {}
-        for name, kind in self.fields.items():
+        for name, convert in self._converters:
             if name not in value:
                 raise DataError(
                     f"the object has no field {name!r}; it has {', '.join(map(repr, value)) or 'none'}; "
                     f"defaults={{{name!r}: ...}} says what to take where it is missing"
                 )
-            fitted[name] = value[name] if kind is None else _converted(value[name], kind, name)
+            found = value[name]
+            try:
+                fitted[name] = found if convert is None else convert(found)
+            except (ValueError, TypeError, ArithmeticError):
+                kind = "text" if self.fields[name] is str else self.fields[name]
+                raise DataError(f"field {name!r} is {found!r:.60}, and fields= says that it is {kind}") from None
         return fitted
+
+    @cached_property
+    def _converters(self) -> list[tuple[str, Callable[[Any], Any] | None]]:
+        return [(name, _converter(kind)) for name, kind in (self.fields or {}).items()]
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return that of the lines, and what is made of the fields."""
@@ -74,7 +85,7 @@ class JsonFiles(LineFiles):
 
 def _parsed(text: str, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str, Any]:
     """Return the object in a line; what is wrong with another is an error that begins with the column."""
-    start = 0 if text.startswith("{") else len(text) - len(text.lstrip(" \t\r\n"))
+    start = 0 if text[0] == "{" else len(text) - len(text.lstrip(" \t\r\n"))
     try:
         value, end = scan(text, start)
     except StopIteration as stop:
@@ -94,28 +105,46 @@ def _parsed(text: str, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str,
 _NAMES: Mapping[type, str] = {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
 
 
-def _converted(value: Any, kind: Any, name: str) -> Any:
-    """Return a number as a scalar, or lists of them as an array, of the dtype; `str` as it is."""
+def _converter(kind: Any) -> Callable[[Any], Any] | None:
+    """Return what makes a number a scalar of the dtype, or lists of numbers an array; text for `str` stays as it is."""
+    if kind is None:
+        return None
     if kind is str:
-        if type(value) is not str:
-            raise DataError(f"field {name!r} is {value!r:.60}, and fields= says that it is text")
-        return value
-    try:
+        return _text
+    limits = None if kind.kind == "b" else np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    low, high = (False, True) if limits is None else (np.asarray(limits.min).item(), np.asarray(limits.max).item())
+    types: Any = {"b": (bool,), "f": (int, float)}.get(kind.kind, (int,))
+    scalar = _PYTHONS_OWN.get(kind, kind.type)
+
+    def convert(value: Any) -> Any:
+        if type(value) in types and low <= value <= high:  # not what is not a number, or infinite
+            return scalar(value)
         found = np.asarray(value)
-        if found.size and not _holds(kind, found.dtype):
-            raise DataError(f"field {name!r} is {value!r:.60}, and fields= says that it is {kind}")
-        array = np.asarray(value, kind)
-    except (ValueError, TypeError, OverflowError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"field {name!r} is {value!r:.60}, which makes no {kind}: {error}") from None
-    return array if array.ndim else array[()]
+        if found.size and not _holds(kind, found):
+            raise ValueError
+        with np.errstate(over="raise"):
+            array = found.astype(kind)
+        return array if array.ndim else array[()]
+
+    return convert
 
 
-def _holds(kind: np.dtype[Any], found: np.dtype[Any]) -> bool:
-    """Whether numbers of one dtype keep what they are in the other, but for digits: no float for an integer."""
-    ranks = "biuf"
-    return found.kind in ranks and (found.kind == "b") == (kind.kind == "b") and (found.kind != "f" or kind.kind == "f")
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError
+    return value
+
+
+_PYTHONS_OWN: Mapping[Any, type] = {np.dtype(np.int64): int, np.dtype(np.float64): float, np.dtype(np.bool_): bool}
+
+
+def _holds(kind: np.dtype[Any], found: NDArray[Any]) -> bool:
+    """Whether numbers keep what they are in a dtype, but for digits: no float, and no larger one, for an integer."""
+    of_kind: Mapping[str, str] = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
+    if found.dtype.kind not in of_kind[kind.kind]:
+        return False
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    return limits is None or bool(limits.min <= found.min() and found.max() <= limits.max)
 
 
 def json_files(

@@ -19,6 +19,7 @@ from penstock.tf_data import experimental
 from penstock.tf_data.absent import OF_DATA, told
 from penstock.tf_data.dataset import Dataset
 from penstock.tf_data.options import Options, ThreadingOptions
+from penstock.tf_data.readers import FixedLengthRecordDataset, TextLineDataset
 from penstock.tf_data.signature import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
 NumpyIterator = Iterator
@@ -28,12 +29,14 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "UNKNOWN_CARDINALITY",
     "Dataset",
+    "FixedLengthRecordDataset",
     "Iterator",
     "NumpyIterator",
     "Options",
     "RaggedTensorSpec",
     "SparseTensorSpec",
     "TensorSpec",
+    "TextLineDataset",
     "ThreadingOptions",
     "experimental",
 ]

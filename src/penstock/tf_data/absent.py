@@ -7,7 +7,6 @@ from collections.abc import Mapping
 _RECORDS = "readers of records are not there yet; today"
 _GRAPH = "there is no graph here, so"
 _DEVICE = "ds.to_torch() and ds.to_jax() hand batches on; moving them to a device is the framework's"
-_LINES = f"{_RECORDS} penstock.read_files(paths).flat_map(lambda text: text.decode().splitlines())"
 _CSV = f"{_RECORDS} read the file with NumPy or pandas and give its columns to Dataset.from_tensor_slices"
 _EXAMPLES = f"{_RECORDS} read the records in a function for Dataset.from_generator, and parse them in map()"
 _ALONE = "nothing shards by itself: say ds.shard(num_shards, index)"
@@ -19,10 +18,8 @@ _SPECS = f"{_GRAPH} datasets and iterators are no arguments that need a type; ds
 
 OF_DATA: Mapping[str, str] = {
     "DatasetSpec": _SPECS,
-    "FixedLengthRecordDataset": f"{_RECORDS} Dataset.from_tensor_slices(numpy.memmap(path, dtype))",
     "IteratorSpec": _SPECS,
     "TFRecordDataset": _EXAMPLES,
-    "TextLineDataset": _LINES,
 }
 
 OF_EXPERIMENTAL: Mapping[str, str] = {

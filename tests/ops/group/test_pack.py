@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options, Ragged, pack_efficiency
 from penstock.core.errors import ElementError
+from penstock.elements.nesting import leaf_column
 from penstock.kernels.reference import pack as twin
 from penstock.ops.group.pack import Pack
+from penstock.plan.flow import Piece
 from penstock.testing.laws import same, verify_resume
 
 STRATEGIES = ["first_fit", "best_fit", "split"]
@@ -115,6 +118,37 @@ def test_how_elements_come_in_does_not_change_what_comes_out(strategy):
         for options in (Options(executor="inline"), Options(executor="threads", workers=3)):
             packed = dataset.pack(32, strategy, key=key).with_options(options)
             assert whole == [{leaf: array.tolist() for leaf, array in sequence.items()} for sequence in packed]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_however_many_documents_come_at_once_few_sequences_are_filled_at_a_time(strategy, monkeypatch):
+    monkeypatch.setattr("penstock.ops.group.pack.PIECE_BYTES", 1000)
+    texts = Ragged.from_rows(documents([9] * 200))
+    pack = Pack(Dataset.from_tensor_slices(texts)._plan, 16, strategy)
+    pieces = list(
+        pack.flow((lambda epoch, mark: iter([Piece(leaf_column(texts), np.arange(200), 1)]),), 0, None, np.empty)
+    )
+    assert sum(map(len, pieces)) == (113 if strategy == "split" else 200)
+    assert {len(piece) for piece in pieces[:-1]} == {4}
+
+
+def test_sequences_enough_for_two_threads_come_as_those_of_small_pieces_do(monkeypatch):
+    sizes = np.random.default_rng(3).integers(1, 1500, 1200)
+    texts = Ragged.from_row_lengths(np.arange(sizes.sum(), dtype=np.int32), sizes)
+    dataset = Dataset.from_tensor_slices(texts).pack(1024, window=1 << 21).batch(3)
+    dataset = dataset.with_options(Options(executor="inline"))
+    threads = threads_alive()
+    large = list(dataset)
+    assert threads_alive() == threads
+    monkeypatch.setattr("penstock.ops.group.pack.PIECE_BYTES", 1 << 15)
+    small = list(dataset)
+    assert len(large) == len(small) > 256
+    assert all(map(same, large, small))
+
+
+def threads_alive():
+    """How many threads the process has, also those that are not Python's; where the system tells."""
+    return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 0
 
 
 def test_windows_are_packed_by_themselves():

@@ -1,4 +1,4 @@
-"""The five ways to apply a function to a chunk, each naming the row at fault when the function raises."""
+"""The six ways to apply a function to a chunk, each naming the row at fault when the function raises."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
-from penstock.plan.functions import ColumnFunction, TracedFunction
+from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Rows
 
@@ -103,14 +103,25 @@ def _blamed(error: Exception, node: Node, row: int) -> Exception:
 def in_one_call(node: Node, function: ColumnFunction) -> Apply:
     """Call `function.run` once for the whole chunk; it writes into the memory given, where that fits."""
 
+    def run(values: Any, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        return Columns(LEAF, [function.run(values, rows, None if out is None else out[0])], len(rows))
+
+    return _blaming(node, run)
+
+
+def in_one_chunk(node: Node, function: ChunkFunction, allocate: Allocate) -> Apply:
+    """Call `function.columns` once for the whole chunk; it writes into the memory given, where that fits."""
+    return _blaming(node, lambda values, rows, out: function.columns(values, rows, out, allocate))
+
+
+def _blaming(node: Node, run: Callable[[Any, Rows, list[np.ndarray] | None], Chunk]) -> Apply:
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         values: Any = chunk.columns[0] if isinstance(chunk, Columns) and chunk.structure == LEAF else chunk.elements()
         try:
-            column = function.run(values, rows, None if out is None else out[0])
+            return run(values, rows, out)
         except Exception as error:
             blame(error, node, int(rows[getattr(error, "element", None) or 0]))
             raise
-        return Columns(LEAF, [column], len(rows))
 
     return apply
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
-from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call, traced
+from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call, in_one_chunk, traced
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.functions import ColumnFunction, ElementFunction, TracedFunction, name_of
+from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 
@@ -29,7 +29,7 @@ class Map(Node):
     elementwise = True
 
     input: Node
-    function: Callable[..., Any] | ColumnFunction
+    function: Callable[..., Any] | ColumnFunction | ChunkFunction
     on: Part | None = None
     vectorized: bool = False
     draws: bool = False
@@ -44,7 +44,7 @@ class Map(Node):
 
     def spec(self) -> Spec | None:
         spec = self.input.spec()
-        if spec is None or not isinstance(self.function, ElementFunction | ColumnFunction):
+        if spec is None or not isinstance(self.function, ElementFunction | ColumnFunction | ChunkFunction):
             return None
         if self.on is None:
             return self.function.spec(spec)
@@ -80,7 +80,7 @@ class Map(Node):
 
         def change(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
             part, at = part_of_chunk(chunk, on)
-            made = apply(part, rows, None if out is None or at is None else out[at : at + 1])
+            made = apply(part, rows, None if out is None or at is None else _of_part(out, at, chunk))
             return with_part_of_chunk(chunk, on, made)
 
         return change
@@ -88,6 +88,8 @@ class Map(Node):
     def _apply(self, allocate: Allocate) -> Apply:
         if isinstance(self.function, ColumnFunction):
             return in_one_call(self, self.function)
+        if isinstance(self.function, ChunkFunction):
+            return in_one_chunk(self, self.function, allocate)
         if isinstance(self.function, TracedFunction):
             return traced(replace(self, function=self.function.function), self.function, allocate)
         if self.vectorized:
@@ -102,3 +104,9 @@ class Map(Node):
         on = [] if self.on is None else [f"on={self.on!r}"]
         vectorized = [f"vectorized={self.vectorized}"] if self.vectorized or not self.traceable else []
         return ", ".join([name_of(self.function), *on, *vectorized])
+
+
+def _of_part(out: list[np.ndarray], at: int, chunk: Chunk) -> list[np.ndarray]:
+    """The memory for what comes in the place of leaf `at` of a chunk, which may be several leaves."""
+    after = chunk.structure.num_leaves - at - 1 if isinstance(chunk, Columns) else 0
+    return out[at : len(out) - after]

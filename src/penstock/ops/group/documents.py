@@ -49,32 +49,43 @@ class Documents:
     def __init__(self, source: Open, epoch: int, mark: Mark, key: Key, first: int = 0) -> None:
         self.first = first
         self.texts = _joined([])
-        self.tokens = 0
         self.dtype: np.dtype[Any] = _ANY
         self._key = key
         self._reader = Reader(source, epoch, mark)
         self._unread = self._reader.runs()
         self._runs: list[tuple[int, MarkAfter]] = []  # that were read together: the index of the first, and its marks
+        self._ends = self.texts.lengths  # the last token of each, counted from before the first that was dropped
+        self._dropped = 0  # tokens
 
     def __len__(self) -> int:
         return len(self.texts.lengths)
 
+    @property
+    def tokens(self) -> int:
+        """How many tokens there are."""
+        return int(self._ends[-1]) - self._dropped if len(self) else 0
+
     def fill(self, tokens: int) -> bool:
         """Read on until there are so many tokens; whether there are."""
-        parts, count = [self.texts], len(self)
-        while self.tokens < tokens:
+        parts, count, held = [self.texts], len(self), self.tokens
+        while held < tokens:
             unread = next(self._unread, None)
             if unread is None:
                 break
             run, mark_after = unread
             part = self._texts(run.chunk, self.first + count)
             self._runs.append((count, mark_after))
-            self.tokens += int(part.lengths.sum())
+            held += int(part.lengths.sum())
             count += len(part.lengths)
             parts.append(part)
         if len(parts) > 1:
             self.texts = _joined(parts)
-        return self.tokens >= tokens
+            self._ends, self._dropped = self.texts.lengths.cumsum(), 0
+        return held >= tokens
+
+    def holding(self, tokens: int) -> int:
+        """How many documents it takes to hold so many tokens, at least one; all, where they do not hold them."""
+        return min(int(self._ends.searchsorted(self._dropped + tokens)) + 1, len(self))
 
     def mark(self, index: int) -> Mark:
         """Where document `index` is; the next one to be read has an index too."""
@@ -91,8 +102,9 @@ class Documents:
             used += len(held[gone].lengths)
             gone += 1
         self.first += count
-        self.tokens -= int(lengths[:count].sum())
-        self.texts = Texts(held[gone:], of[count:] - used, starts[count:], lengths[count:])
+        self._dropped += int(lengths[:count].sum())
+        self._ends = self._ends[count:]
+        self.texts = Texts(held[gone:], of[count:] - used if used else of[count:], starts[count:], lengths[count:])
         left = self._runs[max(self._run_of(count), 0) :]
         self._runs = [(first - count, mark_after) for first, mark_after in left]
 

@@ -110,12 +110,9 @@ class Pack(Node):
         more = True
         while more:
             more = documents.fill(self.window_tokens)
-            lengths = documents.texts.lengths
-            count = min(int(lengths.cumsum().searchsorted(self.window_tokens)) + 1, len(lengths))
-            table = fitted(
-                self._kept(lengths[:count], documents.first), self.size, fit, keep_positions=self.keep_positions
-            )
-            packed = _placed(table, documents.texts)
+            count = documents.holding(self.window_tokens)
+            lengths = self._kept(documents.texts.lengths[:count], documents.first)
+            packed = _placed(fitted(lengths, self.size, fit, keep_positions=self.keep_positions), documents.texts)
             first, window, end = documents.first, documents.mark(0), documents.mark(count)
             at_once = self._at_once(documents)
             cuts = [out, *range(out + at_once - made % at_once, packed.sequences, at_once), packed.sequences]
@@ -131,14 +128,17 @@ class Pack(Node):
         """The sequences of documents end to end, a few at a time; `out` tokens of the first are out already."""
         more = True
         while more:
-            more = documents.fill(out + self._at_once(documents) * self.size)
+            at_once = self._at_once(documents)
+            wanted = out + at_once * self.size
+            more = documents.fill(wanted)
             texts = documents.texts
-            packed = joined(texts.lengths, self.size, offset=out, keep_positions=self.keep_positions)
-            if more:  # the last sequence may not be full yet
-                (packed,) = packed.parts([0, (documents.tokens - out) // self.size])
+            lengths = texts.lengths[: documents.holding(wanted)]
+            packed = joined(lengths, self.size, offset=out, keep_positions=self.keep_positions)
+            if more:  # there may be more in the last document
+                (packed,) = packed.parts([0, at_once])
             if packed.sequences == 0:
                 return
-            ends = texts.lengths.cumsum()
+            ends = lengths.cumsum()
             cut = out + packed.sequences * self.size
             used = int(ends.searchsorted(cut, side="right"))  # documents of which nothing is left
             out = cut - int(ends[used - 1]) if used else cut

@@ -1,0 +1,226 @@
+#include "kernels/example.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/example_fields.h"
+#include "kernels/varints.h"
+
+namespace penstock {
+
+namespace {
+
+template <class Value>
+constexpr FeatureKind kKindOf = FeatureKind::kBytes;
+template <>
+constexpr FeatureKind kKindOf<float> = FeatureKind::kFloat;
+template <>
+constexpr FeatureKind kKindOf<std::int64_t> = FeatureKind::kInt64;
+
+// Appends the values of a BytesList, FloatList or Int64List message, or of a part of it.
+bool read_list(Bytes list, const std::uint8_t* readable, Sink<std::int64_t>* sink) {
+  WireReader reader(list);
+  Field field;
+  while (!reader.done()) {
+    if (!reader.next(&field)) return false;
+    if (field.number != 1) continue;
+    if (field.wire == Wire::kBytes || field.wire == Wire::kVarint)  // packed, or one by one
+      if (!unpack_varints(field.payload, readable, sink)) return false;
+  }
+  return true;
+}
+
+bool read_list(Bytes list, const std::uint8_t*, Sink<float>* sink) {
+  WireReader reader(list);
+  Field field;
+  while (!reader.done()) {
+    if (!reader.next(&field)) return false;
+    if (field.number != 1 || (field.wire != Wire::kBytes && field.wire != Wire::kFixed32)) continue;
+    if (field.payload.size() % sizeof(float)) return false;
+    const auto count = static_cast<std::int64_t>(field.payload.size() / sizeof(float));
+    const std::int64_t fitting = std::clamp<std::int64_t>(sink->room - sink->count, 0, count);
+    if (fitting)
+      std::memcpy(sink->values + sink->count, field.payload.begin, static_cast<std::size_t>(fitting) * sizeof(float));
+    sink->count += count;
+  }
+  return true;
+}
+
+bool read_list(Bytes list, const std::uint8_t*, Sink<Bytes>* sink) {
+  WireReader reader(list);
+  Field field;
+  while (!reader.done()) {
+    if (!reader.next(&field)) return false;
+    if (field.number == 1 && field.wire == Wire::kBytes) sink->push(field.payload);
+  }
+  return true;
+}
+
+// Reads the values of one feature, whose message may come in parts: the last kind that is set counts.
+template <class Value>
+class FeatureReader {
+ public:
+  FeatureReader(const std::uint8_t* readable, Sink<Value>* sink)
+      : readable_(readable), sink_(sink), start_(sink->count) {}
+
+  bool take(Bytes feature) {
+    WireReader reader(feature);
+    Field field;
+    while (!reader.done()) {
+      if (!reader.next(&field)) return false;
+      if (field.wire != Wire::kBytes || field.number > 3) continue;
+      const auto kind = static_cast<FeatureKind>(field.number);
+      if (kind != kind_) sink_->count = start_;
+      kind_ = kind;
+      if (kind == kKindOf<Value> && !read_list(field.payload, readable_, sink_)) return false;
+    }
+    return true;
+  }
+
+  FeatureKind kind() const { return kind_; }
+  bool of_another_kind() const { return kind_ != FeatureKind::kNone && kind_ != kKindOf<Value>; }
+
+ private:
+  const std::uint8_t* readable_;
+  Sink<Value>* sink_;
+  const std::int64_t start_;
+  FeatureKind kind_ = FeatureKind::kNone;
+};
+
+// Calls `take(piece)` for each piece of a value, as long as it returns true.
+template <class Take>
+bool each_piece(const FeatureFinder::Pieces& pieces, const Take& take) {
+  if (!pieces.several) return take(pieces.first);
+  WireReader entry(pieces.entry);
+  Field field;
+  while (!entry.done()) {
+    if (!entry.next(&field)) return false;
+    if (field.number == 2 && field.wire == Wire::kBytes && !take(field.payload)) return false;
+  }
+  return true;
+}
+
+class Parse {
+ public:
+  Parse(const ExampleSpec& spec, const FeatureColumn* columns)
+      : slots_(spec.slots()), columns_(columns), finder_(spec) {}
+
+  ExampleOutcome record(Bytes record, std::size_t number) {
+    number_ = number;
+    readable_ = record.end;
+    if (!finder_.find(record)) return {ExampleStatus::kDamaged, number, slots_.size(), 0, false};
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      const ExampleOutcome outcome = parse(slot);
+      if (outcome.status != ExampleStatus::kDone) return outcome;
+    }
+    return {ExampleStatus::kDone, number, 0, 0, false};
+  }
+
+ private:
+  ExampleOutcome parse(std::size_t slot) {
+    const bool in_lists = slots_[slot].in_lists;
+    switch (slots_[slot].kind) {
+      case FeatureKind::kFloat:
+        return in_lists ? steps<float>(slot) : values<float>(slot);
+      case FeatureKind::kInt64:
+        return in_lists ? steps<std::int64_t>(slot) : values<std::int64_t>(slot);
+      default:
+        return in_lists ? steps<Bytes>(slot) : values<Bytes>(slot);
+    }
+  }
+
+  ExampleOutcome ended(ExampleStatus status, std::size_t slot, std::int64_t found = 0, bool in_steps = false) const {
+    return {status, number_, slot, found, in_steps};
+  }
+
+  template <class Value>
+  ExampleOutcome values(std::size_t slot) {
+    const FeatureSlot& wanted = slots_[slot];
+    const FeatureColumn& column = columns_[slot];
+    const bool fixed = wanted.size >= 0;
+    const auto row = static_cast<std::int64_t>(number_);
+    const std::int64_t start = fixed ? row * wanted.size : column.splits[row];
+    Sink<Value> sink{static_cast<Value*>(column.values) + start, fixed ? wanted.size : column.room - start};
+    const FeatureFinder::Pieces pieces = finder_.pieces(slot);
+    FeatureReader<Value> reader(readable_, &sink);
+    if (!pieces.missing && !each_piece(pieces, [&](Bytes piece) { return reader.take(piece); }))
+      return ended(ExampleStatus::kDamaged, slot);
+    if (reader.of_another_kind())
+      return ended(ExampleStatus::kWrongKind, slot, static_cast<std::int64_t>(reader.kind()));
+    const bool missing = pieces.missing || reader.kind() == FeatureKind::kNone;
+    if (missing && wanted.required) return ended(ExampleStatus::kMissing, slot);
+    if (!fixed) {
+      if (sink.count > sink.room) return ended(ExampleStatus::kNoRoom, slot, start + sink.count);
+      column.splits[row + 1] = start + sink.count;
+    } else if (missing) {
+      std::copy_n(static_cast<const Value*>(column.defaults), wanted.size, sink.values);
+    } else if (sink.count != wanted.size) {
+      return ended(ExampleStatus::kWrongCount, slot, sink.count);
+    }
+    return ended(ExampleStatus::kDone, slot);
+  }
+
+  // The features of a list, each of them a step.
+  template <class Value>
+  ExampleOutcome steps(std::size_t slot) {
+    const FeatureSlot& wanted = slots_[slot];
+    const FeatureColumn& column = columns_[slot];
+    const std::int64_t first = column.splits[number_];
+    std::int64_t step = first;
+    Sink<Value> sink{static_cast<Value*>(column.values), column.room, column.step_splits[first]};
+    const FeatureFinder::Pieces pieces = finder_.pieces(slot);
+    ExampleOutcome outcome = ended(ExampleStatus::kDone, slot);
+    const auto take = [&](Bytes feature) {
+      FeatureReader<Value> reader(readable_, &sink);
+      const std::int64_t start = sink.count;
+      if (!reader.take(feature)) {
+        outcome = ended(ExampleStatus::kDamaged, slot);
+      } else if (reader.of_another_kind()) {
+        outcome = ended(ExampleStatus::kWrongKind, slot, static_cast<std::int64_t>(reader.kind()));
+      } else if (wanted.size >= 0 && sink.count - start != wanted.size) {
+        outcome = ended(ExampleStatus::kWrongCount, slot, sink.count - start);
+      }
+      ++step;
+      if (step <= column.steps_room) column.step_splits[step] = sink.count;
+      return outcome.status == ExampleStatus::kDone;
+    };
+    if (pieces.missing && wanted.required) return ended(ExampleStatus::kMissing, slot);
+    if (!pieces.missing && !each_piece(pieces, [&](Bytes piece) { return each_feature(piece, take); }))
+      return outcome.status == ExampleStatus::kDone ? ended(ExampleStatus::kDamaged, slot) : outcome;
+    if (step > column.steps_room) return ended(ExampleStatus::kNoRoom, slot, step, true);
+    if (sink.count > sink.room) return ended(ExampleStatus::kNoRoom, slot, sink.count);
+    column.splits[number_ + 1] = step;
+    return outcome;
+  }
+
+  template <class Take>
+  static bool each_feature(Bytes list, const Take& take) {
+    WireReader reader(list);
+    Field field;
+    while (!reader.done()) {
+      if (!reader.next(&field)) return false;
+      if (field.number == 1 && field.wire == Wire::kBytes && !take(field.payload)) return false;
+    }
+    return true;
+  }
+
+  const std::vector<FeatureSlot>& slots_;
+  const FeatureColumn* columns_;
+  FeatureFinder finder_;
+  std::size_t number_ = 0;
+  const std::uint8_t* readable_ = nullptr;
+};
+
+}  // namespace
+
+ExampleOutcome parse_examples(const ExampleSpec& spec, const Bytes* records, std::size_t first, std::size_t count,
+                              const FeatureColumn* columns) {
+  Parse parse(spec, columns);
+  for (std::size_t record = first; record < count; ++record) {
+    const ExampleOutcome outcome = parse.record(records[record], record);
+    if (outcome.status != ExampleStatus::kDone) return outcome;
+  }
+  return {ExampleStatus::kDone, count, 0, 0, false};
+}
+
+}  // namespace penstock

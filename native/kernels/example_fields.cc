@@ -1,0 +1,156 @@
+#include "kernels/example_fields.h"
+
+#include <cstring>
+
+namespace penstock {
+
+namespace {
+
+constexpr std::size_t kMostNames = 256;  // not wanted, but remembered
+constexpr std::uint8_t kFirst = 0x0a;    // the tags of bytes in field 1 and 2
+constexpr std::uint8_t kSecond = 0x12;
+
+inline bool same(Bytes one, Bytes other) {
+  const std::size_t size = one.size();
+  if (size != other.size()) return false;
+  if (size >= 8) {
+    std::uint64_t a, b;
+    std::size_t at = 0;
+    for (; at + 8 < size; at += 8) {
+      std::memcpy(&a, one.begin + at, 8);
+      std::memcpy(&b, other.begin + at, 8);
+      if (a != b) return false;
+    }
+    std::memcpy(&a, one.end - 8, 8);
+    std::memcpy(&b, other.end - 8, 8);
+    return a == b;
+  }
+  if (size >= 4) {
+    std::uint32_t a, b, c, d;
+    std::memcpy(&a, one.begin, 4);
+    std::memcpy(&b, other.begin, 4);
+    std::memcpy(&c, one.end - 4, 4);
+    std::memcpy(&d, other.end - 4, 4);
+    return a == b && c == d;
+  }
+  for (std::size_t at = 0; at < size; ++at)
+    if (one.begin[at] != other.begin[at]) return false;
+  return true;
+}
+
+inline Bytes bytes_of(const std::string& text) {
+  const auto* begin = reinterpret_cast<const std::uint8_t*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+std::uint64_t hash_of(Bytes name, bool in_lists) {
+  std::uint64_t hash = in_lists ? 0x9e3779b97f4a7c15 : 0xcbf29ce484222325;
+  for (const std::uint8_t* at = name.begin; at != name.end; ++at) hash = (hash ^ *at) * 0x100000001b3;  // FNV-1a
+  return hash ^ hash >> 32;
+}
+
+}  // namespace
+
+ExampleSpec::ExampleSpec(std::vector<FeatureSlot> slots) : slots_(std::move(slots)) {
+  std::size_t places = 8;
+  while (places < 2 * slots_.size()) places *= 2;
+  table_.assign(places, -1);
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    std::size_t place = hash_of(bytes_of(slots_[slot].name), slots_[slot].in_lists) & (places - 1);
+    while (table_[place] >= 0) place = (place + 1) & (places - 1);
+    table_[place] = static_cast<std::int32_t>(slot);
+    has_lists_ |= slots_[slot].in_lists;
+  }
+}
+
+std::int32_t ExampleSpec::find(Bytes name, bool in_lists) const {
+  const std::size_t mask = table_.size() - 1;
+  for (std::size_t place = hash_of(name, in_lists) & mask; table_[place] >= 0; place = (place + 1) & mask) {
+    const FeatureSlot& slot = slots_[static_cast<std::size_t>(table_[place])];
+    if (slot.in_lists == in_lists && same(bytes_of(slot.name), name)) return table_[place];
+  }
+  return -1;
+}
+
+FeatureFinder::FeatureFinder(const ExampleSpec& spec) : spec_(spec) {
+  names_.reserve(1 + spec.slots().size() + kMostNames);
+  names_.push_back({{nullptr, nullptr}, -1, false, -1});
+  for (const FeatureSlot& slot : spec.slots())
+    names_.push_back({bytes_of(slot.name), static_cast<std::int32_t>(names_.size()) - 1, slot.in_lists, -1});
+  found_.assign(spec.slots().size(), {{nullptr, nullptr}, {nullptr, nullptr}, 0, false});
+}
+
+bool FeatureFinder::find(Bytes record) {
+  ++turn_;
+  before_ = 0;
+  WireReader message(record);
+  Field field;
+  while (!message.done()) {
+    if (!message.next(&field)) return false;
+    if (field.wire != Wire::kBytes) continue;
+    if (field.number == 1 && !find_in_map(field.payload, false)) return false;
+    if (field.number == 2 && spec_.has_lists() && !find_in_map(field.payload, true)) return false;
+  }
+  return true;
+}
+
+bool FeatureFinder::find_in_map(Bytes map, bool in_lists) {
+  WireReader message(map);
+  Field field;
+  while (!message.done()) {
+    if (!message.next(&field)) return false;
+    if (field.number == 1 && field.wire == Wire::kBytes && !find_entry(field.payload, in_lists)) return false;
+  }
+  return true;
+}
+
+bool FeatureFinder::find_entry(Bytes entry, bool in_lists) {
+  // As everybody writes it: a name, a value, and no more.
+  Bytes name, value;
+  if (entry.size() > 2 && entry.begin[0] == kFirst) {
+    WireReader reader({entry.begin + 1, entry.end});
+    if (reader.bytes(&name) && !reader.done() && *reader.at() == kSecond) {
+      WireReader second({reader.at() + 1, entry.end});
+      if (second.bytes(&value) && second.done()) {
+        note(name, in_lists, {value, entry, turn_, false});
+        return true;
+      }
+    }
+  }
+  name = value = {entry.begin, entry.begin};
+  int values = 0;
+  WireReader message(entry);
+  Field field;
+  while (!message.done()) {
+    if (!message.next(&field)) return false;
+    if (field.wire != Wire::kBytes) continue;
+    if (field.number == 1) name = field.payload;
+    if (field.number == 2) value = field.payload, ++values;
+  }
+  note(name, in_lists, {value, entry, turn_, values > 1});
+  return true;
+}
+
+void FeatureFinder::note(Bytes name, bool in_lists, const Found& found) {
+  std::int32_t at = names_[static_cast<std::size_t>(before_)].next;
+  if (at < 0 || names_[static_cast<std::size_t>(at)].in_lists != in_lists ||
+      !same(names_[static_cast<std::size_t>(at)].text, name)) {
+    at = name_of(name, in_lists);
+    names_[static_cast<std::size_t>(before_)].next = at;
+    if (at < 0) return;
+  }
+  before_ = at;
+  const std::int32_t slot = names_[static_cast<std::size_t>(at)].slot;
+  if (slot >= 0) found_[static_cast<std::size_t>(slot)] = found;
+}
+
+// The name as one of `names_`, or -1 where it is not wanted and there is no room to remember it.
+std::int32_t FeatureFinder::name_of(Bytes text, bool in_lists) {
+  const std::int32_t slot = spec_.find(text, in_lists);
+  if (slot >= 0) return slot + 1;
+  if (names_.size() == names_.capacity()) return -1;
+  names_.push_back({text, -1, in_lists, -1});
+  return static_cast<std::int32_t>(names_.size()) - 1;
+}
+
+}  // namespace penstock

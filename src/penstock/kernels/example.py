@@ -1,0 +1,224 @@
+"""Records of tf.train.Example and SequenceExample into columns, natively; `reference.example` is the twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.kernels import _native
+
+Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
+RecordRuns: TypeAlias = list[Any]
+"""Records: `bytes` and other buffers, each one of them, or pairs of bytes end to end and `int64` splits."""
+
+ANY = -1
+"""The size of a slot that takes any number of values."""
+_FIRST_GUESS = 4  # values of a record for which there is room at first
+_SPARE = 1.25  # room beside what was needed before
+
+_INT64 = np.dtype(np.int64)
+
+
+class Kind(IntEnum):
+    """What a feature holds, numbered as the fields of tf.train.Feature are."""
+
+    BYTES = 1
+    FLOAT = 2
+    INT64 = 3
+
+
+_DTYPES = {Kind.FLOAT: np.dtype(np.float32), Kind.INT64: _INT64}
+
+
+class Status(IntEnum):
+    """How the kernel ended."""
+
+    DONE = 0
+    NO_ROOM = 1
+    DAMAGED = 2
+    WRONG_KIND = 3
+    WRONG_COUNT = 4
+    MISSING = 5
+    NO_TEXT = 6
+
+
+class Slot(NamedTuple):
+    """One feature that is wanted: `size` values of it, or `ANY`, in each record, or in each step `in_lists`.
+
+    A record without it is at fault if it is `required`; else it has the `default` where the size is fixed: an array of
+    as many values, or a list of texts. `text` is for bytes that are decoded to `str`.
+    """
+
+    name: str
+    kind: Kind
+    size: int = ANY
+    in_lists: bool = False
+    required: bool = False
+    default: Any = None
+    text: bool = False
+
+    @property
+    def fixed(self) -> bool:
+        """Whether every record has as many values."""
+        return self.size != ANY and not self.in_lists
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values' array."""
+        return _DTYPES.get(self.kind, np.dtype(object))
+
+
+class Values(NamedTuple):
+    """What all records have of one slot, end to end.
+
+    Those of record i are from `splits[i]` to `splits[i + 1]`; in lists these are its steps, and the values of step s
+    are those from `step_splits[s]` on. Where the size is fixed there are no splits.
+    """
+
+    values: NDArray[Any]
+    splits: NDArray[np.int64] | None = None
+    step_splits: NDArray[np.int64] | None = None
+
+
+class Fault(NamedTuple):
+    """The first record that does not have what is wanted: `slot` is `None` where it is damaged as a whole."""
+
+    status: Status
+    record: int
+    slot: int | None
+    found: int = 0
+
+
+class ExampleKernel:
+    """Parses records by one list of slots; any thread may use it."""
+
+    def __init__(self, slots: Sequence[Slot]) -> None:
+        self.slots = tuple(slots)
+        self._spec = _native.ExampleSpec(
+            [(slot.name.encode(), int(slot.kind), slot.size, slot.in_lists, slot.required) for slot in self.slots]
+        )
+        # How many values and steps a record had at most on average: only how much room is tried first hangs on it.
+        self._guesses = [(float(_FIRST_GUESS), float(_FIRST_GUESS)) for _ in self.slots]
+
+    def parse(
+        self,
+        records: RecordRuns,
+        out: Sequence[NDArray[Any] | None] | None = None,
+        allocate: Allocate = np.empty,
+    ) -> list[Values] | Fault:
+        """Return the values of each slot, in one call without the interpreter's lock, or what was wrong first.
+
+        `out` may hold for a slot of fixed size a contiguous array of its dtype with k times as many values, which are
+        written there. No byte outside of a record is read.
+
+        >>> kernel = ExampleKernel([Slot("x", Kind.INT64)])
+        >>> kernel.parse([b"", b""])
+        [Values(values=array([], dtype=int64), splits=array([0, 0, 0]), step_splits=None)]
+        """
+        parsing = _native.ExampleParsing(self._spec, records)
+        count = parsing.records()
+        rooms = [
+            _Room(slot, count, None if out is None else out[i], self._guesses[i], allocate)
+            for i, slot in enumerate(self.slots)
+        ]
+        status, record, slot, found, in_steps = parsing.run([room.column() for room in rooms])
+        while status == Status.NO_ROOM:
+            rooms[slot].grow(found, record, in_steps=in_steps)
+            status, record, slot, found, in_steps = parsing.run([room.column() for room in rooms])
+        if status != Status.DONE:
+            return Fault(Status(status), record, slot if slot < len(self.slots) else None, found)
+        return self._filled(parsing, rooms, count)
+
+    def _filled(self, parsing: _native.ExampleParsing, rooms: list[_Room], count: int) -> list[Values] | Fault:
+        made: list[Values] = []
+        for i, room in enumerate(rooms):
+            if room.slot.kind == Kind.BYTES:
+                slot = room.slot
+                texts, bad = parsing.texts(i, room.used, slot.text, [] if slot.default is None else slot.default)
+                if bad >= 0:
+                    return Fault(Status.NO_TEXT, room.record_of(bad), i)
+                room.take(texts)
+            made.append(room.made())
+            if count:
+                steps, values = self._guesses[i]
+                self._guesses[i] = max(steps, room.steps / count), max(values, room.used / count)
+        return made
+
+
+class _Room:
+    """Memory for the values of one slot, which grows where more come than were expected."""
+
+    def __init__(
+        self, slot: Slot, count: int, out: NDArray[Any] | None, guess: tuple[float, float], allocate: Allocate
+    ) -> None:
+        self.slot, self._count, self._allocate = slot, count, allocate
+        self._splits = self._step_splits = None
+        steps, values = (int(most * _SPARE * count) + 8 for most in guess)
+        if not slot.fixed:
+            self._splits = _splits(count)
+        if slot.in_lists:
+            self._step_splits = _splits(steps)
+        self._room = count * slot.size if slot.fixed else values
+        self._values = np.empty(0, object)  # texts are kept elsewhere until all are there
+        if slot.kind != Kind.BYTES:
+            self._values = out.reshape(-1) if out is not None else allocate((self._room,), slot.dtype)
+
+    def column(self) -> tuple[Any, ...]:
+        """The memory as the kernel takes it."""
+        values = self._room if self.slot.kind == Kind.BYTES else self._values
+        return values, self.slot.default, self._splits, self._step_splits
+
+    def grow(self, needed: int, record: int, *, in_steps: bool) -> None:
+        """Make room for as many values or steps, and as many more as the records after this one are likely to have."""
+        size = int(needed * _SPARE * self._count / (record + 1)) + 8
+        if in_steps:
+            assert self._step_splits is not None  # noqa: S101 - what has steps has splits of them
+            larger = _splits(size)
+            larger[: len(self._step_splits)] = self._step_splits
+            self._step_splits = larger
+            return
+        self._room = size
+        if self.slot.kind != Kind.BYTES:
+            more = self._allocate((size,), self.slot.dtype)
+            more[: len(self._values)] = self._values
+            self._values = more
+
+    def take(self, texts: list[Any]) -> None:
+        """Take what the texts have become."""
+        self._values = np.empty(len(texts), object)
+        self._values[:] = texts
+
+    @property
+    def steps(self) -> int:
+        """How many steps there are."""
+        return 0 if self._step_splits is None or self._splits is None else int(self._splits[-1])
+
+    @property
+    def used(self) -> int:
+        """How many values there are."""
+        if self._splits is None:
+            return self._count * self.slot.size
+        return int(self._splits[-1] if self._step_splits is None else self._step_splits[self._splits[-1]])
+
+    def record_of(self, value: int) -> int:
+        """Which record has the value at this position."""
+        if self._splits is None:
+            return value // self.slot.size
+        if self._step_splits is not None:
+            value = int(np.searchsorted(self._step_splits[: self.steps + 1], value, side="right")) - 1
+        return int(np.searchsorted(self._splits, value, side="right")) - 1
+
+    def made(self) -> Values:
+        """The values, without the room that was not needed."""
+        steps = None if self._step_splits is None else self._step_splits[: self.steps + 1]
+        return Values(self._values[: self.used], self._splits, steps)
+
+
+def _splits(count: int) -> NDArray[np.int64]:
+    splits = np.empty(count + 1, _INT64)
+    splits[0] = 0
+    return splits

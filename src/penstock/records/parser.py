@@ -1,0 +1,155 @@
+"""What parses records: callable on one or a batch, and in a pipeline on all of a task in one native call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.chunk import Chunk, Column, Columns
+from penstock.elements.spec import ArraySpec, Spec
+from penstock.elements.structure import Structure, flatten, unflatten
+from penstock.kernels.example import Allocate, ExampleKernel, Fault, Slot
+from penstock.records.faults import refuse_fault
+from penstock.records.features import Feature
+from penstock.records.layout import leaf_of, list_of, slots_of, spec_of_feature, steps_of
+from penstock.records.leaves import Leaf, Lengths
+from penstock.records.serialized import Counts, Given, batches_of, given_records, is_record
+
+Features: TypeAlias = tuple[tuple[str, Feature], ...]
+
+Make: TypeAlias = Callable[[str, str, Feature], Any]
+"""Makes a leaf of a feature, given its part of the record (`features`, `lists`, or the `lengths` of these) and name."""
+
+
+class RecordParser:
+    """A declarative parser; subclasses are frozen dataclasses that say which features there are, and their nesting."""
+
+    name: ClassVar[str]
+    random: ClassVar[Literal[False]] = False
+
+    features: Features
+    lists: Features = ()
+
+    def nested(self, make: Make, *, batch: bool) -> Any:
+        """What a record or a batch of them becomes, with `make(part, name, feature)` for each leaf."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise a `PlanError` where there are no features, or some that do not go together."""
+        if not self._kernel.slots:
+            raise PlanError(f"{self.name}: there are no features to parse")
+
+    def __call__(self, serialized: Any, *, rng: Any = None) -> Any:
+        """Parse one record, or a batch of them: a list, an array of objects, or `Ragged` of `uint8`."""
+        if is_record(serialized):
+            leaves = self._parsed(Given([serialized], None, 1))
+            return unflatten(self._structures[False], [leaf.column()[0] for leaf in leaves])
+        given = given_records(serialized, self.name)
+        if given.counts is not None:
+            raise TypeError(f"{self.name} takes one record or a batch of them, not several batches")
+        leaves = self._parsed(Given(given.runs, np.array([given.total]), given.total))
+        return unflatten(self._structures[True], [leaf.batch(0, given.total) for leaf in leaves])
+
+    def spec(self, spec: Spec) -> Spec | None:
+        """Return the spec of the result for records, or batches, of the given spec."""
+        found = batches_of(spec)
+        return None if found is None else self._spec(found[1:] if found[0] else None)
+
+    def columns(self, values: Column, rows: Rows, out: Sequence[NDArray[Any]] | None, allocate: Allocate) -> Chunk:
+        """Return the results for records or batches at `rows` as columns, written in `out` where they fit there."""
+        given = given_records(values, self.name)
+        if given.counts is None:
+            leaves = self._parsed(given, self._memory(out, given.total), allocate)
+            return Columns(self._structures[False], [leaf.column() for leaf in leaves], len(rows))
+        ends = np.cumsum(given.counts).tolist()
+        spans = list(zip([0, *ends], ends, strict=False))
+        leaves = self._parsed(given, None, allocate)
+        return Columns(self._structures[True], [[leaf.batch(*span) for span in spans] for leaf in leaves], len(rows))
+
+    def _parsed(
+        self, given: Given, out: Sequence[NDArray[Any] | None] | None = None, allocate: Allocate = np.empty
+    ) -> list[Leaf]:
+        """The leaves of all records, in the order of the structure."""
+        try:
+            values = self._kernel.parse(given.runs, out, allocate)
+            if isinstance(values, Fault):
+                refuse_fault(values, self._kernel.slots)
+            found = dict(zip([(slot.in_lists, slot.name) for slot in self._kernel.slots], values, strict=True))
+            of_features, of_lists = ({name: v for (x, name), v in found.items() if x is part} for part in (False, True))
+
+            def make(part: str, name: str, feature: Feature) -> Leaf:
+                if part == "features":
+                    return leaf_of(name, feature, of_features, given.total)
+                if part == "lists":
+                    return list_of(name, feature, of_lists)
+                return Lengths(steps_of(name, of_lists))
+
+            return flatten(self.nested(make, batch=given.counts is not None))[0]
+        except DataError as error:
+            raise _placed(error, self.name, given.counts) from None
+
+    def _spec(self, batch: tuple[int | None] | None) -> Spec:
+        def make(part: str, _: str, feature: Feature) -> Spec:
+            if part == "lengths":
+                return ArraySpec(batch or (), np.dtype(np.int64))
+            return spec_of_feature(feature, batch=batch, in_list=part == "lists")
+
+        return self.nested(make, batch=batch is not None)
+
+    @cached_property
+    def _kernel(self) -> ExampleKernel:
+        of_features = slots_of(dict(self.features), self.name)
+        return ExampleKernel([*of_features, *slots_of(dict(self.lists), self.name, in_lists=True)])
+
+    @cached_property
+    def _structures(self) -> dict[bool, Structure]:
+        """The nesting of what a record becomes, and of what a batch does."""
+        return {batch: flatten(self._spec((None,) if batch else None))[1] for batch in (False, True)}
+
+    @cached_property
+    def _leaf_slots(self) -> list[int | None]:
+        """For each slot the leaf that it is, unless it is only a part of one, or of no fixed size."""
+        names, _ = flatten(self.nested(lambda part, name, feature: f"{part}/{name}", batch=False))
+        at = {name: leaf for leaf, name in enumerate(names)}
+        return [at.get(f"features/{slot.name}") if slot.fixed else None for slot in self._kernel.slots]
+
+    def _memory(self, out: Sequence[NDArray[Any]] | None, count: int) -> list[NDArray[Any] | None] | None:
+        """The memory given for each slot, where the kernel can fill it as it is."""
+        if out is None or len(out) != self._structures[False].num_leaves:
+            return None
+        return [
+            out[leaf] if leaf is not None and _fits(out[leaf], slot, count) else None
+            for leaf, slot in zip(self._leaf_slots, self._kernel.slots, strict=True)
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The description alone."""
+        return {"features": self.features, "lists": self.lists}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def _fits(memory: NDArray[Any], slot: Slot, count: int) -> bool:
+    flags = memory.flags
+    same = memory.dtype == slot.dtype and memory.size == count * slot.size
+    return same and not slot.dtype.hasobject and flags.c_contiguous and flags.writeable
+
+
+def _placed(error: DataError, call: str, counts: Counts | None) -> DataError:
+    """The error of one record of a run, which names the record of its batch, and has the batch as `element`."""
+    record, which = error.element or 0, ""
+    if counts is not None:
+        ends = np.cumsum(counts)
+        batch = int(np.searchsorted(ends, record, side="right"))
+        which = f"record {record - int(ends[batch] - counts[batch])} of the batch: "
+        record = batch
+    made = DataError(f"{call}: {which}{error}")
+    made.element = record
+    return made

@@ -1,0 +1,140 @@
+"""Rows inside the values of a feature, as other features of the same record say."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.elements.offsets import begins, spread
+from penstock.elements.ragged import Ragged
+from penstock.records import features as kinds
+from penstock.records.faults import refuse
+from penstock.records.features import Keyed, Partition
+
+MOST_ROWS = 1 << 20
+"""Rows of one record that `ValueRowIds` may name: a number in a damaged record must not ask for memory without end."""
+
+
+def partitioned(values: Ragged, partitions: list[tuple[Partition, Ragged | None]], feature: str) -> Ragged:
+    """Return the values of k records, `(k, ~)`, in rows, `(k, ~, ..., ~)`; innermost uniform rows are shape.
+
+    Each partition comes with its feature of the same records, `(k, ~)`, from the outermost to the innermost. One that
+    does not divide the values of its record exactly is a `DataError`.
+    """
+    flat, ends = values.flat_values, values.row_splits.astype(np.int64, copy=False)
+    levels: list[NDArray[np.int64]] = []
+    for partition, said in reversed(partitions):
+        counts = np.diff(ends)  # of each record: its values, or the rows that there are of them so far
+        if isinstance(partition, kinds.UniformRowLength):
+            uneven = np.flatnonzero(counts % partition.length)
+            if len(uneven):
+                at = int(uneven[0])
+                refuse(f"its {counts[at]} values do not make rows of {partition.length}", at, feature)
+            ends = ends // partition.length
+            if not levels:
+                flat = flat.reshape(-1, partition.length, *flat.shape[1:])
+                continue
+            lengths = np.full(int(ends[-1]), partition.length, np.int64)
+        else:
+            assert said is not None  # noqa: S101 - what is not uniform has a feature
+            lengths, ends = _rows(partition, said, counts, feature)
+        levels.insert(0, begins(lengths))
+    return _nested(flat, [ends, *levels])
+
+
+def _nested(flat: NDArray[np.generic], levels: list[NDArray[np.int64]]) -> Ragged:
+    whole: Ragged | NDArray[np.generic] = flat
+    for splits in reversed(levels):
+        whole = Ragged(whole, splits)
+    assert isinstance(whole, Ragged)  # noqa: S101 - there is one level at least
+    return whole
+
+
+def _rows(
+    partition: Keyed, said: Ragged, counts: NDArray[np.int64], feature: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The length of each row, of all records end to end, and which of them each record has, as splits."""
+    numbers, ends = said.flat_values, said.row_splits.astype(np.int64, copy=False)
+    sizes = np.diff(ends)
+    record = np.repeat(np.arange(len(sizes)), sizes)  # that each of the numbers is of
+    wrong = np.zeros(len(sizes), bool)
+    # numbers beyond all values are wrong, and made harmless before anything is computed from them
+    beyond = (numbers < 0) | (numbers > (MOST_ROWS if isinstance(partition, kinds.ValueRowIds) else counts[record]))
+    wrong[record[beyond]] = True
+    numbers = np.where(beyond, 0, numbers)
+    if isinstance(partition, kinds.RowLengths):
+        lengths = numbers
+    elif isinstance(partition, kinds.ValueRowIds):
+        lengths, ends = _counted(numbers, ends, record, counts, wrong)
+    else:
+        lengths, ends = _between(partition, numbers, ends, counts, wrong)
+    if not wrong.any():
+        rows = np.diff(ends)
+        wrong[np.repeat(np.arange(len(rows)), rows)[lengths < 0]] = True
+        wrong |= np.diff(begins(lengths)[ends]) != counts
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        shown = np.asarray(said[at]).tolist()
+        refuse(
+            f"its {counts[at]} values are not divided exactly by the {_NAMES[type(partition)]} in "
+            f'feature "{partition.key}": {shown!s:.80}',
+            at,
+            feature,
+        )
+    return lengths, ends
+
+
+_NAMES: dict[type[Keyed], str] = {
+    kinds.RowSplits: "row splits",
+    kinds.RowLengths: "row lengths",
+    kinds.RowStarts: "row starts",
+    kinds.RowLimits: "row limits",
+    kinds.ValueRowIds: "row numbers",
+}
+
+
+def _between(
+    partition: Keyed,
+    numbers: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    wrong: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows between numbers that go up: splits have the first and the last, starts the first, limits the last."""
+    sizes = np.diff(ends)
+    full = sizes > 0
+    first, last = numbers[ends[:-1][full]], numbers[ends[1:][full] - 1]
+    if not isinstance(partition, kinds.RowLimits):
+        wrong[full] |= first != 0
+    if not isinstance(partition, kinds.RowStarts):
+        wrong[full] |= last != counts[full]
+    if isinstance(partition, kinds.RowSplits):
+        rows = np.maximum(sizes - 1, 0)
+        lows = spread(ends[:-1], rows)
+        return numbers[lows + 1] - numbers[lows], begins(rows)
+    if isinstance(partition, kinds.RowStarts):
+        highs = np.append(numbers[1:], 0)
+        highs[ends[1:][full] - 1] = counts[full]
+        return highs - numbers, ends
+    lows = np.append(0, numbers[:-1]) if len(numbers) else numbers
+    lows[ends[:-1][full]] = 0
+    return numbers - lows, ends
+
+
+def _counted(
+    ids: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    record: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    wrong: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How often each record's row numbers occur, up to the largest of them."""
+    wrong |= np.diff(ends) != counts
+    down = np.flatnonzero((np.diff(ids) < 0) & (np.diff(record) == 0))
+    wrong[record[down]] = True
+    rows = np.zeros(len(counts), np.int64)
+    np.maximum.at(rows, record, ids + 1)
+    if wrong.any():  # said by the caller, which is not to count what is wrong
+        return np.zeros(0, np.int64), np.zeros(len(ends), np.int64)
+    splits = begins(rows)
+    return np.bincount(ids + splits[record], minlength=int(splits[-1])).astype(np.int64), splits

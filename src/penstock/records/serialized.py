@@ -1,0 +1,111 @@
+"""Records as they come: one, several, or several batches of them; and what the kernel takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, Spec
+from penstock.kernels.example import RecordRuns
+
+_UINT8 = np.dtype(np.uint8)
+
+Counts: TypeAlias = NDArray[np.int64]
+"""How many records each of several batches has; shape `(batches,)`."""
+
+
+class Given(NamedTuple):
+    """Records end to end, and how many each batch has where they came in batches."""
+
+    runs: RecordRuns
+    counts: Counts | None
+    total: int
+
+
+def is_record(value: Any) -> bool:
+    """Whether the value is one record: `bytes` or another buffer of them."""
+    if isinstance(value, np.ndarray):
+        return value.dtype == _UINT8 and value.ndim == 1
+    return isinstance(value, bytes | bytearray | memoryview)
+
+
+def given_records(values: Any, call: str) -> Given:
+    """Take records, or batches of records, from a column of a chunk or from one batch (a list, an array, `Ragged`).
+
+    What is no record is a `TypeError` that has its position as `element`.
+    """
+    if isinstance(values, Ragged) and values.dtype == _UINT8 and values.flat_values.ndim == 1:
+        if values.ragged_rank == 1:
+            return Given([_joined(values)], None, len(values))
+        if values.ragged_rank == 2:
+            records = values.values
+            return Given([_joined(records)], np.diff(values.row_splits).astype(np.int64), len(records))
+    if isinstance(values, np.ndarray) and values.dtype.hasobject and values.ndim in (1, 2):
+        counts = None if values.ndim == 1 else np.full(len(values), values.shape[1], np.int64)
+        records = values.reshape(-1).tolist()
+        _check(records, call)
+        return Given(records, counts, len(records))
+    if isinstance(values, Ragged | Sparse | np.ndarray) or not isinstance(values, Sequence):
+        shown = f"{values.dtype}{list(values.shape)}" if isinstance(values, np.ndarray) else type(values).__name__
+        raise TypeError(f"{call} takes records as bytes, or a list or object array of them, not {shown}{_hint(values)}")
+    if values and not is_record(values[0]) and _is_batch(values[0]):
+        return _batches(values, call)
+    _check(values, call)
+    return Given(list(values), None, len(values))
+
+
+def batches_of(spec: Spec | None) -> tuple[bool, int | None] | None:
+    """Whether elements of this spec are batches, and of how many records; `None` where they are no records."""
+    if isinstance(spec, ObjectSpec) and issubclass(spec.type, bytes | bytearray | memoryview):
+        return False, None
+    if isinstance(spec, ArraySpec) and len(spec.shape) == 1 and spec.dtype in (_UINT8, np.dtype(object)):
+        return (False, None) if spec.dtype == _UINT8 else (True, spec.shape[0])
+    if isinstance(spec, RaggedSpec) and spec.dtype == _UINT8 and spec.ragged_rank == 1 and len(spec.shape) == 2:
+        return True, spec.shape[0]
+    return None
+
+
+def _joined(records: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    return np.ascontiguousarray(records.flat_values), records.row_splits.astype(np.int64, copy=False)
+
+
+def _is_batch(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.hasobject
+    return isinstance(value, Ragged | list | tuple)
+
+
+def _batches(values: Sequence[Any], call: str) -> Given:
+    runs: RecordRuns = []
+    counts = np.empty(len(values), np.int64)
+    for i, batch in enumerate(values):
+        try:
+            given = given_records(batch, call)
+        except TypeError as error:
+            error.element = i  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]
+            raise
+        runs += given.runs
+        counts[i] = len(batch)
+    return Given(runs, counts, int(counts.sum()))
+
+
+def _check(records: Sequence[Any], call: str) -> None:
+    types = set(map(type, records))
+    if types <= {bytes}:
+        return
+    for i, record in enumerate(records):
+        if not is_record(record):
+            error = TypeError(f"{call} takes records as bytes, not {type(record).__name__}: {record!r:.60}")
+            error.element = i  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue]
+            raise error
+
+
+def _hint(values: Any) -> str:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "S":
+        return ", which loses the zeros that a record ends with: np.array(records, dtype=object)"
+    return '; where they are one part of the elements say map(..., on="name")' if isinstance(values, dict) else ""

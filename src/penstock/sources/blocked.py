@@ -1,0 +1,330 @@
+"""Elements that lie in blocks, decoded as one: row groups, record batches, chunks, stretches of a text file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.elements.chunk import Column, Columns
+from penstock.elements.ragged import Ragged
+from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Spec
+from penstock.elements.structure import Structure, flatten
+from penstock.index.blocked import Blocks
+from penstock.kernels import gather
+from penstock.storage.recent import Recent
+
+CACHE_BYTES = 1 << 30
+"""Bytes of decoded blocks that a source keeps."""
+_NARROW = 64  # bytes of a row: narrower columns are gathered together
+
+
+class Lazy(Protocol):
+    """A column whose values are made of the rows asked for alone: text, which costs most as Python objects."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Rows) -> list[Any]: ...
+
+
+Held: TypeAlias = NDArray[Any] | Ragged | Lazy
+"""One column of a decoded block of k rows."""
+
+
+class Store(Protocol):
+    """Where blocks come from: picklable, and safe to decode from any number of threads."""
+
+    @property
+    def bounds(self) -> NDArray[np.int64]:
+        """The first row of each block, and the end: strictly increasing from 0, shape `(m + 1,)`."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The call that made it."""
+        ...
+
+    @property
+    def spec(self) -> Spec:
+        """What one element looks like."""
+        ...
+
+    @property
+    def block_bytes(self) -> int | None:
+        """About how many bytes a decoded block takes; `None` where it costs next to nothing to decode."""
+        ...
+
+    def decode(self, block: int) -> list[Held]:
+        """Return the columns of a block, in the order of the leaves of `spec`."""
+        ...
+
+    def check(self, block: int) -> None:
+        """Raise a `DataError` where a decoded block is a view of a file that has been cut short since."""
+        ...
+
+    def describe(self, block: int, row: int) -> str:
+        """Return which record row `row` of a block is."""
+        ...
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what identifies the data."""
+        ...
+
+
+class Block:
+    """The columns of some consecutive rows.
+
+    Once rows are picked from it here and there, narrow columns are put side by side, row by row: one copy for all.
+    """
+
+    def __init__(self, columns: list[Held]) -> None:
+        self.columns = columns
+        self.nbytes = sum(column.nbytes for column in columns)
+        self._packed: NDArray[np.uint8] | None = None
+
+    def packed(self, layout: np.dtype[Any], narrow: Sequence[int]) -> NDArray[np.uint8]:
+        """The columns `narrow` side by side, shape `(k, bytes)`."""
+        packed = self._packed
+        if packed is None:
+            records = np.empty(len(self.columns[narrow[0]]), layout)
+            for place in narrow:
+                records[f"f{place}"] = self.columns[place]
+            packed = records.view(np.uint8).reshape(len(records), layout.itemsize)
+            views: dict[int, Held] = {place: records[f"f{place}"] for place in narrow}
+            self.columns = [views.get(place, column) for place, column in enumerate(self.columns)]
+            self._packed = packed
+        return packed
+
+
+@dataclass(frozen=True, eq=False)
+class BlockedSource:
+    """The elements of a store; the blocks used last are kept, up to `cache_bytes`, and each is decoded by one thread.
+
+    Consecutive rows of a block are views of it; what is picked from several is gathered block by block.
+    """
+
+    store: Store
+    cache_bytes: int = CACHE_BYTES
+
+    @property
+    def name(self) -> str:
+        return self.store.name
+
+    @property
+    def length(self) -> int:
+        return int(self.store.bounds[-1])
+
+    def spec(self) -> Spec:
+        return self.store.spec
+
+    @cached_property
+    def blocks(self) -> Blocks | None:
+        """The blocks, where they are dear to decode; a window of them and the next one's fit the cache."""
+        size = self.store.block_bytes
+        if size is None or not self.length:
+            return None
+        return Blocks(self.store.bounds, max(self.cache_bytes // (2 * max(size, 1)), 1))
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+        memory: Sequence[NDArray[Any] | None] = out if out is not None and len(out) == len(self._specs) else ()
+        if not len(rows):
+            return Columns(self._structure, list(map(_no_rows, self._specs)), 0)
+        bounds = self.store.bounds
+        low, high = int(rows.min()), int(rows.max())
+        if low < 0 or high >= self.length:
+            raise IndexError(f"{self.name}: row {low if low < 0 else high} of {self.length:,}")
+        first = int(bounds.searchsorted(low, "right")) - 1
+        if high < bounds[first + 1]:
+            ((_, block),) = self._recent.each([first])
+            self.store.check(first)
+            return self._of_one(block, rows - bounds[first], memory)
+        return self._of_several(rows, memory)
+
+    def describe(self, row: int) -> str:
+        block = int(self.store.bounds.searchsorted(row, "right")) - 1
+        return self.store.describe(block, row - int(self.store.bounds[block]))
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what the store says of its data."""
+        return self.store.fingerprint()
+
+    def _of_one(self, block: Block, rows: Rows, memory: Sequence[NDArray[Any] | None]) -> Columns:
+        low = int(rows[0])
+        run = len(rows) == 1 or (int(rows[-1]) - low == len(rows) - 1 and bool((np.diff(rows) == 1).all()))
+        columns: list[Column] = []
+        narrow = () if run else self._narrow
+        found = gather(block.packed(self._layout, narrow), rows) if narrow else np.empty((0, 0), np.uint8)
+        for place, column in enumerate(block.columns):
+            into = memory[place] if memory else None
+            if place in narrow:
+                columns.append(_given(self._unpacked(found, place), into))
+            elif isinstance(column, np.ndarray):
+                part = column[low : low + len(rows)] if run else None
+                columns.append(_picked(column, rows, into) if part is None else _given(part, into))
+            elif isinstance(column, Ragged):
+                columns.append(column[low : low + len(rows)] if run else column.take(rows))
+            else:
+                columns.append(column.take(rows))
+        return Columns(self._structure, columns, len(rows))
+
+    def _of_several(self, rows: Rows, memory: Sequence[NDArray[Any] | None]) -> Columns:
+        """Gather the rows block by block into one run, and put that into the order that was asked for."""
+        owner = self.store.bounds.searchsorted(rows, "right") - 1
+        order = np.argsort(owner, kind="stable")
+        owner = owner[order]
+        cuts = np.concatenate([[0], np.flatnonzero(np.diff(owner)) + 1, [len(rows)]])
+        spans = {int(owner[low]): (low, high) for low, high in pairwise(cuts.tolist())}
+        narrow, layout = self._narrow, self._layout
+        packed = np.empty((len(rows), layout.itemsize), np.uint8)
+        parts = {place: _parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow}
+        for number, block in self._recent.each(spans):
+            self.store.check(number)
+            low, high = spans[number]
+            local = rows[order[low:high]] - self.store.bounds[number]
+            if narrow:
+                gather(block.packed(layout, narrow), local, packed[low:high])
+            for place, part in parts.items():
+                part.put(block.columns[place], local, low)
+        back = np.empty_like(order)  # back[i]: where row i stands in the run
+        back[order] = np.arange(len(order))
+        if narrow:
+            packed = gather(packed, back)
+        columns: list[Column] = []
+        for place in range(len(self._specs)):
+            into = memory[place] if memory else None
+            part = parts.get(place)
+            columns.append(_given(self._unpacked(packed, place), into) if part is None else part.done(back, into))
+        return Columns(self._structure, columns, len(rows))
+
+    def _unpacked(self, packed: NDArray[np.uint8], place: int) -> NDArray[Any]:
+        return packed.view(self._layout).reshape(-1)[f"f{place}"]
+
+    @cached_property
+    def _recent(self) -> Recent[Block]:
+        return Recent(lambda number: Block(self.store.decode(number)), self.cache_bytes)
+
+    @cached_property
+    def _flat(self) -> tuple[list[LeafSpec], Structure]:
+        return flatten(self.store.spec)
+
+    @property
+    def _specs(self) -> list[LeafSpec]:
+        return self._flat[0]
+
+    @property
+    def _structure(self) -> Structure:
+        return self._flat[1]
+
+    @cached_property
+    def _narrow(self) -> tuple[int, ...]:
+        """The columns that are gathered together, where there are several."""
+        places = [place for place, spec in enumerate(self._specs) if _width(spec) <= _NARROW]
+        return tuple(places) if len(places) > 1 and self.store.block_bytes is not None else ()
+
+    @cached_property
+    def _layout(self) -> np.dtype[Any]:
+        """A row of those columns."""
+        specs = [(f"f{place}", self._specs[place]) for place in self._narrow]
+        fields = [(name, spec.dtype, spec.shape) for name, spec in specs if isinstance(spec, ArraySpec)]
+        return np.dtype(fields, align=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BlockedSource, (self.store, self.cache_bytes)
+
+
+def _width(spec: LeafSpec) -> float:
+    if not isinstance(spec, ArraySpec) or not spec.known or spec.dtype.hasobject:
+        return float("inf")
+    return spec.dtype.itemsize * prod(size or 0 for size in spec.shape) or float("inf")
+
+
+def _picked(column: NDArray[Any], rows: Rows, into: NDArray[Any] | None) -> NDArray[Any]:
+    fits = into is not None and into.shape == (len(rows), *column.shape[1:]) and into.dtype == column.dtype
+    return gather(column, rows, into if fits else None)
+
+
+def _given(values: NDArray[Any], into: NDArray[Any] | None) -> NDArray[Any]:
+    """The values, in the memory given where they fit there."""
+    if into is None or into.shape != values.shape or into.dtype != values.dtype:
+        return values
+    np.copyto(into, values)
+    return into
+
+
+def _no_rows(spec: LeafSpec) -> Column:
+    if isinstance(spec, ArraySpec) and spec.known:
+        return np.empty((0, *(size or 0 for size in spec.shape)), spec.dtype)
+    if isinstance(spec, RaggedSpec | ArraySpec):
+        levels = 1 + (spec.ragged_rank if isinstance(spec, RaggedSpec) else 0)
+        values: Any = np.empty((0, *(size or 0 for size in spec.shape[levels:])), spec.dtype)
+        for _ in range(levels):
+            values = Ragged(values, [0])
+        return values
+    return []
+
+
+class _Parts(Protocol):
+    """One column, of rows from several blocks."""
+
+    def put(self, column: Any, rows: Rows, low: int) -> None:
+        """Take these rows of a block, which stand at `low` and after in the run."""
+        ...
+
+    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
+        """The rows at `back` of the run, in the memory given where they fit there."""
+        ...
+
+
+def _parts(spec: LeafSpec, count: int) -> _Parts:
+    if isinstance(spec, ArraySpec) and spec.known:
+        return _ArrayParts(spec, count)
+    return _RaggedParts(count) if isinstance(spec, RaggedSpec | ArraySpec) else _ListParts(count)
+
+
+class _ArrayParts:
+    def __init__(self, spec: ArraySpec, count: int) -> None:
+        self.values = np.empty((count, *(size or 0 for size in spec.shape)), spec.dtype)
+
+    def put(self, column: Any, rows: Rows, low: int) -> None:
+        gather(column, rows, self.values[low : low + len(rows)])
+
+    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
+        return _picked(self.values, back, into)
+
+
+class _RaggedParts:
+    """Rows of lists: views until all are there, for a copy of each value and no arithmetic for each block."""
+
+    def __init__(self, count: int) -> None:
+        self.rows: list[Any] = [None] * count
+
+    def put(self, column: Any, rows: Rows, low: int) -> None:
+        values, splits = column.values, column.row_splits
+        spans = zip(splits[rows].tolist(), splits[rows + 1].tolist(), strict=True)
+        self.rows[low : low + len(rows)] = [values[begin:end] for begin, end in spans]
+
+    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
+        rows = self.rows
+        return Ragged.from_rows([rows[i] for i in back.tolist()])
+
+
+class _ListParts:
+    def __init__(self, count: int) -> None:
+        self.values: list[Any] = [None] * count
+
+    def put(self, column: Any, rows: Rows, low: int) -> None:
+        self.values[low : low + len(rows)] = column.take(rows)
+
+    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
+        values = self.values
+        return [values[i] for i in back.tolist()]

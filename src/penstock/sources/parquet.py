@@ -1,0 +1,287 @@
+"""Parquet files, read a row group at a time through pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError, PlanError
+from penstock.core.lazy import require
+from penstock.elements.spec import Spec
+from penstock.sources.arrow_tables import (
+    Nulls,
+    Table,
+    Unchanged,
+    check_same,
+    relative,
+    shown,
+    side_by_side,
+    table_of,
+    told,
+)
+from penstock.sources.blocked import BlockedSource, Held
+from penstock.storage.recent import Recent
+
+_FOOTERS = 64 << 20  # bytes of file footers that are kept
+_SAMPLED = 64  # row groups whose sizes are looked at
+_FEW_DIFFERENT = 4  # bytes a value of text may take in the file where it is read as a dictionary
+
+
+class Group(NamedTuple):
+    """One row group that has rows to read."""
+
+    file: int
+    group: int
+    kept: NDArray[np.int64] | None
+    """The rows of it that are read, sorted, where it is not all."""
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a file says of its row groups."""
+
+    metadata: Any
+
+    @property
+    def nbytes(self) -> int:
+        return self.metadata.serialized_size
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """The rows of Parquet files, in the order of the files: those that `filters` and `nulls` keep."""
+
+    paths: list[str]
+    states: list[Unchanged]
+    table: Table
+    groups: list[Group]
+    bounds: NDArray[np.int64]
+    filters: str
+    block_bytes: int | None
+    _footer: Recent[Footer] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_footer", Recent(lambda file: footer(self.paths[file]), _FOOTERS))
+
+    @property
+    def name(self) -> str:
+        return f"read_parquet({shown(self.paths)})"
+
+    @property
+    def spec(self) -> Spec:
+        return self.table.layout.spec
+
+    def decode(self, block: int) -> list[Held]:
+        found = self.groups[block]
+        path = self.paths[found.file]
+        self.states[found.file].check(path)
+        ((_, kept),) = self._footer.each([found.file])
+        with told(f"{path}, row group {found.group}", _first(kept.metadata, found.group)):
+            table = read_group(path, kept.metadata, found.group, self.table.schema.names, self._coded(kept, found))
+            if found.kept is not None:
+                table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
+            return self.table.columns(table)
+
+    def _coded(self, kept: Footer, found: Group) -> list[str]:
+        """The columns of text that take so few bytes that most values must come many times."""
+        group = kept.metadata.row_group(found.group)
+        columns = (group.column(i) for i in range(group.num_columns))
+        return [
+            column.path_in_schema
+            for column in columns
+            if column.path_in_schema in self._texts
+            and column.total_uncompressed_size < _FEW_DIFFERENT * max(column.num_values, 1)
+        ]
+
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        return frozenset(leaf.path for leaf in self.table.layout.leaves if leaf.dtype is None and not leaf.steps)
+
+    def check(self, block: int) -> None:
+        """Nothing: decoded rows are in memory of their own."""
+
+    def describe(self, block: int, row: int) -> str:
+        found = self.groups[block]
+        place = row if found.kept is None else int(found.kept[row])
+        ((_, kept),) = self._footer.each([found.file])
+        return f"{self.paths[found.file]}, row {_first(kept.metadata, found.group) + place:,}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the files' names and sizes, the columns, and which rows of which row groups are read."""
+        sizes = [state.size for state in self.states]
+        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
+        fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
+        return ("parquet", relative(self.paths), sizes, columns, fill, self.filters, self.bounds.tolist())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = (self.paths, self.states, self.table, self.groups, self.bounds, self.filters, self.block_bytes)
+        return ParquetFiles, made
+
+
+def parquet_files(
+    paths: list[str], columns: Sequence[str] | None, filters: Any, nulls: Nulls, cache_bytes: int
+) -> BlockedSource:
+    """Return the source of `ps.read_parquet`."""
+    call = "read_parquet"
+    require("pyarrow.parquet", extra="arrow", purpose=call)
+    footers = side_by_side(lambda i: footer(paths[i]), len(paths))
+    schemas = [_schema(path, kept) for path, kept in zip(paths, footers, strict=True)]
+    with told(paths[0]):
+        table = table_of(schemas[0], columns, nulls, call)
+    wanted = _expression(filters, schemas[0])
+    for path, schema in zip(paths[1:], schemas[1:], strict=True):
+        _check_columns(call, paths[0], schemas[0], path, schema, columns)
+    groups = [
+        Group(file, group, None)
+        for file, kept in enumerate(footers)
+        for group in range(kept.metadata.num_row_groups)
+        if kept.metadata.row_group(group).num_rows
+    ]
+    if wanted is not None or table.drops:
+        groups = _matching(paths, footers, groups, table, wanted)
+    counts = [
+        footers[file].metadata.row_group(group).num_rows if kept is None else len(kept) for file, group, kept in groups
+    ]
+    bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+    states = [Unchanged.of(path) for path in paths]
+    size = _block_bytes(paths, footers, groups, counts, table)
+    text = "" if wanted is None else str(wanted)
+    return BlockedSource(ParquetFiles(paths, states, table, groups, bounds, text, size), cache_bytes)
+
+
+def footer(path: str) -> Footer:
+    """Return what a file says of its row groups; one that is none is a `DataError`."""
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    with told(f"{path} cannot be read as Parquet"):
+        return Footer(parquet.read_metadata(path))
+
+
+def read_group(path: str, metadata: Any, group: int, columns: Sequence[str], coded: Sequence[str] = ()) -> Any:
+    """Return one row group as a `pyarrow.Table`; checksums of pages, where the file has them, are verified."""
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    with parquet.ParquetFile(
+        path, metadata=metadata, read_dictionary=list(coded), page_checksum_verification=True, pre_buffer=True
+    ) as file:
+        table = file.read_row_group(group, columns=list(columns), use_threads=False)
+    expected = metadata.row_group(group).num_rows
+    if table.num_rows != expected:
+        raise DataError(f"there are {table.num_rows:,} rows where its footer says {expected:,}")
+    return table
+
+
+def _schema(path: str, kept: Footer) -> Any:
+    with told(f"{path} cannot be read as Parquet"):
+        return kept.metadata.schema.to_arrow_schema()
+
+
+def _first(metadata: Any, group: int) -> int:
+    """The number in the file of the first row of a row group."""
+    return sum(metadata.row_group(i).num_rows for i in range(group))
+
+
+def _check_columns(call: str, first: str, one: Any, second: str, other: Any, columns: Sequence[str] | None) -> None:
+    if columns is not None:
+        arrow = require("pyarrow", extra="arrow", purpose=call)
+        one = arrow.schema([one.field(name) for name in dict.fromkeys(columns)])
+        other = arrow.schema([other.field(name) for name in dict.fromkeys(columns) if name in other.names])
+    check_same(call, first, one, second, other)
+
+
+def _expression(filters: Any, schema: Any) -> Any:
+    """The filters as an expression that fits the columns, or `None`."""
+    if filters is None:
+        return None
+    arrow = require("pyarrow", extra="arrow", purpose="read_parquet")
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    try:
+        wanted = parquet.filters_to_expression(filters)
+        schema.empty_table().filter(wanted)
+    except (arrow.ArrowException, TypeError, ValueError, KeyError) as error:
+        raise PlanError(
+            f"read_parquet(filters={filters!s:.100}): {error}; expected [(column, operator, value), ...], a list of "
+            "such lists of which one must hold, or an expression of pyarrow.compute"
+        ) from None
+    return wanted
+
+
+def _matching(paths: list[str], footers: list[Footer], groups: list[Group], table: Table, wanted: Any) -> list[Group]:
+    """The groups with the rows that match, found by reading the columns that it takes, where statistics do not tell."""
+    possible = groups
+    if wanted is not None:
+        ruled_in = _possible(paths, wanted)
+        possible = [group for group in groups if group[:2] in ruled_in]
+
+    def match(at: int) -> Group | None:
+        file, group, _ = possible[at]
+        metadata = footers[file].metadata
+        with told(f"{paths[file]}, row group {group}"):
+            rows = _rows_of(paths[file], metadata, group, table, wanted)
+        if len(rows) == metadata.row_group(group).num_rows:
+            return possible[at]
+        return Group(file, group, rows) if len(rows) else None
+
+    return [group for group in side_by_side(match, len(possible)) if group is not None]
+
+
+def _possible(paths: list[str], wanted: Any) -> set[tuple[int, int]]:
+    """The row groups that the statistics in the footers do not rule out."""
+    dataset = require("pyarrow.dataset", extra="arrow", purpose="read_parquet(filters=)")
+    made = dataset.ParquetFileFormat()
+    local = require("pyarrow.fs", extra="arrow", purpose="read_parquet(filters=)").LocalFileSystem()
+    found: set[tuple[int, int]] = set()
+    for file, path in enumerate(paths):
+        with told(path):
+            fragment = made.make_fragment(os.path.abspath(path), filesystem=local)
+            found.update((file, group.id) for group in fragment.subset(filter=wanted).row_groups)
+    return found
+
+
+def _rows_of(path: str, metadata: Any, group: int, table: Table, wanted: Any) -> NDArray[np.int64]:
+    """The rows of a row group that are kept, sorted."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_parquet")
+    every = metadata.schema.to_arrow_schema().names
+    text = str(wanted)
+    named = [] if wanted is None else [name for name in every if name in text] or every
+    read = read_group(
+        path, metadata, group, list(dict.fromkeys([*named, *(table.schema.names if table.drops else [])]))
+    )
+    kept = np.arange(read.num_rows)
+    if table.drops:
+        kept = kept[table.whole_rows(read)]
+    if wanted is not None:
+        number = "row number" + "'" * max((name.count("'") for name in every), default=0)
+        numbered = read.append_column(number, arrow.array(np.arange(read.num_rows)))
+        kept = np.intersect1d(kept, numbered.filter(wanted).column(number).to_numpy())
+    return kept
+
+
+def _block_bytes(paths: list[str], footers: list[Footer], groups: list[Group], counts: list[int], table: Table) -> int:
+    """About how many bytes a row group takes in memory: text and lists as in the file, the rest by their types."""
+    if not groups:
+        return 0
+    sizes: list[float] = []
+    loose = table.loose()
+    fixed = table.fixed_bytes() + 16 * len(loose)
+    for at in np.unique(np.linspace(0, len(groups) - 1, _SAMPLED).astype(np.int64)).tolist():
+        file, group, _ = groups[at]
+        described = footers[file].metadata.row_group(group)
+        with told(paths[file]):
+            stored = _stored_bytes(described, loose) if loose else 0
+        sizes.append(counts[at] * (fixed + stored / described.num_rows))
+    return int(np.mean(sizes))
+
+
+def _stored_bytes(described: Any, names: Sequence[str]) -> int:
+    """Bytes, decompressed, of some columns of a row group."""
+    columns = [described.column(i) for i in range(described.num_columns)]
+    return sum(
+        column.total_uncompressed_size
+        for column in columns
+        if any(column.path_in_schema == name or column.path_in_schema.startswith(f"{name}.") for name in names)
+    )

@@ -1,0 +1,78 @@
+"""The datasets of `tf.data` that read files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from penstock.core.errors import PlanError
+from penstock.dataset.read import reading
+from penstock.storage.paths import Pattern, list_files
+from penstock.tf_data.dataset import Dataset, ported
+from penstock.tf_data.labelled import check_name
+
+
+def TextLineDataset(  # noqa: N802 - tf.data's name
+    filenames: Pattern | Iterable[Pattern],
+    compression_type: str | None = None,
+    buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+    name: str | None = None,
+) -> Dataset[bytes]:
+    r"""The lines of text files as `bytes`, without `\n` or `\r\n`, file after file in the order given.
+
+    At random, as all that `penstock.read_text` reads. `buffer_size` and `num_parallel_reads` are let go: files are
+    mapped, and their order never changes. Within a line, a `\r` stays; a byte order mark is left out.
+
+    >>> from penstock import tf_data
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
+    >>> file.write_bytes(b"one\r\ntwo\n")
+    9
+    >>> list(tf_data.TextLineDataset([str(file)]).skip(1))
+    [b'two']
+    """
+    from penstock.sources.lines import line_files
+
+    paths = _paths("TextLineDataset", filenames, compression_type, name)
+    return ported(reading(line_files(paths, encoding=None, call="TextLineDataset")))
+
+
+def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
+    filenames: Pattern | Iterable[Pattern],
+    record_bytes: int,
+    header_bytes: int | None = None,
+    footer_bytes: int | None = None,
+    buffer_size: int | None = None,
+    compression_type: str | None = None,
+    num_parallel_reads: int | None = None,
+    name: str | None = None,
+) -> Dataset[bytes]:
+    """Records of `record_bytes` each as `bytes`, file after file in the order given; see `penstock.read_fixed_length`.
+
+    `buffer_size` and `num_parallel_reads` are let go.
+
+    >>> from penstock import tf_data
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.bin"
+    >>> file.write_bytes(b"headone two ")
+    12
+    >>> list(tf_data.FixedLengthRecordDataset(str(file), 4, header_bytes=4))
+    [b'one ', b'two ']
+    """
+    from penstock.sources.fixed import fixed_files
+
+    call = "FixedLengthRecordDataset"
+    paths = _paths(call, filenames, compression_type, name)
+    files = fixed_files(paths, record_bytes, header_bytes=header_bytes or 0, footer_bytes=footer_bytes or 0, call=call)
+    return ported(reading(files))
+
+
+def _paths(call: str, filenames: Any, compression_type: str | None, name: str | None) -> list[str]:
+    check_name(name)
+    if compression_type not in (None, "", "NONE"):
+        raise PlanError(f"{call}(compression_type={compression_type!r}): decompress the files once; they can be mapped")
+    if isinstance(filenames, (str, os.PathLike)):
+        return list_files(filenames)
+    return [path for filename in filenames for path in list_files(filename)]

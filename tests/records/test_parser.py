@@ -1,0 +1,108 @@
+"""In a pipeline: before and after `batch`, in parts of elements, in place, and wherever it is sent."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.elements.chunk import Columns
+from penstock.elements.structure import LEAF
+
+R = ps.records
+FEATURES = {
+    "x": R.FixedLenFeature([], "float32"),
+    "pair": R.FixedLenFeature([2], "int64", [7, 8]),
+    "name": R.FixedLenFeature([], str, ""),
+}
+UNEVEN = {
+    **FEATURES,
+    "ids": R.RaggedFeature("int64"),
+    "list": R.VarLenFeature("int64"),
+    "rows": R.RaggedFeature(bytes, "tags", [R.RaggedFeature.RowLengths("n")]),
+}
+
+
+def record(i: int) -> bytes:
+    said = {
+        "x": i / 2,
+        "name": f"n{i}",
+        "ids": range(i % 4),
+        "list": range(i % 3),
+        "tags": ["a"] * (i % 3),
+        "n": [i % 3],
+    }
+    return R.encode_example({**said, **({"pair": [i, -i]} if i % 2 else {})})
+
+
+def dataset(count: int) -> ps.Dataset:
+    return ps.Dataset.from_tensor_slices(np.array([record(i) for i in range(count)], object))
+
+
+def same(one, other) -> bool:
+    return repr(one) == repr(other)
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9])
+@pytest.mark.parametrize("drop", [False, True])
+def test_parsing_before_the_batch_and_after_is_the_same(count: int, drop: bool) -> None:
+    parse = R.parse_example(FEATURES)
+    before = list(dataset(count).map(parse).batch(4, drop_remainder=drop))
+    after = list(dataset(count).batch(4, drop_remainder=drop).map(parse))
+    assert len(before) == len(after) == (count // 4 if drop else -(-count // 4))
+    assert same(before, after)
+
+
+@pytest.mark.parametrize("options", [ps.Options(), ps.Options(rewrite=False), ps.Options(executor="threads")])
+def test_elements_are_what_the_call_gives(options: ps.Options) -> None:
+    parse = R.parse_example(UNEVEN)
+    ds = dataset(9).with_options(options)
+    for i, element in enumerate(ds.map(parse)):
+        called = parse(record(i))
+        assert element.keys() == called.keys()
+        assert all(np.array_equal(element[k], called[k]) if k != "list" else element[k] == called[k] for k in called)
+    for i, batch in enumerate(ds.shuffle(seed=0).batch(4).map(parse)):
+        rows = list(ds.shuffle(seed=0).batch(4).iterator(epoch=0))[i]
+        assert same(batch, parse(list(rows))) or i > 2
+
+
+def test_ragged_features_are_batched_as_they_are_parsed() -> None:
+    parse = R.parse_example(UNEVEN)
+    alone = [parse([record(i) for i in range(low, min(low + 4, 9))]) for low in range(0, 9, 4)]
+    assert same(list(dataset(9).batch(4).map(parse)), alone)
+    ids = R.parse_example({"ids": R.RaggedFeature("int64", row_splits_dtype="int64"), "x": FEATURES["x"]})
+    assert same(list(dataset(9).map(ids).ragged_batch(4)), list(dataset(9).batch(4).map(ids)))
+
+
+def test_a_part_of_an_element_may_become_several() -> None:
+    parse = R.parse_example(FEATURES)
+    ds = ps.Dataset.zip((ps.Dataset.range(6), dataset(6), ps.Dataset.range(6))).map(parse, on=1)
+    first, second = ds.batch(3)
+    assert first[0].tolist() == [0, 1, 2]
+    assert same(second[1], parse([record(i) for i in (3, 4, 5)]))
+    assert ds.element_spec[1]["pair"].shape == (2,)
+
+
+def test_values_of_fixed_size_are_written_in_place() -> None:
+    parse = R.parse_example(FEATURES)
+    out = [np.empty(3, object), np.empty((3, 2), np.int64), np.empty(3, np.float32)]
+    made = parse.columns([record(i) for i in range(3)], np.arange(3), out, np.empty)
+    assert isinstance(made, Columns)
+    assert made.columns[1] is out[1] or np.shares_memory(made.columns[1], out[1])
+    assert out[2].tolist() == [0, 0.5, 1]
+
+
+def test_a_parser_is_data() -> None:
+    parse = R.parse_example(UNEVEN)
+    assert pickle.loads(pickle.dumps(parse)) == parse
+    assert same(pickle.loads(pickle.dumps(parse))(record(5)), parse(record(5)))
+    assert repr(parse) == "parse_example(6 features)"
+    assert dataset(3).map(parse).fingerprint() != dataset(3).map(R.parse_example(FEATURES)).fingerprint()
+
+
+def test_several_batches_are_no_batch() -> None:
+    with pytest.raises(TypeError, match="not several batches"):
+        R.parse_example(FEATURES)([[record(0)], [record(1)]])
+    assert LEAF.num_leaves == 1

@@ -1,0 +1,42 @@
+"""The file readers of `tf.data`, by its names and call forms."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import tf_data as data
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "b.txt").write_bytes(b"three\n\nfo\rur")
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\n")
+    return tmp_path
+
+
+def test_lines_come_in_the_order_of_the_files_given(texts):
+    names = [str(texts / "b.txt"), str(texts / "a.txt")]
+    lines = [b"three", b"", b"fo\rur", b"one", b"two"]
+    assert list(data.TextLineDataset(names, buffer_size=10, num_parallel_reads=data.AUTOTUNE, name="lines")) == lines
+    assert list(data.TextLineDataset(data.Dataset.from_source(names))) == lines
+    assert list(data.TextLineDataset(texts / "a.txt").skip(1)) == [b"two"]
+
+
+def test_records_of_one_length_between_header_and_footer(tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"<" + name.encode() * 6 + b">>")
+    names = [str(tmp_path / "b"), str(tmp_path / "a")]
+    ds = data.FixedLengthRecordDataset(names, 3, 1, 2, 262144, "", None, "records")
+    assert list(ds) == [b"bbb", b"bbb", b"aaa", b"aaa"]
+    assert isinstance(ds.batch(2, name="pairs"), data.Dataset)
+    with pytest.raises(ValueError, match="has 9 bytes"):
+        data.FixedLengthRecordDataset(names, 4)
+
+
+def test_what_is_not_done_is_refused(texts):
+    with pytest.raises(ValueError, match="compression_type='GZIP'"):
+        data.TextLineDataset(texts / "a.txt", "GZIP")
+    with pytest.raises(TypeError, match="name="):
+        data.TextLineDataset(texts / "a.txt", name=3)
+    with pytest.raises(ValueError, match=r"FixedLengthRecordDataset\(record_bytes=0\)"):
+        data.FixedLengthRecordDataset(texts / "a.txt", 0)
