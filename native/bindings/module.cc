@@ -14,4 +14,5 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_pack(module);
   penstock::bindings::bind_example(module);
   penstock::bindings::bind_records(module);
+  penstock::bindings::bind_tar(module);
 }

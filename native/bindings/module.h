@@ -15,5 +15,6 @@ void bind_image(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_example(nanobind::module_& module);
 void bind_records(nanobind::module_& module);
+void bind_tar(nanobind::module_& module);
 
 }  // namespace penstock::bindings

@@ -58,6 +58,7 @@ class Held {
       lengths[i] = views_.back().shape[0];
     }
   }
+
   std::size_t size() const { return views_.size(); }
   const Py_buffer& operator[](std::size_t index) const { return views_[index]; }
   nb::handle dtype() const { return dtype_; }
@@ -94,6 +95,7 @@ class Documents {
  public:
   Documents(const nb::list& held, nb::handle dtype) {
     for (const nb::handle each : held) {
+      if (!nb::isinstance<Held>(each)) throw nb::type_error("documents must be a list of Held");
       const auto* documents = nb::cast<const Held*>(each);
       if (!documents->dtype().is(dtype) && !documents->dtype().equal(dtype))
         throw nb::type_error((std::string("documents must have the dtype of the tokens, ") + nb::str(dtype).c_str() +

@@ -17,7 +17,8 @@ from penstock.dataset.files import read_files, read_image_folder
 from penstock.dataset.lines import read_json, read_text
 from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
 from penstock.dataset.switch import Switch
-from penstock.dataset.tables import read_arrow, read_parquet
+from penstock.dataset.tables import read_arrow, read_csv, read_parquet
+from penstock.dataset.tar import read_tar, write_tar
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.plan.node import INFINITE, UNKNOWN
@@ -41,16 +42,19 @@ __all__ = [
     "image",
     "pack_efficiency",
     "read_arrow",
+    "read_csv",
     "read_files",
     "read_fixed_length",
     "read_image_folder",
     "read_json",
     "read_parquet",
+    "read_tar",
     "read_text",
     "read_tfrecord",
     "records",
     "replace",
     "skip",
+    "write_tar",
     "write_tfrecord",
 ]
 

@@ -10,7 +10,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import MissingDependencyError
 
-READERS = [ps.read_parquet, ps.read_arrow]
+READERS = [ps.read_parquet, ps.read_arrow, ps.read_csv]
 
 
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)

@@ -49,6 +49,7 @@ LENGTHS = {
     "repeat without end": (lambda ds: ds.repeat(), INFINITE, INFINITE, INFINITE, 0),
     "shard": (lambda ds: ds.shard(3, 0), 3, INFINITE, UNKNOWN, 0),
     "the last shard": (lambda ds: ds.shard(3, 2), 2, INFINITE, UNKNOWN, 0),
+    "shard of streams": (lambda ds: ds.shard(3, 1, streams=6), 2, INFINITE, UNKNOWN, 0),
     "expand": (lambda ds: ds.expand(2), 14, INFINITE, UNKNOWN, 0),
     "exclude": (lambda ds: ds.exclude([]), 7, INFINITE, UNKNOWN, 0),
     "zip with 3": (lambda ds: Dataset.zip(ds, Dataset.range(3)), 3, 3, UNKNOWN, 0),

@@ -21,6 +21,7 @@ PIPELINES = {
     "take": KEPT.take(9),
     "skip": KEPT.skip(2),
     "shard": KEPT.shard(2, 1),
+    "shard of virtual streams": KEPT.batch(2).skip(3).shard(2, 1, streams=6),
     "exclude": KEPT.exclude([0, 3, 4]),
     "repeat": KEPT.repeat(3),
     "shuffle": KEPT.shuffle(5, seed=1),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
+import json
+from itertools import islice, zip_longest
 
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.core.errors import PlanError
+from penstock.core.errors import CursorError, PlanError
 from penstock.testing import functions
 from penstock.testing.laws import difference, multiset, verify_determinism, verify_resume
 from penstock.testing.streams import STEPS, is_kept, is_lucky, several, some, streams
@@ -150,3 +151,44 @@ def test_counting_before_the_cut_is_counting_in_turns_until_a_stream_ends(ds, co
     ):
         made, wanted = elements(before.shard(1, 0, streams=count)), elements(after)
         assert_same(made[: max(known, 0)], wanted[: max(known, 0)])
+
+
+def divisors(count):
+    return [number for number in range(1, count + 1) if count % number == 0]
+
+
+def received(iterators, steps):
+    """What each iterator gives in so many steps, and the states after them."""
+    made = [list(islice(it, steps)) for it in iterators]
+    return made, [json.loads(json.dumps(it.state_dict())) for it in iterators]
+
+
+def resumed(datasets, states, epoch):
+    """What comes of each dataset after the states of all shards."""
+    rest = []
+    for ds in datasets:
+        with ds.iterator(epoch=epoch) as it:
+            it.load_state_dict(states)
+            rest.append(list(it))
+    return rest
+
+
+@given(streams(), CUTS, EPOCHS, st.integers(0, 9), st.data())
+@settings(max_examples=150)
+def test_states_load_into_any_number_of_shards(ds, count, epoch, steps, data):
+    before, after = data.draw(st.sampled_from(divisors(count))), data.draw(st.sampled_from(divisors(count)))
+    step = data.draw(st.sampled_from([lambda ds: ds, lambda ds: ds.map(functions.as_text)]))
+    shards = [step(cut(ds, before, index, count)) for index in range(before)]
+    made, states = received([shard.iterator(epoch=epoch) for shard in shards], steps)
+    ends = min(len(elements(cut(ds, count, number, count), epoch)) for number in range(count))
+    try:
+        rest = resumed([step(cut(ds, after, index, count)) for index in range(after)], states, epoch)
+    except CursorError:  # where no step of theirs is, or some shards have ended and others not
+        assert steps * before % after or len(set(map(len, made))) > 1
+        return
+    whole = elements(step(cut(ds, 1, 0, count)), epoch)
+    assert multiset([*in_turns(made), *in_turns(rest)]) == multiset(whole)
+    if steps * before <= ends * count:
+        assert_same(in_turns(made), whole[: steps * before])
+        known = ends * count - steps * before
+        assert_same(in_turns(rest)[:known], whole[steps * before :][:known])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock import Dataset
+from penstock.image import center_crop
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
 from penstock.plan.graph import fold, post_order, rebuild, same, with_inputs
@@ -50,5 +51,7 @@ def test_plans_are_the_same_whose_things_are_identical():
     assert not same(plan(len), plan(len, Dataset.range(5)))
     assert not same(plan(len), plan(len).input)
     assert not same(plan(len).input, plan(len))
+    assert same(plan(center_crop(8)), plan(center_crop(8)))
+    assert not same(plan(center_crop(8)), plan(center_crop(9)))
     pair = Dataset.range(2), Dataset.range(3)
     assert same(Dataset.zip(pair)._plan.members[0], pair[0]._plan)

@@ -11,7 +11,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
-from penstock.core.errors import ClosedError, PlanError
+from penstock.core.errors import ClosedError, CursorError, PlanError
 from penstock.core.seeds import fresh_seed
 from penstock.engine.cursor import Cursor, cursor_of
 from penstock.engine.job import Job
@@ -27,6 +27,7 @@ from penstock.rewrite.seeds import bind_seeds, needs_seed
 from penstock.watch.counters import Counters
 
 if TYPE_CHECKING:
+    from penstock.engine.regrouping import Sharding
     from penstock.engine.streaming import StreamRun
     from penstock.watch.stats import Stats
 
@@ -56,6 +57,7 @@ class Iterator(Generic[T]):
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
         self._run: Run | StreamRun | None = None  # begun by the first `next`
+        self._sharding: Sharding | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._received = self._waited = self._first = self._last = 0
@@ -94,11 +96,9 @@ class Iterator(Generic[T]):
         self._items.extend(items)
 
     def _begun(self) -> Run | StreamRun:
-        passes = PLAIN if self._options.rewrite is False else PASSES
         seed = self._cursor.seed
         drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
-        plan = rewritten(bind_seeds(self._plan, seed), passes).plan
-        settings = settings_of(self._plan)
+        plan, settings = self._as_run(self._plan, seed), settings_of(self._plan)
         if not self._plan.indexed:  # as written: a rewrite that learns more does not change what cursors are
             from penstock.engine.streaming import StreamRun  # not needed where order is arithmetic
             from penstock.plan.fingerprint import form
@@ -106,6 +106,11 @@ class Iterator(Generic[T]):
             self._cursor = self._cursor.in_form(form(plan))
             return StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
         return Run(Job(plan), settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
+
+    def _as_run(self, plan: Node, seed: int) -> Node:
+        """What is run of the plan, or of one like it."""
+        passes = PLAIN if self._options.rewrite is False else PASSES
+        return rewritten(bind_seeds(plan, seed), passes).plan
 
     def state_dict(self) -> dict[str, Any]:
         """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
@@ -119,7 +124,19 @@ class Iterator(Generic[T]):
         >>> it.state_dict()["row"]
         2
         """
-        return self._position().state_dict(*self._identity)
+        from penstock.engine.regrouping import Sharding, is_sharded  # not needed for the first batch
+
+        cursor = self._position()
+        state = cursor.state_dict(*self._identity)
+        if is_sharded(self._plan):
+            self._sharding = self._sharding or Sharding(self._plan, lambda plan: self._as_run(plan, cursor.seed))
+            state["shard"] = self._sharding.told(cursor, ended=self._is_over(cursor))
+        return state
+
+    def _is_over(self, cursor: Cursor) -> bool:
+        if self._plan.indexed:
+            return cursor.row >= self._plan.stride
+        return self._run is not None and self._run.ended == "exhausted" and not self._items
 
     def _position(self) -> Cursor:
         with self._lock:
@@ -134,12 +151,41 @@ class Iterator(Generic[T]):
                 mark, offset = cast("StreamRun", self._run).place(cursor.row)
             return replace(cursor, mark=mark, offset=offset, form=self._cursor.form)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`."""
-        cursor = cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
+    def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
+        """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`.
+
+        A list of the states of all shards of a run, saved at the same step, loads into any shard of the same pipeline,
+        also where there are more or fewer of them, with smaller or larger batches: all shards together go on with what
+        comes next. After `shard()` only maps, `enumerate()`, batches and `prefetch()` may come; of a stream the shards
+        have the same `streams=`, which is a multiple of either number.
+
+        >>> def of_shard(index, shards):
+        ...     return Dataset.range(100).filter(lambda x: x % 3 > 0).shard(shards, index, streams=4).batch(8 // shards)
+        >>> before = [of_shard(index, 4).iterator() for index in range(4)]
+        >>> received = [[int(x) for x in next(it)] for it in before]
+        >>> after = [of_shard(index, 2).iterator() for index in range(2)]
+        >>> for it in after:
+        ...     it.load_state_dict([one.state_dict() for one in before])
+        >>> received, [[int(x) for x in next(it)] for it in after]
+        ([[4, 8], [1, 5], [2, 10], [7, 11]], [[16, 14, 20, 22], [13, 19, 17, 23]])
+        """
+        cursor = self._regrouped(state) if isinstance(state, list) else self._cursor_of(state)
         with self._lock:
             self._end()
             self._start(cursor)
+
+    def _cursor_of(self, state: object) -> Cursor:
+        try:
+            return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
+        except CursorError as error:
+            if isinstance(state, dict) and "shard" in state:
+                error.add_note("the states of all shards of a run load into any number of them: pass a list of all")
+            raise
+
+    def _regrouped(self, states: list[dict[str, Any]]) -> Cursor:
+        from penstock.engine.regrouping import regrouped
+
+        return regrouped(self._plan, self._as_run, states)
 
     @cached_property
     def _identity(self) -> tuple[str, tuple[str, ...]]:

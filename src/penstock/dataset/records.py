@@ -11,18 +11,27 @@ from numpy.typing import DTypeLike
 from penstock.core.checks import check_flag
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
+from penstock.ops.read.stream import ReadStream
 from penstock.sources.tfrecord import tfrecord_files
+from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
-def read_tfrecord(paths: Pattern | Sequence[Pattern], *, verify: bool = True) -> Dataset[bytes]:
+def read_tfrecord(
+    paths: Pattern | Sequence[Pattern], *, compression: str | None = "auto", verify: bool = True
+) -> Dataset[bytes]:
     """The records of TFRecord files as `bytes`, in the sorted order of the files, each at random.
 
     The first time, each file is scanned once for where its records lie; the index is kept beside it, and made again
     when the file has changed. So `shuffle()` is over all records of all files, `ds[i]` is one read, and a cursor is a
     row. With `verify`, the checksum of each record is looked at whenever it is read: a damaged one is a `DataError`,
-    and `ds.ignore_errors()` loses it alone. A file that is no TFRecord, or ends inside of a
-    record, is a `DataError` when its length is first asked for.
+    and `ds.ignore_errors()` loses it alone. A file that is no TFRecord, or ends inside of a record, is a `DataError`
+    when its length is first asked for.
+
+    Files that are compressed as a whole (gzip, zlib, bz2, xz, zstd, lz4; told by their first bytes, or by
+    `compression="GZIP"` and the like for all files) are a stream instead: the next file is read ahead, and a
+    restored iterator reads the one in which it was again. To read more of them side by side, `interleave` over their
+    names.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tfrecord"
@@ -32,8 +41,16 @@ def read_tfrecord(paths: Pattern | Sequence[Pattern], *, verify: bool = True) ->
     >>> len(ds), ds[2]
     (3, b'three')
     """
+    from penstock.sources.tfrecord_stream import TfRecordStream, compression_of_tfrecord
+
     check_flag("read_tfrecord", "verify", verify)
-    return reading(tfrecord_files(list_files(paths), verify=verify))
+    compression = named_compression("read_tfrecord", compression)
+    files = list_files(paths)
+    source = tfrecord_files(files, verify=verify)
+    how = [compression_of_tfrecord(path) if compression == "auto" else compression for path in files]
+    if any(how):
+        return Dataset(ReadStream(TfRecordStream(files, how, source.name, verify)))
+    return reading(source)
 
 
 def read_fixed_length(

@@ -1,8 +1,8 @@
-"""Datasets of tables: Parquet, Arrow."""
+"""Datasets of tables: Parquet, Arrow, CSV."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.core.checks import check_count
@@ -60,10 +60,10 @@ def read_arrow(
 ) -> Dataset[dict[str, Any]]:
     """The rows of Arrow IPC files or streams, and of Feather files, as dicts, at random.
 
-    Types are as in `read_parquet`. Files that are not compressed are mapped into memory: columns of numbers are views of it, nothing is decoded, and a
-    shuffle is over all rows. Batches of compressed files are decompressed whole, and are kept and shuffled as row
-    groups are in `read_parquet`. A compressed stream is decompressed once now, to find its batches; a stream with
-    dictionaries cannot be read at random, and is a `DataError`.
+    Types are as in `read_parquet`. Files that are not compressed are mapped into memory: columns of numbers are views
+    of it, nothing is decoded, and a shuffle is over all rows. Batches of compressed files are decompressed whole, and
+    are kept and shuffled as row groups are in `read_parquet`. A compressed stream is decompressed once now, to find its
+    batches; a stream with dictionaries cannot be read at random, and is a `DataError`.
 
     `columns` and `nulls` are those of `read_parquet`. Files whose columns differ are a `DataError`. A file that is cut
     short while it is read is one too, but keep none of its views for longer than that. Needs pyarrow.
@@ -79,3 +79,54 @@ def read_arrow(
 
     check_count("read_arrow", "cache_bytes", cache_bytes, least=1)
     return reading(arrow_files(list_files(paths), columns, nulls, cache_bytes))
+
+
+def read_csv(  # noqa: PLR0913 - files are written in many ways
+    paths: Pattern | Sequence[Pattern],
+    *,
+    columns: Sequence[str] | None = None,
+    types: Mapping[str, Any] | None = None,
+    names: Sequence[str] | None = None,
+    delimiter: str = ",",
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    nulls: Nulls = "raise",
+    block_bytes: int = 1 << 20,
+    cache_bytes: int = CACHE_BYTES,
+) -> Dataset[dict[str, Any]]:
+    r"""The rows of CSV files as dicts, at random; fields in quotes may hold delimiters and line breaks.
+
+    The first record of each file has the names of the columns, unless there are `names`: then every record is a row.
+    Lines end with `\n`, `\r\n` or `\r`; empty ones are left out. What begins with a `quote` ends with the next one;
+    two of them stand for one.
+
+    A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
+    one that its values in the first block have. A value that is none of that type, and a record with more or fewer
+    fields, is a `DataError` that names the file and the line. An empty field of numbers is missing; `nulls` are as in
+    `read_parquet`.
+
+    Where blocks of about `block_bytes` begin is found once, at the speed of reading, and kept in an index beside the
+    file. Blocks are parsed whole by pyarrow, kept and shuffled as row groups are in `read_parquet`.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> file.write_text('age,name\n31,"Ann\nLee"\n4,Bo\n')
+    27
+    >>> read_csv(file, types={"age": "int16"})[0]
+    {'age': np.int16(31), 'name': 'Ann\nLee'}
+    """
+    from penstock.sources.csv import Form, csv_files
+    from penstock.sources.csv_records import Dialect
+
+    check_count("read_csv", "block_bytes", block_bytes, least=1)
+    check_count("read_csv", "cache_bytes", cache_bytes, least=1)
+    for name, value in (("delimiter", delimiter), ("quote", quote)):
+        if value is not None and (len(value) != 1 or not value.isascii() or value in "\r\n"):
+            raise ValueError(f"read_csv({name}={value!r}): expected one ASCII character")
+    if delimiter == quote:
+        raise ValueError(f"read_csv(delimiter={delimiter!r}): the quote is the same")
+    if "a,\n".encode(encoding) != b"a,\n":
+        raise ValueError(f"read_csv(encoding={encoding!r}): expected one in which ASCII is ASCII; convert the file")
+    form = Form(Dialect(delimiter, quote), encoding.lower())
+    files = list_files(paths)
+    return reading(csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes))

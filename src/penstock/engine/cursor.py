@@ -71,7 +71,7 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
         )
     if fields["fingerprint"] != fingerprint:
         saved = fields.get("plan")
-        raise CursorError(_differences(list(map(str, saved)) if isinstance(saved, list) else [], plan))
+        raise CursorError(differences(list(map(str, saved)) if isinstance(saved, list) else [], plan))
     return _checked(fields, items)
 
 
@@ -99,6 +99,7 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     return Cursor(**numbers, ahead=ahead)
 
 
-def _differences(saved: list[str], plan: tuple[str, ...]) -> str:
+def differences(saved: list[str], plan: tuple[str, ...]) -> str:
+    """How the lines of a plan differ from those of the plan that a state was saved of, in words."""
     lines = [line for line in difflib.ndiff(saved, list(plan)) if not line.startswith("?")]
     return "the saved state belongs to another plan (- saved, + this one):\n" + "\n".join(f"  {line}" for line in lines)

@@ -87,6 +87,8 @@ class StreamRun:
 
     def place(self, row: int) -> tuple[Mark, int]:
         """The mark and the offset to go on with where the consumer has received items up to `row`."""
+        if row == self._next.row:
+            return self._next.mark, self._next.offset
         return self._place.mark, self._place.offset + row - self._place.row
 
     def parcel(self) -> tuple[int, list[Any]] | None:

@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
-from penstock.elements.spec import Spec
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
+from penstock.plan.operation import Operation
 
 
-class ImageOperation:
+class ImageOperation(Operation):
     """One step from file bytes towards the pixels a model wants. Subclasses are frozen dataclasses.
 
-    An operation with `random` takes one raw 64-bit draw from `rng` and expands it itself (splitmix64), so that native
-    kernels reproduce it; without an `rng` it draws anew at each call. Call the lower-case factories instead of the
-    classes: they check the arguments.
+    Native kernels expand the draw of an operation with `random` by splitmix64. Call the lower-case factories instead of
+    the classes: they check the arguments.
     """
 
-    name: ClassVar[str]
-    random: ClassVar[bool] = False
-    arguments: ClassVar[int] = 1
-    """How many of the fields are positional in the factory."""
-
-    def __call__(self, image: Any, *, rng: Generator | None = None) -> NDArray[Any]:
-        return self.apply(image, self._draw(rng) if self.random else 0)
-
-    def apply(self, image: Any, draw: int) -> NDArray[Any]:
+    def apply(self, image: Any, draw: int) -> NDArray[Any]:  # pyright: ignore[reportIncompatibleMethodOverride] - a name
         """Return the result for one image, under one 64-bit draw."""
         raise NotImplementedError
-
-    def spec(self, spec: Spec) -> Spec | None:
-        """Return the spec of the result for an image of the given spec, or `None` where it is not known."""
-        raise NotImplementedError
-
-    def _draw(self, rng: Generator | None) -> int:
-        if rng is None:
-            from numpy.random import default_rng
-
-            rng = default_rng()
-        return int(rng.bit_generator.random_raw())
-
-    def __repr__(self) -> str:
-        parts: list[str] = []
-        for position, part in enumerate(fields(self)):  # pyright: ignore[reportArgumentType]
-            value = getattr(self, part.name)
-            if position < self.arguments:
-                parts.append(repr(value))
-            elif part.default is MISSING or value != part.default:
-                parts.append(f"{part.name}={value!r}")
-        return f"{self.name}({', '.join(parts)})"
 
 
 def check_image(name: str, image: Any, *dtypes: type[np.generic]) -> NDArray[Any]:

@@ -117,8 +117,39 @@ class Scanner:
     @property
     def error(self) -> int: ...
     def tfrecords(self, position: int, offsets: Rows, verify: bool, /) -> tuple[int, int, int]: ...
+    def lines(self, position: int, begins: Rows, wanted: int, /) -> tuple[int, int, int]: ...
 
+def scan_tfrecords(data: Any, position: int, offsets: Rows, verify: bool, /) -> tuple[int, int, int]: ...
 def crc32c(data: Any, crc: int, /) -> int: ...  # any contiguous buffer
+
+# Tar archives: a scan writes to (heads, begins, ends, name_ends, names, skipped) and returns (status, members, position,
+# bytes needed, length of the name at fault).
+class TarScanner:
+    def __init__(self, path: bytes, /) -> None: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def error(self) -> int: ...
+    def scan(self, position: int, arrays: tuple[NDArray[Any], ...], /) -> tuple[int, int, int, int, int]: ...
+
+class TarGroups:
+    def __init__(self) -> None: ...
+    def add(
+        self,
+        names: NDArray[np.uint8],
+        name_ends: Rows,
+        extensions: NDArray[np.int32],
+        begins_sample: NDArray[np.bool_],
+        keys: NDArray[np.uint8],
+        key_ends: Rows,
+        /,
+    ) -> tuple[int, int]: ...
+    @property
+    def extensions(self) -> list[bytes]: ...
+
+def scan_tar(
+    data: Any, whole: bool, position: int, arrays: tuple[NDArray[Any], ...], /
+) -> tuple[int, int, int, int, int]: ...
 
 # Examples: a slot is (name, kind, size, in_lists, required), a column (values, default, splits, step_splits), where the
 # values of text are the room for them; see penstock.kernels.example.

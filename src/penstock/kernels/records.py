@@ -193,6 +193,20 @@ def scan_tfrecords(path: str, *, verify: bool = False, seen: Callable[[int], Non
     return np.concatenate([*parts, np.array([position], np.int64)])
 
 
+def scan_tfrecord_bytes(data: bytes, *, verify: bool) -> tuple[NDArray[np.int64], str]:
+    """Return where each whole record at the beginning of `data` begins and the last ends, and what is wrong after it.
+
+    Nothing is wrong where the data only ends too soon.
+    """
+
+    def scan(position: int, offsets: Rows) -> tuple[int, int, int]:
+        return _native.scan_tfrecords(data, position, offsets, verify)
+
+    parts, status, position = run_scan(scan, None)
+    problem = "" if status in (_Scan.END, _Scan.SHORT) else _SCAN_REASONS[_Scan(status)]
+    return np.concatenate([*parts, np.array([position], np.int64)]), problem
+
+
 def run_scan(
     scan: Callable[[int, Rows], tuple[int, int, int]], seen: Callable[[int], None] | None
 ) -> tuple[list[NDArray[np.int64]], int, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from dataclasses import Field, fields, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
@@ -42,13 +42,18 @@ def blocks_of(plan: Node) -> Blocks | None:
 
 
 def same(one: Node, other: Node) -> bool:
-    """Whether two plans have the same operations, with the very same functions, sources and values."""
+    """Whether two plans have the same operations, with the very same sources and values, and the same functions."""
 
     def told(node: Node | None) -> list[object]:
         return [getattr(node, field.name) for field in fields(node) if not _holds_nodes(node, field)] if node else []
 
     pairs = zip_longest(post_order(one), post_order(other))
-    return all(type(a) is type(b) and all(map(operator.is_, told(a), told(b))) for a, b in pairs)
+    return all(type(a) is type(b) and all(map(_is_same, told(a), told(b))) for a, b in pairs)
+
+
+def _is_same(one: object, other: object) -> bool:
+    declared = isinstance(one, ElementFunction | ColumnFunction | ChunkFunction | TracedFunction)  # rewrites make them anew
+    return one is other or (declared and type(one) is type(other) and one == other)
 
 
 def _holds_nodes(node: Node, field: Field[Any]) -> bool:

@@ -10,6 +10,7 @@ from penstock.ops.order.virtual import VirtualStreams
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.rewrite.fuse_images import fuse_image_chain, read_in_kernel
+from penstock.rewrite.parse_records import parse_in_kernel
 from penstock.rewrite.simplify import (
     drop_empty_skip,
     drop_full_take,
@@ -34,7 +35,7 @@ UNTRACED: tuple[tuple[Rule, ...], ...] = (
         merge_skips,
     ),
     (fuse_image_chain,),
-    (read_in_kernel,),
+    (read_in_kernel, parse_in_kernel),
 )
 PASSES: tuple[tuple[Rule, ...], ...] = (*UNTRACED, (trace_map, trace_filter))
 PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)

@@ -108,7 +108,7 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
     require("pyarrow.ipc", extra="arrow", purpose=call)
     schemas = [schema_of(path) for path in paths]
     with told(paths[0]):
-        table = table_of(schemas[0], columns, nulls, call)
+        table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
         check_same(call, paths[0], table.schema, path, _chosen(schema, columns))
     found = side_by_side(lambda file: list(_batches_of(paths[file], file)), len(paths))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,8 @@ from penstock.sources.blocked import BlockedSource, Held
 from penstock.storage.recent import Recent
 
 _FOOTERS = 64 << 20  # bytes of file footers that are kept
-_SAMPLED = 64  # row groups whose sizes are looked at
-_FEW_DIFFERENT = 4  # bytes a value of text may take in the file where it is read as a dictionary
+_SAMPLED = 1024  # rows that tell how large text and lists are
+_FEW_DIFFERENT = 8  # times that each text comes among them, at least, to be read as a dictionary
 
 
 class Group(NamedTuple):
@@ -53,6 +52,13 @@ class Footer:
         return self.metadata.serialized_size
 
 
+class Sample(NamedTuple):
+    """What some rows tell of columns of text and lists: about how many bytes a row takes, and where few differ."""
+
+    row_bytes: float
+    coded: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class ParquetFiles:
     """The rows of Parquet files, in the order of the files: those that `filters` and `nulls` keep."""
@@ -63,7 +69,7 @@ class ParquetFiles:
     groups: list[Group]
     bounds: NDArray[np.int64]
     filters: str
-    block_bytes: int | None
+    sample: Sample
     _footer: Recent[Footer] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +78,10 @@ class ParquetFiles:
     @property
     def name(self) -> str:
         return f"read_parquet({shown(self.paths)})"
+
+    @property
+    def block_bytes(self) -> int:
+        return int(self.sample.row_bytes * int(self.bounds[-1]) / max(len(self.groups), 1))
 
     @property
     def spec(self) -> Spec:
@@ -83,25 +93,10 @@ class ParquetFiles:
         self.states[found.file].check(path)
         ((_, kept),) = self._footer.each([found.file])
         with told(f"{path}, row group {found.group}", _first(kept.metadata, found.group)):
-            table = read_group(path, kept.metadata, found.group, self.table.schema.names, self._coded(kept, found))
+            table = read_group(path, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
             if found.kept is not None:
                 table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
             return self.table.columns(table)
-
-    def _coded(self, kept: Footer, found: Group) -> list[str]:
-        """The columns of text that take so few bytes that most values must come many times."""
-        group = kept.metadata.row_group(found.group)
-        columns = (group.column(i) for i in range(group.num_columns))
-        return [
-            column.path_in_schema
-            for column in columns
-            if column.path_in_schema in self._texts
-            and column.total_uncompressed_size < _FEW_DIFFERENT * max(column.num_values, 1)
-        ]
-
-    @cached_property
-    def _texts(self) -> frozenset[str]:
-        return frozenset(leaf.path for leaf in self.table.layout.leaves if leaf.dtype is None and not leaf.steps)
 
     def check(self, block: int) -> None:
         """Nothing: decoded rows are in memory of their own."""
@@ -120,7 +115,7 @@ class ParquetFiles:
         return ("parquet", relative(self.paths), sizes, columns, fill, self.filters, self.bounds.tolist())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        made = (self.paths, self.states, self.table, self.groups, self.bounds, self.filters, self.block_bytes)
+        made = (self.paths, self.states, self.table, self.groups, self.bounds, self.filters, self.sample)
         return ParquetFiles, made
 
 
@@ -133,7 +128,7 @@ def parquet_files(
     footers = side_by_side(lambda i: footer(paths[i]), len(paths))
     schemas = [_schema(path, kept) for path, kept in zip(paths, footers, strict=True)]
     with told(paths[0]):
-        table = table_of(schemas[0], columns, nulls, call)
+        table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     wanted = _expression(filters, schemas[0])
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
         _check_columns(call, paths[0], schemas[0], path, schema, columns)
@@ -150,9 +145,12 @@ def parquet_files(
     ]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
     states = [Unchanged.of(path) for path in paths]
-    size = _block_bytes(paths, footers, groups, counts, table)
+    sample = Sample(0, ())
+    if groups:
+        file, group, _ = groups[0]
+        sample = _sampled(paths[file], footers[file], group, table)
     text = "" if wanted is None else str(wanted)
-    return BlockedSource(ParquetFiles(paths, states, table, groups, bounds, text, size), cache_bytes)
+    return BlockedSource(ParquetFiles(paths, states, table, groups, bounds, text, sample), cache_bytes)
 
 
 def footer(path: str) -> Footer:
@@ -261,27 +259,17 @@ def _rows_of(path: str, metadata: Any, group: int, table: Table, wanted: Any) ->
     return kept
 
 
-def _block_bytes(paths: list[str], footers: list[Footer], groups: list[Group], counts: list[int], table: Table) -> int:
-    """About how many bytes a row group takes in memory: text and lists as in the file, the rest by their types."""
-    if not groups:
-        return 0
-    sizes: list[float] = []
-    loose = table.loose()
-    fixed = table.fixed_bytes() + 16 * len(loose)
-    for at in np.unique(np.linspace(0, len(groups) - 1, _SAMPLED).astype(np.int64)).tolist():
-        file, group, _ = groups[at]
-        described = footers[file].metadata.row_group(group)
-        with told(paths[file]):
-            stored = _stored_bytes(described, loose) if loose else 0
-        sizes.append(counts[at] * (fixed + stored / described.num_rows))
-    return int(np.mean(sizes))
-
-
-def _stored_bytes(described: Any, names: Sequence[str]) -> int:
-    """Bytes, decompressed, of some columns of a row group."""
-    columns = [described.column(i) for i in range(described.num_columns)]
-    return sum(
-        column.total_uncompressed_size
-        for column in columns
-        if any(column.path_in_schema == name or column.path_in_schema.startswith(f"{name}.") for name in names)
-    )
+def _sampled(path: str, kept: Footer, group: int, table: Table) -> Sample:
+    """What the first rows of a row group tell."""
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    names = table.loose()
+    if not names:
+        return Sample(table.fixed_bytes(), ())
+    with told(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
+        rows = next(file.iter_batches(_SAMPLED, row_groups=[group], columns=names, use_threads=False), None)
+        if rows is None or not rows.num_rows:
+            return Sample(table.fixed_bytes(), ())
+        texts = [leaf.path for leaf in table.layout.leaves if leaf.dtype is None and not leaf.steps]
+        few = rows.num_rows // _FEW_DIFFERENT
+        coded = tuple(name for name in texts if len(rows.column(name).unique()) <= few)
+        return Sample(table.fixed_bytes() + rows.nbytes / rows.num_rows, coded)

@@ -23,15 +23,23 @@ class Shards:
     Without `max_bytes` there is one file, `path`. With it, a file is followed by another once it holds that many bytes,
     and the names are `train-00000-of-00012.tfrecord` for a path of `train.tfrecord`. All are written under hidden names
     and get their own at the end of `with`; after an error none is left. A file that is there already is a
-    `FileExistsError`, or replaced to `overwrite`.
+    `FileExistsError`, or replaced to `overwrite`. Each file ends with the bytes of `end`.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        overwrite: bool = False,
+        end: bytes = b"",
+    ) -> None:
         self._path = os.path.expanduser(os.fspath(path))
         if max_bytes is not None and max_bytes < 1:
             raise PlanError(f"max_bytes must be at least 1, not {max_bytes}")
         self._max_bytes = max_bytes
         self._overwrite = overwrite
+        self._end = end
         self._hidden: list[str] = []
         self._file: IO[bytes] | None = None
         self._indexes: dict[int, tuple[Kind, Mapping[str, NDArray[Any]]]] = {}
@@ -82,6 +90,7 @@ class Shards:
 
     def _sync(self, file: IO[bytes]) -> None:
         with file:
+            file.write(self._end)
             file.flush()
             os.fsync(file.fileno())
         self._file = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 import os
 import struct
 from collections.abc import Mapping
@@ -114,17 +116,22 @@ class Sidecar:
             text = file.read(length) if length <= size else b""
         if len(text) != length or crc32c(text) != crc:
             raise DataError(f"{path} is damaged: its description does not have its checksum")
-        described = json.loads(text)
-        arrays = {
-            section["name"]: _section(path, section, _HEAD.size + length, size) for section in described["sections"]
-        }
-        return cls(described["format"], described["parameters"], Stamp(**described["source"]), arrays)
+        try:
+            described = json.loads(text)
+            arrays = {
+                section["name"]: _section(path, section, _HEAD.size + length, size) for section in described["sections"]
+            }
+            return cls(described["format"], described["parameters"], Stamp(**described["source"]), arrays)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, DataError):
+                raise
+            raise DataError(f"{path} is damaged: its description is not as it should be ({error!r:.100})") from error
 
 
 def _section(path: str, section: dict[str, Any], base: int, size: int) -> NDArray[Any]:
-    dtype, shape = np.dtype(section["dtype"]), tuple(section["shape"])
-    offset, length = base + section["offset"], int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    if offset + length > size:
+    dtype, shape = np.dtype(section["dtype"]), tuple(map(operator.index, section["shape"]))
+    offset, length = base + operator.index(section["offset"]), math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or min((offset - base, *shape)) < 0 or offset + length > size:
         raise DataError(f"{path} is damaged: it was cut short")
     if not length:
         return np.empty(shape, dtype)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import Dataset
-from penstock.rewrite.lint.shards import more_streams_than_rows, shard_of_a_whole_stream
+from penstock import Dataset, Options
+from penstock.rewrite.lint.shards import more_streams_than_rows, random_function_after_shard, shard_of_a_whole_stream
 from penstock.rewrite.lint.written import Written
 
 KEPT = Dataset.range(20).filter(lambda x: x % 3 > 0)
@@ -45,3 +45,32 @@ def test_it_names_what_has_too_few_rows():
     (sentence,) = found(more_streams_than_rows, both)
     assert "the 3 rows of range(3) into 4 streams" in sentence
     assert found(more_streams_than_rows, Dataset.counter().filter(bool).shard(2, 0, streams=4)) == []
+
+
+def noisy(x, *, rng):
+    return rng.random() < x
+
+
+ROWS, SEED = Dataset.range(20), Options(seed=1)
+
+
+@pytest.mark.parametrize("ds", [ROWS.shard(2, 1).map(noisy), ROWS.shard(2, 1).batch(2).skip(1).filter(noisy).map(abs)])
+def test_what_every_shard_draws_alike_is_found(ds):
+    (sentence,) = found(random_function_after_shard, ds.with_options(SEED))
+    assert "(noisy) comes after shard(2, 1)" in sentence
+    assert "(...) before .shard(2, 1)" in sentence
+    assert found(random_function_after_shard, ds) == []  # each shard draws a seed of its own
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        ROWS.map(noisy).shard(2, 1),
+        ROWS.shard(1, 0).map(noisy),
+        ROWS.shard(2, 1).map(abs),
+        KEPT.shard(2, 1, streams=4).map(noisy),  # elements of a stream keep what they draw by
+        KEPT.shard(2, 1).map(noisy),
+    ],
+)
+def test_what_shards_draw_apart_is_fine(ds):
+    assert found(random_function_after_shard, ds.with_options(SEED)) == []

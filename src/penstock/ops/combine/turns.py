@@ -11,8 +11,11 @@ from itertools import takewhile
 import numpy as np
 
 from penstock.core.errors import CursorError
+from penstock.elements.chunk import Items
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, mixed, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Rows, Spec
+
+NOTHING = Piece(Items([]), np.zeros(0, np.int64))
 
 
 class Lane:
@@ -60,8 +63,7 @@ class Turns(Node):
 
     The plans are no inputs: each is opened by itself, all in the same workshop. Where ids are not `keyed` by what
     elements are made from, they are the same in all plans, and the `numbers` of the plans tell them apart. The mark
-    counts the elements given, and has whose turn it is, and of each plan the place, the elements given, and 1 once it
-    has ended.
+    says whose turn it is, and of each plan the place, how many elements were given, and 1 once it has ended.
     """
 
     plans: tuple[Node, ...]
@@ -92,7 +94,7 @@ class Turns(Node):
         return self.plans[0].spec()
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        given, turn, saved = resumed(mark, (0, 0, [None] * len(inputs)))
+        turn, saved = resumed(mark, (0, [None] * len(inputs)))
         if turn >= len(inputs):
             raise CursorError(f"the saved state's mark is at turn {turn} of {len(inputs)} streams")
         with ExitStack() as stack:
@@ -101,12 +103,12 @@ class Turns(Node):
             ]
             stack.callback(lambda: [lane.close() for lane in lanes])
             while any(lane.reader is not None for lane in lanes):
-                if lanes[turn].is_over():
+                piece = NOTHING
+                if lanes[turn].is_over():  # a mark says so before anything comes that it would not explain
                     turn = (turn + 1) % len(lanes)
-                    continue
-                piece, turn = self._rounds(lanes, turn)
-                given += len(piece)
-                yield Piece(piece.chunk, piece.ids, [given, turn, [lane.mark for lane in lanes]])
+                else:
+                    piece, turn = self._rounds(lanes, turn)
+                yield Piece(piece.chunk, piece.ids, [turn, [lane.mark for lane in lanes]])
 
     def _rounds(self, lanes: Sequence[Lane], turn: int) -> tuple[Piece, int]:
         """As many whole rounds as all have at hand, or a part of one as far as they have; and whose turn it is then."""

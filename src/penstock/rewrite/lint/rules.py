@@ -21,7 +21,11 @@ from penstock.rewrite.lint.order import (
     shuffle_in_a_small_buffer,
     split_of_an_order_that_changes,
 )
-from penstock.rewrite.lint.shards import more_streams_than_rows, shard_of_a_whole_stream
+from penstock.rewrite.lint.shards import (
+    more_streams_than_rows,
+    random_function_after_shard,
+    shard_of_a_whole_stream,
+)
 from penstock.rewrite.lint.written import Finding, Rule, Written
 
 OF_PLANS: tuple[Rule, ...] = (
@@ -33,6 +37,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS106", buffer_smaller_than_a_file, warns=False),
     Rule("PS107", shard_of_a_whole_stream, warns=False),
     Rule("PS108", more_streams_than_rows, warns=False),
+    Rule("PS109", random_function_after_shard, warns=False),
     Rule("PS201", batch_without_drop_remainder, warns=False),
     Rule("PS202", unbounded_group_by_window, warns=False),
     Rule("PS301", random_function_before_cache),

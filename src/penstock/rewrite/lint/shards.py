@@ -1,4 +1,4 @@
-"""Shards of streams that cost more than they need to, or get nothing."""
+"""Shards that cost more than they need to, get nothing, or draw what others draw."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from penstock.core.errors import PlanError
+from penstock.ops.elementwise.filter import Filter
+from penstock.ops.elementwise.map import Map
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.virtual import StreamRows, VirtualStreams, virtual_stream
-from penstock.plan.graph import post_order
+from penstock.plan.graph import post_order, upstream
 from penstock.rewrite.lint.written import Found, Written
 
 
@@ -46,4 +48,25 @@ def more_streams_than_rows(written: Written) -> Iterator[Found]:
                     node,
                     f"{node.label()} cuts the {rows.input.length:,} rows of {rows.input.label()} into {node.streams:,} "
                     "streams, so some are empty and shards get unequal parts; use no more streams than rows",
+                )
+
+
+def random_function_after_shard(written: Written) -> Iterator[Found]:
+    """A random function after a shard draws the same on every rank.
+
+    It draws by the seed and by the position in the shard: the first element of each shard gets the same augmentation,
+    the second another, and with another number of shards all get others. Written before the shard it draws by the
+    position in the whole, and costs no more: only what the shard needs is made.
+    """
+    for node in post_order(written.plan):
+        if not isinstance(node, Map | Filter) or not (node.draws and node.input.indexed):
+            continue
+        if node.seed is None and written.options.seed is None:
+            continue
+        for shard in upstream(node, past=lambda node: True):
+            if isinstance(shard, Shard) and shard.num_shards > 1:
+                yield Found(
+                    node,
+                    f"{node.label()} comes after {shard.label()} and draws by the position in the shard, on every "
+                    f"shard the same; write .{node.name}(...) before .{shard.label()}, where it costs no more",
                 )

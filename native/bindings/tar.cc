@@ -1,0 +1,123 @@
+#include "kernels/tar.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "bindings/buffers.h"
+#include "bindings/module.h"
+#include "kernels/mapped.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+
+namespace {
+
+// The arrays that a scan writes to: heads, begins, ends and name_ends of one length, names, and the three counts.
+class Found {
+ public:
+  explicit Found(const nb::tuple& arrays)
+      : heads_(arrays[0], true),
+        begins_(arrays[1], true),
+        ends_(arrays[2], true),
+        name_ends_(arrays[3], true),
+        names_(arrays[4], true),
+        skipped_(arrays[5], true) {
+    if (skipped_.rows() < 3) throw nb::value_error("skipped must have three counts");
+    if (names_.bytes() < kLongestTarName) throw nb::value_error("names is too small for a name");
+  }
+  TarMembers members() const {
+    const std::size_t capacity = std::min({heads_.rows(), begins_.rows(), ends_.rows(), name_ends_.rows()});
+    return {heads_.words<std::int64_t>("heads"),
+            begins_.words<std::int64_t>("begins"),
+            ends_.words<std::int64_t>("ends"),
+            name_ends_.words<std::int64_t>("name_ends"),
+            capacity,
+            reinterpret_cast<unsigned char*>(names_.data()),
+            names_.bytes(),
+            skipped_.words<std::int64_t>("skipped")};
+  }
+
+ private:
+  Buffer heads_, begins_, ends_, name_ends_, names_, skipped_;
+};
+
+nb::tuple scanned(const unsigned char* data, std::int64_t size, bool whole, std::int64_t position,
+                  const nb::tuple& arrays) {
+  if (position < 0 || position > size) throw nb::value_error("position is outside of the archive");
+  const Found found(arrays);
+  const TarMembers members = found.members();
+  TarOutcome outcome;
+  {
+    nb::gil_scoped_release release;
+    outcome = scan_tar(data, size, whole, position, members);
+  }
+  return nb::make_tuple(static_cast<int>(outcome.status), outcome.count, outcome.position, outcome.needed,
+                        outcome.name_size);
+}
+
+// An archive that is scanned from its beginning to its end.
+class TarFile {
+ public:
+  explicit TarFile(const nb::bytes& path) : file_(path.c_str()) {}
+  std::int64_t size() const { return file_.size(); }
+  int error() const { return file_.error(); }
+  nb::tuple scan(std::int64_t position, const nb::tuple& arrays) const {
+    return scanned(file_.data(), file_.size(), true, position, arrays);
+  }
+
+ private:
+  MappedFile file_;
+};
+
+nb::tuple scan_bytes(nb::handle data_buffer, bool whole, std::int64_t position, const nb::tuple& arrays) {
+  const Buffer data(data_buffer);
+  return scanned(reinterpret_cast<const unsigned char*>(data.data()), static_cast<std::int64_t>(data.bytes()), whole,
+                 position, arrays);
+}
+
+// Returns the status, and which member is at fault.
+nb::tuple group(TarGroups& self, nb::handle names_array, nb::handle name_ends_array, nb::handle extensions_array,
+                nb::handle begins_array, nb::handle keys_array, nb::handle key_ends_array) {
+  const Buffer names(names_array), name_ends(name_ends_array), extensions(extensions_array, true),
+      begins(begins_array, true), keys(keys_array, true), key_ends(key_ends_array, true);
+  const std::size_t count = name_ends.rows();
+  const auto* const ends = name_ends.words<const std::int64_t>("name_ends");
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < count; before = ends[i++])
+    if (ends[i] < before || static_cast<std::size_t>(ends[i]) > names.bytes())
+      throw nb::value_error("name_ends must rise, within the names");
+  if (extensions.bytes() < count * sizeof(std::int32_t) || begins.bytes() < count || key_ends.rows() < count ||
+      keys.bytes() < static_cast<std::size_t>(before))
+    throw nb::value_error("there is too little room for the groups");
+  std::size_t failed = 0;
+  const auto status =
+      self.add(reinterpret_cast<const unsigned char*>(names.data()), ends, count,
+               reinterpret_cast<std::int32_t*>(extensions.data()), reinterpret_cast<unsigned char*>(begins.data()),
+               reinterpret_cast<unsigned char*>(keys.data()), key_ends.words<std::int64_t>("key_ends"), failed);
+  return nb::make_tuple(static_cast<int>(status), failed);
+}
+
+nb::list extensions_of(const TarGroups& self) {
+  nb::list made;
+  for (const std::string& name : self.extensions()) made.append(nb::bytes(name.data(), name.size()));
+  return made;
+}
+
+}  // namespace
+
+void bind_tar(nb::module_& module) {
+  nb::class_<TarFile>(module, "TarScanner")
+      .def(nb::init<const nb::bytes&>())
+      .def_prop_ro("size", &TarFile::size)
+      .def_prop_ro("error", &TarFile::error)
+      .def("scan", &TarFile::scan);
+  nb::class_<TarGroups>(module, "TarGroups")
+      .def(nb::init<>())
+      .def("add", group)
+      .def_prop_ro("extensions", extensions_of);
+  module.def("scan_tar", scan_bytes);
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,80 @@
+// The members of tar archives: where their content lies, and which belong together as one sample.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace penstock {
+
+// The longest name of a member that is taken, in bytes.
+inline constexpr std::size_t kLongestTarName = std::size_t{1} << 16;
+
+// Memory for what a scan finds. Of member i: where its first header begins, its content from begins[i] to ends[i], its
+// name in `names` from where that of the member before ends to name_ends[i].
+struct TarMembers {
+  std::int64_t* heads;
+  std::int64_t* begins;
+  std::int64_t* ends;
+  std::int64_t* name_ends;
+  std::size_t capacity;
+  unsigned char* names;
+  std::size_t names_capacity;  // at least kLongestTarName
+  std::int64_t* skipped;       // links, devices and pipes, others: counted up
+};
+
+struct TarOutcome {
+  enum class Status : int {
+    kMore,  // the memory is used up; go on from `position`
+    kEnd,
+    kTruncated,     // the file has shrunk while it was read
+    kShort,         // the bytes end inside of the member at `position`; it takes those up to `needed`
+    kBadHeader,     // its checksum is wrong: no header, or a damaged one
+    kBadSize,       // its size is no number, or negative
+    kBadExtension,  // an extended header of it (pax) is not as it should be
+    kBadName,       // its name is empty, has a zero byte or is longer than kLongestTarName
+    kSparse,        // it is sparse: its content is not there as it is
+    kParted,        // it is a part of a member that goes on in another archive
+    kGlobalHeader,  // a global header gives all members one name or size
+  };
+  Status status = Status::kMore;
+  std::size_t count = 0;  // members written
+  std::int64_t position = 0;
+  std::int64_t needed = 0;
+  std::size_t name_size = 0;  // of the member at fault, whose name lies in `names` after those of the others
+};
+
+// The regular members of an archive (v7, ustar, GNU and pax), from the header at `position` on. Blocks of zeros are
+// passed over wherever they are, so that archives that were joined are read to the end. Bytes that are not the `whole`
+// archive are a beginning of it.
+TarOutcome scan_tar(const unsigned char* data, std::int64_t size, bool whole, std::int64_t position,
+                    const TarMembers& members) noexcept;
+
+// Groups members that follow one another into samples by their names, as WebDataset does: of `dir/0001.seg.png` the key
+// is `dir/0001` and the extension, in small letters, `seg.png`.
+class TarGroups {
+ public:
+  // More extensions than this are not kinds of content, but numbers in names.
+  static constexpr std::size_t kMostExtensions = 4096;
+  enum class Status : int { kOk, kTwice, kTooManyExtensions };
+
+  // For each member the number of its extension, or -1 where it belongs to no sample: its name has no extension, or
+  // begins with a dot. `begins_sample[i]` says whether its key is another than that of the member before it that
+  // belongs to one. `keys` has room for all names; the keys of samples that begin here are written to it one after
+  // another, their ends to `key_ends`. Returns the status and, where it is not kOk, `failed`.
+  Status add(const unsigned char* names, const std::int64_t* name_ends, std::size_t count, std::int32_t* extensions,
+             unsigned char* begins_sample, unsigned char* keys, std::int64_t* key_ends, std::size_t& failed);
+
+  const std::vector<std::string>& extensions() const { return names_; }
+
+ private:
+  std::string key_;
+  std::int64_t sample_ = 0;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::int32_t> numbers_;
+  std::vector<std::int64_t> last_sample_;  // with each extension
+};
+
+}  // namespace penstock

@@ -1,0 +1,199 @@
+"""Scans of tar archives: where the content of their members lies, and which belong together as one sample."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.kernels import _native
+
+MEMBERS_AT_ONCE = 1 << 14
+_NAMES_AT_ONCE = 1 << 20  # bytes
+_SKIPPED = ("links", "devices and pipes", "members of unknown types")
+MOST_EXTENSIONS = 4096
+
+_Scan: TypeAlias = Callable[[int, tuple[NDArray[Any], ...]], tuple[int, int, int, int, int]]
+
+
+class _Status(IntEnum):
+    MORE = 0
+    END = 1
+    TRUNCATED = 2
+    SHORT = 3
+    BAD_HEADER = 4
+    BAD_SIZE = 5
+    BAD_EXTENSION = 6
+    BAD_NAME = 7
+    SPARSE = 8
+    PARTED = 9
+    GLOBAL_HEADER = 10
+
+
+_REASONS = {
+    _Status.TRUNCATED: "the file was cut short, or could not be read any more, while it was read",
+    _Status.SHORT: "the archive ends inside of it: it was cut short, or is still being written",
+    _Status.BAD_HEADER: "there is no header of a member with its checksum: it is no tar archive, or damaged from here "
+    "on",
+    _Status.BAD_SIZE: "its size is no number that could be one",
+    _Status.BAD_EXTENSION: "its extended header (pax) is damaged",
+    _Status.BAD_NAME: "it has no name, or one that has a zero byte or is longer than 64 KiB",
+    _Status.SPARSE: "it is sparse: its content is not there as it is; write it again without --sparse",
+    _Status.PARTED: "it is a part of a file that goes on in another archive; write them again without --multi-volume",
+    _Status.GLOBAL_HEADER: "a global header (pax) gives all members that follow one name or size",
+}
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Members of an archive that belong to samples, sample by sample.
+
+    Member i lies from `begins[i]` to `ends[i]`, and its extension is `extensions[extension[i]]`. Sample k has the
+    members `members[k]` to `members[k + 1]`; its key ends at `key_ends[k]` of `keys`, where the next begins. `heads`
+    are where the headers of the members begin, and `skipped` counts links, devices and others.
+    """
+
+    heads: Rows
+    begins: Rows
+    ends: Rows
+    extension: NDArray[np.int32]
+    members: Rows
+    keys: NDArray[np.uint8]
+    key_ends: Rows
+    extensions: list[str]
+    skipped: Rows
+
+    def __len__(self) -> int:
+        return len(self.key_ends)
+
+    def key(self, sample: int) -> str:
+        """Return the key of a sample."""
+        begin = int(self.key_ends[sample - 1]) if sample else 0
+        return text_of(self.keys[begin : int(self.key_ends[sample])].tobytes())
+
+
+def text_of(name: bytes) -> str:
+    """Return a name as text; bytes that are no UTF-8 as Python's file names have them.
+
+    >>> text_of("café".encode())
+    'café'
+    """
+    return name.decode("utf-8", "surrogateescape")
+
+
+def skipped_in_words(skipped: Rows) -> str:
+    """Say what was passed over, or nothing.
+
+    >>> skipped_in_words(np.array([2, 0, 1]))
+    '2 links and 1 members of unknown types are passed over'
+    """
+    told = [f"{count} {kind}" for count, kind in zip(skipped.tolist(), _SKIPPED, strict=True) if count]
+    return f"{' and '.join(told)} are passed over" if told else ""
+
+
+def scan_tar(path: str, *, seen: Callable[[int], None] | None = None) -> Samples:
+    """Return the samples of an archive that is not compressed; `seen` is told of every position that was reached.
+
+    A damaged archive, and one with what cannot be read as it is (sparse files), is a `DataError` that names the member
+    and its offset.
+    """
+    scanner = _native.TarScanner(os.fsencode(path))
+    if scanner.error:
+        raise OSError(scanner.error, os.strerror(scanner.error), path)
+    samples, status, (position, _, name) = _scan(scanner.scan, path, seen)
+    if status != _Status.END:
+        raise _failure(path, status, position, name)
+    return samples
+
+
+def scan_tar_bytes(data: bytes, path: str, *, whole: bool, offset: int = 0) -> tuple[Samples, int, DataError | None]:
+    """Return the samples of a part of an archive, how many more bytes its next member takes, and what is wrong with it.
+
+    The part begins with a header, at `offset` of the archive. One that is not `whole` may end anywhere: its last
+    sample may go on in what follows.
+    """
+
+    def scan(position: int, arrays: tuple[NDArray[Any], ...]) -> tuple[int, int, int, int, int]:
+        return _native.scan_tar(data, whole, position, arrays)
+
+    samples, status, (position, needed, name) = _scan(scan, path, None, offset)
+    if status == _Status.SHORT and not whole:
+        return samples, max(needed - len(data), 0), None
+    return samples, 0, None if status == _Status.END else _failure(path, status, offset + position, name)
+
+
+def _scan(
+    scan: _Scan, path: str, seen: Callable[[int], None] | None, offset: int = 0
+) -> tuple[Samples, int, tuple[int, int, bytes]]:
+    gathered = _Gathered(path, offset)
+    heads, begins, ends, name_ends = (np.empty(MEMBERS_AT_ONCE, np.int64) for _ in range(4))
+    names, skipped = np.empty(_NAMES_AT_ONCE, np.uint8), np.zeros(3, np.int64)
+    arrays = (heads, begins, ends, name_ends, names, skipped)
+    position = needed = 0
+    status, name = int(_Status.MORE), b""
+    while status == _Status.MORE:
+        status, count, position, needed, size = scan(position, arrays)
+        gathered.add(heads[:count], begins[:count], ends[:count], name_ends[:count], names)
+        named = int(name_ends[count - 1]) if count else 0
+        name = names[named : named + size].tobytes()
+        if seen is not None:
+            seen(position)
+    return gathered.samples(skipped), status, (position, needed, name)
+
+
+class _Gathered:
+    """Puts what each step of a scan finds together."""
+
+    def __init__(self, path: str, offset: int) -> None:
+        self._path = path
+        self._offset = offset
+        self._groups = _native.TarGroups()
+        self._parts: list[tuple[NDArray[Any], ...]] = []
+        self._keys_end = 0
+
+    def add(self, heads: Rows, begins: Rows, ends: Rows, name_ends: Rows, names: NDArray[np.uint8]) -> None:
+        count = len(heads)
+        extension, begins_sample = np.empty(count, np.int32), np.empty(count, np.bool_)
+        keys, key_ends = np.empty(int(name_ends[-1]) if count else 0, np.uint8), np.empty(count, np.int64)
+        status, failed = self._groups.add(names, name_ends, extension, begins_sample, keys, key_ends)
+        if status:
+            begin = int(name_ends[failed - 1]) if failed else 0
+            self._refuse(status, names[begin : int(name_ends[failed])].tobytes(), self._offset + int(heads[failed]))
+        kept = extension >= 0
+        fresh = begins_sample[kept]
+        key_ends = key_ends[: int(np.count_nonzero(fresh))] + self._keys_end
+        if len(key_ends):
+            keys = keys[: int(key_ends[-1]) - self._keys_end].copy()
+            self._keys_end = int(key_ends[-1])
+        else:
+            keys = keys[:0]
+        self._parts.append((heads[kept], begins[kept], ends[kept], extension[kept], fresh, keys, key_ends))
+
+    def samples(self, skipped: Rows) -> Samples:
+        heads, begins, ends, extension, fresh, keys, key_ends = (
+            np.concatenate(part) for part in zip(*self._parts, strict=True)
+        )
+        members = np.append(np.flatnonzero(fresh), len(fresh))
+        names = [text_of(name) for name in self._groups.extensions]
+        return Samples(heads, begins, ends, extension, members, keys, key_ends, names, skipped)
+
+    def _refuse(self, status: int, name: bytes, position: int) -> NoReturn:
+        where = f"{self._path}: {text_of(name)!r}, at byte {position}"
+        if status == 1:
+            raise DataError(f"{where}: the sample has a file of that extension already; a sample has each once")
+        raise DataError(
+            f"{where}: there are more than {MOST_EXTENSIONS} extensions. All after the first dot of a file name is its "
+            "extension, and what is before it the key of the sample: name the files so"
+        )
+
+
+def _failure(path: str, status: int, position: int, name: bytes) -> DataError:
+    member = f"{text_of(name)!r}" if name else "the member"
+    return DataError(f"{path}: {member}, at byte {position}: {_REASONS[_Status(status)]}")

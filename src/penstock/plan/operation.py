@@ -1,0 +1,52 @@
+"""What every declarative element operation is: frozen data, callable on one element, with one random draw at most."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from penstock.elements.spec import Spec
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+class Operation:
+    """One step of the work on an element. Subclasses are frozen dataclasses, each with a factory of its `name`.
+
+    An operation with `random` takes one raw 64-bit draw from `rng` and expands it itself, so that native kernels can
+    reproduce it; without an `rng` it draws anew at each call. The first `arguments` fields are positional in the
+    factory.
+    """
+
+    name: ClassVar[str]
+    random: ClassVar[bool] = False
+    arguments: ClassVar[int] = 1
+
+    def __call__(self, value: Any, *, rng: Generator | None = None) -> Any:
+        return self.apply(value, self._draw(rng) if self.random else 0)
+
+    def apply(self, value: Any, draw: int) -> Any:
+        """Return the result for one element, under one 64-bit draw."""
+        raise NotImplementedError
+
+    def spec(self, spec: Spec) -> Spec | None:
+        """Return the spec of the result for an element of the given spec, or `None` where it is not known."""
+        raise NotImplementedError
+
+    def _draw(self, rng: Generator | None) -> int:
+        if rng is None:
+            from numpy.random import default_rng
+
+            rng = default_rng()
+        return int(rng.bit_generator.random_raw())
+
+    def __repr__(self) -> str:
+        parts: list[str] = []
+        for position, part in enumerate(fields(self)):  # pyright: ignore[reportArgumentType]
+            value = getattr(self, part.name)
+            if position < self.arguments:
+                parts.append(repr(value))
+            elif part.default is MISSING or value != part.default:
+                parts.append(f"{part.name}={value!r}")
+        return f"{self.name}({', '.join(parts)})"

@@ -1,0 +1,55 @@
+"""Hand records to the kernel that parses them as they lie in memory, without an object for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from penstock.ops.elementwise.map import Map
+from penstock.ops.group.batch import Batch
+from penstock.ops.group.ragged import RaggedBatch
+from penstock.ops.read.source import Read
+from penstock.plan.functions import ChunkFunction
+from penstock.plan.graph import with_inputs
+from penstock.plan.node import Node
+from penstock.rewrite.fuse_images import MOVES
+
+
+def parse_in_kernel(node: Node) -> Node | None:
+    """`records.batch(n).map(parse) -> joined.ragged_batch(n).map(parse)`, and without the batch, over whatever moves.
+
+    It applies where a source can hand up its records joined: the records of a run as one array of bytes.
+    """
+    if not isinstance(node, Map) or node.on is not None or not isinstance(node.function, ChunkFunction):
+        return None
+    from penstock.records.parser import RecordParser  # only a pipeline with records pays for its import
+
+    if not isinstance(node.function, RecordParser):
+        return None
+    above, below = _moves(node.input)
+    batch = below if isinstance(below, Batch) else None
+    inside, below = _moves(batch.input) if batch is not None else ([], below)
+    source: Any = getattr(below, "source", None)
+    if not isinstance(below, Read) or getattr(source, "joined", None) is not False:
+        return None
+    joined = _over(Read(replace(source, joined=True)), inside)
+    if batch is not None:
+        joined = RaggedBatch(joined, batch.size, batch.drop_remainder, np.dtype(np.int64), ranks=(1,))
+    return replace(node, input=_over(joined, above))
+
+
+def _moves(node: Node) -> tuple[list[Node], Node]:
+    """The operations that only move elements, from the last, and what they move."""
+    moves: list[Node] = []
+    while isinstance(node, MOVES):
+        moves.append(node)
+        node = node.input
+    return moves, node
+
+
+def _over(node: Node, moves: list[Node]) -> Node:
+    for move in reversed(moves):
+        node = with_inputs(move, (node,))
+    return node

@@ -1,0 +1,182 @@
+"""Where the records of CSV begin: quoted fields may hold line breaks, and quotes are only quotes at a field's start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError
+
+_READ = 4 << 20  # bytes looked at at a time
+_MORE = 1 << 12
+_LF, _CR = 10, 13
+_MARK = b"\xef\xbb\xbf"  # what some programs begin UTF-8 with
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How fields are kept apart: the delimiter, and the quote around fields that hold it, if any."""
+
+    delimiter: str = ","
+    quote: str | None = '"'
+
+
+class Ends(NamedTuple):
+    """The ends of lines in a stretch of a file, as positions after them in the file, and which end a record."""
+
+    lines: NDArray[np.int64]
+    records: NDArray[np.bool_]
+    """Whether a line's end is one of a record too, `bool[k]`, and not within quotes."""
+    empty: NDArray[np.bool_]
+    """Whether there is nothing before it, so that it ends no row."""
+
+
+def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int], None]) -> dict[str, NDArray[Any]]:
+    """Return where blocks of about `block_bytes` begin and where the last ends, with the rows and lines before each.
+
+    `offsets`, `rows` and `lines` have shape `(m + 1,)`; `head` is where the first record that is not empty ends, and
+    how many lines that takes. A quote that is never closed is a `DataError` that names its line.
+    """
+    offsets, rows, lines = [0], [0], [0]
+    head: tuple[int, int] | None = None
+    row = line = 0
+    end = 0
+    for ends in record_ends(path, dialect, tell):
+        full = ends.records & ~ends.empty
+        before = row + np.cumsum(full)  # rows up to each end
+        if head is None and full.any():
+            first = int(full.argmax())
+            head = int(ends.lines[first]), line + first + 1
+        cuts = np.flatnonzero(ends.records)
+        positions = ends.lines[cuts]
+        while (at := int(positions.searchsorted(offsets[-1] + block_bytes))) < len(cuts):
+            cut = int(cuts[at])
+            if before[cut] > rows[-1]:
+                offsets.append(int(positions[at]))
+                rows.append(int(before[cut]))
+                lines.append(line + cut + 1)
+            else:  # nothing but empty lines
+                offsets[-1], lines[-1] = int(positions[at]), line + cut + 1
+        if len(ends.lines):
+            end, row, line = int(ends.lines[-1]), int(before[-1]), line + len(ends.lines)
+    if row > rows[-1]:
+        offsets.append(end)
+        rows.append(row)
+        lines.append(line)
+    made = {"offsets": offsets, "rows": rows, "lines": lines, "head": head or (0, 0)}
+    return {name: np.array(values, np.int64) for name, values in made.items()}
+
+
+def record_ends(path: str, dialect: Dialect, tell: Callable[[int], None]) -> Iterator[Ends]:
+    """Yield the ends of lines in a file, a stretch at a time; the end of the file ends what has no other end."""
+    inside = False  # of quotes
+    opened = 0
+    previous = _LF  # the byte before: the beginning is as after a line
+    base = 0
+    start = 0  # of the line
+    with open(path, "rb") as file:
+        if file.read(len(_MARK)) == _MARK:
+            base = start = len(_MARK)
+        file.seek(base)
+        while content := file.read(_READ):
+            content = _completed(content, file, dialect)
+            data = np.frombuffer(content, np.uint8)
+            toggles = _toggles(content, data, dialect, inside=inside, previous=previous)
+            ends = _line_ends(data)
+            if base + len(data) > start and file.peek(1) == b"" and (not len(ends) or ends[-1] != len(data)):  # type: ignore[attr-defined]
+                ends = np.append(ends, len(data))
+            odd = (toggles.searchsorted(ends, "left") + inside) % 2 == 1
+            if len(toggles):
+                inside ^= len(toggles) % 2 == 1
+                opened = base + int(toggles[-1]) if inside else opened
+            starts = np.concatenate([[start - base], ends[:-1]]) if len(ends) else ends
+            if len(ends):
+                start = base + int(ends[-1])
+            yield Ends(ends + base, ~odd, _are_empty(data, starts, ends))
+            previous = int(data[-1])
+            base += len(data)
+            tell(base)
+    if inside:
+        raise DataError(f"{path}: the quote at byte {opened:,}, in line {_line_of(path, opened):,}, is never closed")
+
+
+def _completed(content: bytes, file: Any, dialect: Dialect) -> bytes:
+    """A stretch that ends with neither half of a line's end nor half of two quotes."""
+    halves = b"\r" + (dialect.quote or "").encode()
+    parts = [content]
+    while parts[-1][-1:] in (halves[:1], halves[1:2]) and parts[-1] and (more := file.read(_MORE)):
+        parts.append(more)
+    return b"".join(parts)
+
+
+def _line_ends(data: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The positions after line feeds, returns, and both together."""
+    returns = np.flatnonzero(data == _CR)
+    feeds = np.flatnonzero(data == _LF)
+    if len(returns):
+        followed = returns[returns + 1 < len(data)]
+        single = np.setdiff1d(returns, followed[data[followed + 1] == _LF])
+        feeds = np.union1d(feeds, single)
+    return feeds + 1
+
+
+def _are_empty(data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which lines have nothing before their end; one that began in an earlier stretch has something."""
+    lengths = ends - starts
+    last = data[ends - 1] if len(ends) else data[:0]
+    breaks = (last == _LF) | (last == _CR)
+    windows = (lengths == 2) & (last == _LF)
+    windows[windows] = data[ends[windows] - 2] == _CR
+    return ((lengths == 1) & breaks) | windows
+
+
+def _toggles(
+    content: bytes, data: NDArray[np.uint8], dialect: Dialect, *, inside: bool, previous: int
+) -> NDArray[np.int64]:
+    """The positions of quotes where quoted text begins or ends; two quotes within it end it and begin it again."""
+    if dialect.quote is None:
+        return np.empty(0, np.int64)
+    quote, delimiter = ord(dialect.quote), ord(dialect.delimiter)
+    quotes = np.flatnonzero(data == quote)
+    opening = quotes[int(inside) :: 2]
+    before = data[opening - 1]
+    if len(opening) and opening[0] == 0:
+        before[0] = previous
+    begins = (before == delimiter) | (before == _LF) | (before == _CR)
+    if bool((begins | (before == quote)).all()):  # where every other quote opens, as nearly everywhere
+        return quotes
+    return _one_by_one(data, quotes, delimiter, inside=inside, previous=previous)
+
+
+def _one_by_one(
+    data: NDArray[np.uint8], quotes: NDArray[np.int64], delimiter: int, *, inside: bool, previous: int
+) -> NDArray[np.int64]:
+    """The same where some quotes are only characters: those that do not stand at the beginning of a field."""
+    before = data[quotes - 1]
+    if len(quotes) and quotes[0] == 0:
+        before[0] = previous
+    begins = ((before == delimiter) | (before == _LF) | (before == _CR)).tolist()
+    positions = quotes.tolist()
+    found: list[int] = []
+    at = 0
+    while at < len(positions):
+        if not inside:
+            inside = begins[at]
+            if inside:
+                found.append(positions[at])
+        elif at + 1 < len(positions) and positions[at + 1] == positions[at] + 1:
+            at += 1  # two quotes stand for one
+        else:
+            inside = False
+            found.append(positions[at])
+        at += 1
+    return np.array(found, np.int64)
+
+
+def _line_of(path: str, position: int) -> int:
+    with open(path, "rb") as file:
+        return 1 + len(_line_ends(np.frombuffer(file.read(position), np.uint8)))

@@ -1,0 +1,140 @@
+"""What becomes of the bytes of a file by its extension: text, numbers, JSON, arrays; compressed ones opened first."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
+from penstock.storage.compression import SUFFIXES, decompress
+
+Decoder: TypeAlias = Callable[[bytes], Any]
+
+
+def text(data: bytes) -> str:
+    """Return the text of UTF-8 bytes, without a byte order mark.
+
+    >>> text("café".encode())
+    'café'
+    """
+    return data.decode("utf-8-sig")
+
+
+def array(data: bytes) -> NDArray[Any]:
+    """Return the array of a `.npy` file; one of Python objects is refused."""
+    return np.load(io.BytesIO(data), allow_pickle=False)
+
+
+def arrays(data: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a `.npz` file by name."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+_TEXT = ("txt", "text", "transcript", "caption")
+_NUMBERS = ("cls", "cls2", "class", "count", "id", "index", "inx")
+
+OF_EXTENSION: Mapping[str, Decoder] = {
+    **dict.fromkeys(_TEXT, text),
+    **dict.fromkeys(_NUMBERS, int),
+    "json": json.loads,
+    "jsn": json.loads,
+    "npy": array,
+    "npz": arrays,
+}
+"""What `decode=True` does; files of other extensions stay as they are."""
+
+_NAMED: Mapping[Any, Decoder] = {str: text, int: int, float: float}
+_SPECS: Mapping[Any, Spec] = {
+    None: ObjectSpec(bytes),
+    bytes: ObjectSpec(bytes),
+    text: ObjectSpec(str),
+    int: ArraySpec((), np.dtype(np.int64)),
+    float: ArraySpec((), np.dtype(np.float64)),
+}
+LEAVES = frozenset([*_SPECS, array])
+"""Decoders whose results are leaves, and not a nesting of them."""
+
+
+class Decoders:
+    """How files are decoded by their extensions: not at all, as `OF_EXTENSION` says (`True`), or as a mapping does.
+
+    The last part of an extension counts where the whole is not named: `seg.npy` is decoded as `npy`, and `json.gz` is
+    decompressed, and then decoded as `json`. `bytes` as a decoder only decompresses.
+
+    >>> Decoders({"cls": int, "score": float})("score.gz") is float
+    True
+    """
+
+    def __init__(self, given: bool | Mapping[str, Any]) -> None:
+        named = {True: OF_EXTENSION, False: {}}[given] if isinstance(given, bool) else given
+        if not isinstance(named, Mapping):
+            raise TypeError(f"read_tar(decode=): expected True, False or a dict by extension, not {given!r:.100}")
+        self._by_extension = {name: _decoder(name, value) for name, value in named.items()}
+
+    def __call__(self, extension: str) -> Decoder | None:
+        """Return what decodes the content of a file of that extension, once it is decompressed."""
+        whole = self._by_extension.get(extension)
+        if whole is not None:
+            return whole
+        plain, _ = split(extension)
+        whole = self._by_extension.get(plain)
+        return whole if whole is not None else self._by_extension.get(plain.rpartition(".")[2])
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what tells it from others."""
+        return tuple(sorted(self._by_extension.items()))
+
+
+def _decoder(extension: object, given: Any) -> Decoder:
+    if not isinstance(extension, str) or extension.startswith("."):
+        raise PlanError(f"read_tar(decode=): extensions are text without a dot before it, not {extension!r}")
+    if given is True:
+        known = OF_EXTENSION.get(split(extension)[0].rpartition(".")[2])
+        if known is None:
+            raise PlanError(f"read_tar(decode=): there is no decoder for {extension!r} here; give a function of bytes")
+        return known
+    made = _NAMED.get(given, given) if isinstance(given, type) else given
+    if not callable(made):
+        raise TypeError(f"read_tar(decode=): expected a function of bytes for {extension!r}, not {given!r:.100}")
+    return made
+
+
+def split(extension: str) -> tuple[str, str | None]:
+    """Return an extension without that of a compression, and which compression it is.
+
+    >>> split("json.gz"), split("gz"), split("jpg")
+    (('json', 'gzip'), ('gz', None), ('jpg', None))
+    """
+    plain, _, last = extension.rpartition(".")
+    return (plain, SUFFIXES[last]) if plain and last in SUFFIXES else (extension, None)
+
+
+def decoded(data: bytes, extension: str, decoder: Decoder | None, where: str) -> Any:
+    """Return what `decoder` makes of the content of a file; what it raises says `where`."""
+    if decoder is None:
+        return data
+    _, compression = split(extension)
+    if compression is not None:
+        data = decompress(data, compression, where)
+    try:
+        return data if decoder is bytes else decoder(data)
+    except Exception as error:
+        if decoder in _OURS and isinstance(error, (ValueError, EOFError, OSError)):
+            raise DataError(f"{where}: {data[:20]!r} cannot be decoded as {extension}: {error}") from error
+        error.add_note(f"decoding {where}")
+        raise
+
+
+_OURS = frozenset([*_NAMED.values(), *OF_EXTENSION.values()])
+
+
+def spec_of(decoder: Decoder | None) -> Spec | None:
+    """Return the spec of what a decoder returns, or `None` where only running tells."""
+    return _SPECS.get(decoder)

@@ -1,0 +1,171 @@
+"""Tar archives of samples, as WebDataset has them: the samples of all of them, at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.elements.chunk import Chunk
+from penstock.elements.spec import Spec
+from penstock.kernels.records import RecordReader
+from penstock.kernels.tar import Samples, scan_tar
+from penstock.sources.decoders import Decoders
+from penstock.sources.records import content_of
+from penstock.sources.tar_samples import Choice, Part, Shape, Where, of_sample, parts_found
+from penstock.storage.indexing import Kind, index_files
+from penstock.storage.sidecar import Sidecar
+
+_ARRAYS = ("heads", "begins", "ends", "extension", "members", "keys", "key_ends", "skipped")
+
+
+def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
+    samples = scan_tar(path, seen=seen)
+    names = "\0".join(samples.extensions).encode("utf-8", "surrogateescape")
+    return {name: getattr(samples, name) for name in _ARRAYS} | {"extensions": np.frombuffer(names, np.uint8)}
+
+
+TAR = Kind("tar", _scan)
+
+
+@dataclass(frozen=True, eq=False)
+class TarFiles:
+    """The samples of some archives, in their order: dicts of `__key__` and the content of their files.
+
+    Without `parts`, there is an entry for every extension in any of them.
+    """
+
+    paths: list[str]
+    parts: tuple[Part, ...] | None
+    decoders: Decoders
+    name: str
+
+    @cached_property
+    def sidecars(self) -> list[Sidecar]:
+        """The index of each archive, made now where there is none."""
+        return index_files(self.paths, TAR)
+
+    @cached_property
+    def samples(self) -> list[Samples]:
+        """Where the samples of each archive are."""
+        return [samples_of(sidecar, path) for sidecar, path in zip(self.sidecars, self.paths, strict=True)]
+
+    @property
+    def length(self) -> int:
+        return int(self._starts[-1])
+
+    @cached_property
+    def _starts(self) -> Rows:
+        """The first sample of each archive, and the number of all."""
+        return np.cumsum([0, *map(len, self.samples)])
+
+    @cached_property
+    def _member_starts(self) -> Rows:
+        return np.cumsum([0, *(len(samples.begins) for samples in self.samples)])
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What elements are."""
+        parts = parts_found(self.samples, self.name) if self.parts is None else self.parts
+        return Shape(parts, self.decoders)
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """What reads the members."""
+        return RecordReader(
+            self.paths,
+            [samples.begins for samples in self.samples],
+            [samples.ends for samples in self.samples],
+            [sidecar.stamp.size for sidecar in self.sidecars],
+        )
+
+    def spec(self) -> Spec:
+        return self.shape.spec()
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        rows = np.asarray(rows, np.int64)
+        archives = np.searchsorted(self._starts, rows, side="right") - 1
+        choices: list[tuple[Rows, int, Choice]] = []
+        files = np.full((len(rows), len(self.shape.parts)), -1, np.int64)
+        keys = [""] * len(rows)
+        for archive in np.unique(archives).tolist():
+            at = np.flatnonzero(archives == archive)
+            choice = self.shape.chosen(self.samples[archive], rows[at] - self._starts[archive])
+            choices.append((at, archive, choice))
+            files[at] = np.where(choice.files < 0, -1, choice.files + self._member_starts[archive])
+            for i, number in zip(at.tolist(), choice.numbers.tolist(), strict=True):
+                keys[i] = choice.samples.key(number)
+        for at, archive, choice in choices:
+            try:
+                self.shape.refuse_missing(choice, self.paths[archive])
+            except DataError as error:
+                error.element = int(at[error.element or 0])
+                raise
+        return self.shape.chunk(keys, self._contents(files), lambda i, part: self._where(int(files[i, part])))
+
+    def _contents(self, files: NDArray[np.int64]) -> list[list[bytes | None]]:
+        """What the members hold, part by part; `None` where there is none."""
+        count, parts = files.shape
+        there = np.flatnonzero(files.ravel() >= 0)
+        try:
+            found: list[Any] = self.reader.read(files.ravel()[there])
+        except (DataError, OSError) as error:
+            element = getattr(error, "element", None)
+            if element is not None:  # of the members, and not of the samples
+                error.element = int(there[element]) // parts  # type: ignore[union-attr]
+            raise
+        if len(found) < count * parts:
+            values: list[bytes | None] = [None] * (count * parts)
+            for i, value in zip(there.tolist(), found, strict=True):
+                values[i] = value
+            found = values
+        return [found[part::parts] for part in range(parts)]
+
+    def _where(self, member: int) -> Where:
+        archive, number = self.reader.place(member)
+        samples = self.samples[archive]
+        extension = samples.extensions[int(samples.extension[number])]
+        key = samples.key(int(np.searchsorted(samples.members, number, side="right")) - 1)
+        return Where(extension, f"{self.paths[archive]}: '{key}.{extension}', at byte {int(samples.begins[number])}")
+
+    def describe(self, row: int) -> str:
+        archive = int(np.searchsorted(self._starts, row, side="right")) - 1
+        samples, sample = self.samples[archive], row - int(self._starts[archive])
+        at = int(samples.heads[int(samples.members[sample])])
+        extensions = ", ".join(of_sample(samples, sample))
+        return f"{self.paths[archive]}, {samples.key(sample)} ({extensions}), at byte {at}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what elements have, how many there are, and a digest of the sizes and content of the archives."""
+        parts = None if self.parts is None else self.shape
+        return ("tar", parts, self.decoders, self.length, content_of(self.sidecars))
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """The description alone: who receives it opens the archives anew, and finds the index where it is kept."""
+        return {field: self.__dict__[field] for field in ("paths", "parts", "decoders", "name")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def samples_of(sidecar: Sidecar, path: str) -> Samples:
+    """Return the samples that an index has."""
+    arrays = sidecar.arrays
+    text = arrays["extensions"].tobytes().decode("utf-8", "surrogateescape")
+    samples = Samples(**{name: arrays[name] for name in _ARRAYS}, extensions=text.split("\0") if text else [])
+    is_sound = len(samples.members) == len(samples) + 1 and samples.members[-1] == len(samples.begins)
+    if not is_sound or len({*map(len, (samples.heads, samples.begins, samples.ends, samples.extension))}) > 1:
+        raise DataError(f"the index of {path} is damaged; remove it, and it is made again")
+    return samples
+
+
+def tar_files(paths: Sequence[str], parts: tuple[Part, ...] | None, decoders: Decoders) -> TarFiles:
+    """Return the samples of archives that are not compressed."""
+    shown = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
+    return TarFiles(list(paths), parts, decoders, f"read_tar({shown})")

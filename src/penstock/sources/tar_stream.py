@@ -1,0 +1,83 @@
+"""Tar archives that are compressed as a whole: their samples in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import DataError
+from penstock.elements.chunk import Chunk
+from penstock.elements.spec import Spec
+from penstock.kernels.tar import Samples, scan_tar_bytes
+from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files
+from penstock.sources.tar_samples import Choice, Shape, Where
+from penstock.storage.compression import open_decompressed
+
+
+@dataclass(frozen=True, eq=False)
+class TarStream:
+    """The samples of some archives, each decompressed by `compressions[i]`; `None`: not at all."""
+
+    paths: list[str]
+    compressions: list[str | None]
+    shape: Shape
+    name: str
+
+    def spec(self) -> Spec:
+        return self.shape.spec()
+
+    def read(self, file: int, /) -> Iterator[Chunk]:
+        path = self.paths[file]
+        buffer, offset = b"", 0  # what is at hand, and where it begins in the content
+        missing = READ_AT_ONCE
+        with open_decompressed(path, self.compressions[file]) as content:
+            while True:
+                more = content.read(missing)
+                buffer += more
+                samples, needed, failure = scan_tar_bytes(buffer, path, whole=not more, offset=offset)
+                whole = len(samples) if not more else max(len(samples) - 1, 0)  # the last one may go on
+                if whole:
+                    yield self._chunk(samples, whole, buffer, offset, path)
+                if failure is not None:
+                    raise failure
+                if not more:
+                    return
+                done = int(samples.heads[samples.members[whole]]) if len(samples) else 0
+                buffer = buffer[done:]
+                offset += done
+                if max(needed, len(buffer)) > LARGEST:
+                    raise DataError(
+                        f"{path}: from byte {offset} of its content on there is a sample of more than {LARGEST} bytes, "
+                        "which is as much as one of a compressed archive may have"
+                    )
+                missing = min(max(needed, READ_AT_ONCE), max(len(buffer), READ_AT_ONCE))
+
+    def _chunk(self, samples: Samples, count: int, buffer: bytes, offset: int, path: str) -> Chunk:
+        choice = self.shape.chosen(samples, np.arange(count))
+        self.shape.refuse_missing(choice, path, offset)
+        begins, ends = samples.begins.tolist(), samples.ends.tolist()
+        contents: list[list[bytes | None]] = [
+            [None if member < 0 else buffer[begins[member] : ends[member]] for member in column]
+            for column in choice.files.T.tolist()
+        ]
+        keys = [samples.key(sample) for sample in range(count)]
+        return self.shape.chunk(keys, contents, lambda i, part: _where(choice, i, part, offset, path))
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what elements have, and a digest of the sizes and content of the archives."""
+        return ("tar stream", self.shape, self._content)
+
+    @cached_property
+    def _content(self) -> str:
+        return content_of_files(self.paths)
+
+
+def _where(choice: Choice, i: int, part: int, offset: int, path: str) -> Where:
+    samples, member = choice.samples, int(choice.files[i, part])
+    extension = samples.extensions[int(samples.extension[member])]
+    at = offset + int(samples.begins[member])
+    return Where(extension, f"{path}: '{samples.key(i)}.{extension}', at byte {at} of its content")

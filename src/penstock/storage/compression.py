@@ -1,0 +1,266 @@
+"""Compressed files as streams: gzip, zlib, bzip2, xz, Zstandard and LZ4, told by their first bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from penstock.core.errors import DataError, PlanError
+from penstock.core.lazy import require
+
+SUFFIXES: Mapping[str, str] = {
+    "gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zstd": "zstd", "lz4": "lz4",
+}  # fmt: skip
+"""What the names of compressed files end with, and which compression that is."""
+NAMES = ("gzip", "zlib", "bz2", "xz", "zstd", "lz4")
+LARGEST = 1 << 30
+"""Bytes that a compressed value, which is decompressed as a whole, may become."""
+
+_MAGIC: Mapping[bytes, str] = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+_AT_ONCE = 1 << 17  # bytes read of a file
+_XZ_MEMORY = 1 << 29  # bytes; `xz -9` asks for 65 MiB
+_ZSTD_AT_ONCE = 1 << 12  # one block of four bytes may become 128 KiB, and there is no way to ask for less
+
+
+class Decompressor(Protocol):
+    """What `bz2`, `lzma` and `lz4.frame` have: `eof`, what follows, and no more than so many bytes at a time."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def needs_input(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes | None: ...
+    def decompress(self, data: bytes, /, max_length: int = -1) -> bytes: ...
+
+
+def compression_of(head: bytes) -> str | None:
+    r"""Return which compression the first bytes of a file are of; zlib has none by which it could be told for certain.
+
+    >>> compression_of(b"\x1f\x8b\x08\0"), compression_of(b"plain")
+    ('gzip', None)
+    """
+    found = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    if found is None and head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:  # a skippable frame, of zstd or lz4
+        return "zstd"
+    return found
+
+
+def named_compression(call: str, given: object) -> str | None:
+    """Read a `compression=` argument: `"auto"`, the name of one in any case, or `None` or "" for none.
+
+    >>> named_compression("read_tfrecord", "GZIP"), named_compression("read_tfrecord", "")
+    ('gzip', None)
+    """
+    if given is None or given == "":
+        return None
+    name = given.lower() if isinstance(given, str) else None
+    if name not in ("auto", *NAMES):
+        raise PlanError(
+            f"{call}(compression={given!r}): expected 'auto', None, or one of {', '.join(map(repr, NAMES))}"
+        )
+    return name
+
+
+def first_bytes(path: str, count: int = 16) -> bytes:
+    """Return the first bytes of a file."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read(count)
+
+
+def open_decompressed(path: str, compression: str | None = "auto") -> io.BufferedReader:
+    """Return a binary file to read the content from, from its beginning on; it cannot seek.
+
+    `"auto"` goes by the first bytes, `None` reads the file as it is. What cannot be decompressed, or ends too soon, is
+    a `DataError` that names the file and where in it; what came before has been read by then.
+    """
+    if compression == "auto":
+        compression = compression_of(first_bytes(path))
+    if compression is None:
+        return io.BufferedReader(io.FileIO(path), _AT_ONCE)
+    return io.BufferedReader(_Decompressed(path, compression), _AT_ONCE)
+
+
+def decompress(data: bytes, compression: str, where: str, most: int = LARGEST) -> bytes:
+    """Return the content of compressed bytes; damage, and more than `most` bytes, is a `DataError` that says `where`.
+
+    >>> import gzip
+    >>> decompress(gzip.compress(b"abc"), "gzip", "x.gz")
+    b'abc'
+    """
+    with _Decompressed(where, compression, io.BytesIO(data)) as file:
+        parts: list[bytes] = []
+        size = 0
+        while part := file.read(_AT_ONCE):
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                raise DataError(f"{where}: its {len(data)} bytes of {compression} become more than {most}")
+        return b"".join(parts)
+
+
+class _Decompressed(io.RawIOBase):
+    """The content of one or several compressed streams, one after another in a file."""
+
+    def __init__(self, path: str, compression: str, file: io.RawIOBase | io.BytesIO | None = None) -> None:
+        self._path = path
+        self._compression = compression
+        self._make = _maker(compression, path)
+        self._decompressor: Decompressor | None = None
+        self._file = open(path, "rb", buffering=0) if file is None else file  # noqa: SIM115 - closed by close()
+        self._at_once = _ZSTD_AT_ONCE if compression == "zstd" else _AT_ONCE
+        self._read = 0  # bytes of the file
+        self._begun = 0  # where the stream at hand begins in it
+        self._left = b""  # what was read and not used
+        self._is_later = False  # than the first stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self._some(len(view)) if len(view) else b""
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+    def _some(self, most: int) -> bytes:
+        """Between one and `most` bytes; none at the end."""
+        while True:
+            decompressor = self._next_stream()
+            if decompressor is None:
+                return b""
+            needs = decompressor.needs_input
+            data = self._more() if needs else b""
+            try:
+                made = decompressor.decompress(data, max_length=most)
+            except Exception as error:  # each library has its own
+                raise DataError(f"{self._where()}: the {self._compression} data is damaged: {error}") from error
+            if decompressor.eof:
+                self._left = bytes(decompressor.unused_data or b"")
+                self._decompressor = None
+            elif needs and not data and not made:
+                raise DataError(
+                    f"{self._where()}: the file ends inside of the {self._compression} stream that begins at byte "
+                    f"{self._begun}: it was cut short, or is still being written"
+                )
+            if made:
+                return made
+
+    def _next_stream(self) -> Decompressor | None:
+        """The stream at hand, or the one that follows; `None` at the end of the file."""
+        if self._decompressor is None:
+            data = self._more()
+            while (
+                self._is_later and data and not (data := data.lstrip(b"\0"))
+            ):  # padding, between streams or at the end
+                data = self._more()
+            if not data:
+                return None
+            self._left, self._is_later = data, True
+            self._begun = self._read - len(data)
+            self._decompressor = self._make()
+        return self._decompressor
+
+    def _more(self) -> bytes:
+        data, self._left = self._left, b""
+        if not data:
+            try:
+                data = self._file.read(self._at_once) or b""
+            except OSError as error:
+                error.filename = self._path
+                raise
+            self._read += len(data)
+        return data
+
+    def _where(self) -> str:
+        return f"{self._path}, at byte {self._read}"
+
+
+class _Zlib:
+    """`zlib` with the manners of the others."""
+
+    def __init__(self, wbits: int) -> None:
+        import zlib
+
+        self._state = zlib.decompressobj(wbits)
+        self._is_full = False
+
+    @property
+    def eof(self) -> bool:
+        return self._state.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._state.unconsumed_tail and not self._is_full
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._state.unused_data
+
+    def decompress(self, data: bytes, /, max_length: int = -1) -> bytes:
+        made = self._state.decompress(self._state.unconsumed_tail + data, max_length)
+        self._is_full = len(made) == max_length  # there may be more of what it has taken already
+        return made
+
+
+class _Zstd:
+    """`zstandard` with the manners of the others: what one input made is handed out piece by piece."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._state = make()
+        self._made = b""
+        self._at = 0
+
+    @property
+    def eof(self) -> bool:
+        return self._state.eof and self._at == len(self._made)
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._state.eof and self._at == len(self._made)
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._state.unused_data
+
+    def decompress(self, data: bytes, /, max_length: int = -1) -> bytes:
+        if self._at == len(self._made):
+            self._made, self._at = self._state.decompress(data) if data else b"", 0
+        begin, self._at = self._at, min(self._at + max_length, len(self._made))
+        return self._made[begin : self._at]
+
+
+_Maker: TypeAlias = Callable[[], Decompressor]
+
+
+def _maker(compression: str, path: str) -> _Maker:
+    """Return what makes the decompressor of one stream."""
+    if compression in ("gzip", "zlib"):
+        return lambda: _Zlib(31 if compression == "gzip" else 15)
+    if compression == "bz2":
+        from bz2 import BZ2Decompressor
+
+        return BZ2Decompressor
+    if compression == "xz":
+        from lzma import LZMADecompressor
+
+        return lambda: LZMADecompressor(memlimit=_XZ_MEMORY)
+    purpose = f"reading {path}"
+    if compression == "zstd":
+        make = require("zstandard", extra="compression", purpose=purpose).ZstdDecompressor
+        return lambda: _Zstd(make().decompressobj)
+    if compression == "lz4":
+        return require("lz4.frame", extra="compression", purpose=purpose).LZ4FrameDecompressor
+    raise ValueError(f"no compression is called {compression!r}")

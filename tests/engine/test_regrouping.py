@@ -1,0 +1,250 @@
+"""The states of all shards, loaded into another number of them: the same global batches, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.core.errors import CursorError, PlanError
+from penstock.core.on_error import skip
+
+SEED = Options(seed=3)
+GLOBAL = 24  # elements that all shards together give in a step
+
+
+def noisy(x, *, rng):
+    return int(x), int(rng.integers(1000))
+
+
+STREAM = Dataset.range(1000).shuffle().map(noisy).filter(lambda x, _: x % 3 > 0).shuffle(9)
+ROWS = Dataset.range(1000).shuffle().map(noisy)
+ABOVE = {
+    "batch": lambda ds, size: ds.batch(size),
+    "map and batch": lambda ds, size: ds.map(lambda x, y: (y, x)).map(noisy_pair).batch(size),
+    "batch and map": lambda ds, size: ds.batch(size).map(lambda x, y: x + y),
+    "maps around": lambda ds, size: ds.map(lambda x, y: y).batch(size).map(np.negative).map(abs).prefetch(2),
+    "batches of batches": lambda ds, size: ds.batch(2).map(lambda x, y: x).prefetch(1).batch(size // 2).map(np.ravel),
+    "ragged": lambda ds, size: ds.map(lambda x, y: np.arange(x % 3)).ragged_batch(size),
+    "numbered": lambda ds, size: ds.enumerate().map(lambda at, pair: pair).batch(size),
+}
+
+
+def noisy_pair(x, y, *, rng):
+    return x, y + int(rng.integers(1000))
+
+
+def shards_of(ds, count, above="batch", size=GLOBAL):
+    return [
+        ABOVE[above](ds.shard(count, index, streams=12), size // count).with_options(SEED) for index in range(count)
+    ]
+
+
+def saved(iterators):
+    return [json.loads(json.dumps(it.state_dict())) for it in iterators]
+
+
+def step(iterators):
+    """What all shards give in a step, in the order that elements have in any number of shards."""
+    batches = [next(it) for it in iterators]
+    parts = [batch if isinstance(batch, tuple) else (batch,) for batch in batches]
+    flat = [[list(column) for column in part] for part in parts]
+    elements = [list(zip(*columns, strict=True)) for columns in flat]
+    return [str(each) for row in zip(*elements, strict=True) for each in row]
+
+
+@pytest.mark.parametrize(
+    ("ds", "above"), [(STREAM, above) for above in ABOVE] + [(ROWS, "batch"), (ROWS, "maps around")]
+)
+def test_global_batches_are_the_same_across_restarts_with_any_number_of_shards(ds, above):
+    alone = [it.iterator(epoch=2) for it in shards_of(ds, 1, above)]
+    wanted = [step(alone) for _ in range(20)]
+    states, made = None, []
+    for count in (4, 2, 6, 1, 12, 3):
+        iterators = [shard.iterator(epoch=2) for shard in shards_of(ds, count, above)]
+        for it in iterators:
+            if states is not None:
+                it.load_state_dict(states)
+        made += [step(iterators) for _ in range(3)]
+        states = saved(iterators)
+    assert made == wanted[:18]
+
+
+@pytest.mark.parametrize("ds", [STREAM, ROWS], ids=["stream", "rows"])
+def test_batches_may_grow_and_shrink(ds):
+    alone = shards_of(ds, 1)[0].iterator(epoch=0)
+    order = [each for _ in range(4) for each in step([alone])]
+    first = [shard.iterator(epoch=0) for shard in shards_of(ds, 4)]
+    made = [*step(first), *step(first)]
+    larger = [shard.iterator() for shard in shards_of(ds, 2, size=48)]
+    for it in larger:
+        it.load_state_dict(saved(first))
+    made += step(larger)
+    assert made == order[:96]
+
+
+@pytest.mark.parametrize(
+    "options", [Options(executor="threads", workers=2), Options(rewrite=False), Options(memory_budget=1 << 20)]
+)
+def test_how_the_shards_run_may_change(options):
+    before = [shard.iterator(epoch=0) for shard in shards_of(STREAM, 3)]
+    alone = shards_of(STREAM, 1)[0].iterator(epoch=0)
+    assert step(before) == step([alone])
+    after = [shard.with_options(options).iterator() for shard in shards_of(STREAM, 4)]
+    for it in after:
+        it.load_state_dict(saved(before))
+    assert step(after) == step([alone])
+    again = [shard.iterator() for shard in shards_of(STREAM, 2)]
+    for it in again:
+        it.load_state_dict(saved(after))
+    assert step(again) == step([alone])
+
+
+@pytest.mark.parametrize("ds", [STREAM, ROWS], ids=["stream", "rows"])
+def test_states_of_a_run_that_has_not_begun_or_is_over(ds):
+    fresh = [shard.iterator(epoch=1) for shard in shards_of(ds, 4)]
+    loaded = shards_of(ds, 1)[0].iterator()
+    loaded.load_state_dict(saved(fresh))
+    assert step([loaded]) == step([shards_of(ds, 1)[0].iterator(epoch=1)])
+    over = [shard.iterator(epoch=1) for shard in shards_of(ds, 4)]
+    for it in over:
+        assert list(it)
+    for count in (1, 3, 4, 12):
+        for shard in shards_of(ds, count):
+            it = shard.iterator()
+            it.load_state_dict(saved(over))
+            assert list(it) == []
+            assert it.state_dict()["epoch"] == 1
+
+
+def test_what_is_left_when_streams_have_ended_comes_once():
+    ds = Dataset.range(100).filter(lambda x: x % 4 > 0 or x < 20)
+    before = [ds.shard(2, index, streams=4).iterator() for index in range(2)]
+    made = [list(islice(it, 28)) for it in before]  # of the stream of multiples of 4 there are 5
+    states = saved(before)
+    for count in (1, 2, 4):
+        rest = []
+        for index in range(count):
+            with ds.shard(count, index, streams=4).iterator() as it:
+                it.load_state_dict(states)
+                rest += list(it)
+        assert sorted([*made[0], *made[1], *rest]) == list(ds)
+
+
+def test_a_state_loaded_and_saved_again_is_the_same_place():
+    before = [shard.iterator(epoch=0) for shard in shards_of(STREAM, 4)]
+    step(before)
+    twice = saved(before)
+    for _ in range(2):
+        iterators = [shard.iterator() for shard in shards_of(STREAM, 2)]
+        for it in iterators:
+            it.load_state_dict(twice)
+        twice = saved(iterators)  # before anything is made
+    alone = shards_of(STREAM, 1)[0].iterator(epoch=0)
+    step([alone])
+    last = shards_of(STREAM, 1)[0].iterator()
+    last.load_state_dict(twice)
+    assert step([last]) == step([alone])
+
+
+def states_of(count=4, steps=(2, 2, 2, 2), ds=STREAM, epoch=0):
+    iterators = [shard.iterator(epoch=epoch) for shard in shards_of(ds, count)]
+    for it, taken in zip(iterators, steps, strict=True):
+        list(islice(it, taken))
+    return saved(iterators)
+
+
+def changed(states, index, **fields):
+    return [state | fields if at == index else state for at, state in enumerate(states)]
+
+
+@pytest.mark.parametrize(
+    ("states", "says"),
+    [
+        ([], "no saved state in the list"),
+        (states_of()[:3], "of 4 shards the saved state of shard 3 is missing"),
+        (states_of()[1:2], "of 4 shards the saved state of shard 0, 2 and 3 is missing"),
+        (states_of() + states_of()[:2], "several saved states of shard 0 and 1"),
+        (states_of() + states_of(2, (4, 4)), "runs of 2 and 4 shards"),
+        (states_of(steps=(2, 2, 3, 2)), "different steps: shard 0 has given 12 elements, shard 2 18"),
+        (changed(states_of(), 1, epoch=1), "in the epochs 0 and 1"),
+        (changed(states_of(), 1, seed=1), "different seeds.*give Options"),
+        (changed(states_of(), 1, shard=None), "of no shard whose states"),
+        (changed(states_of(), 1, shard={"of": 4}), "the saved state's shard is {'of': 4}"),
+        (changed(states_of(), 1, version=99), "version 99"),
+        (changed(states_of(), 1, ahead=[[9, 10]]), "out of order"),
+        ([1, 2], "a saved state is a dict"),
+    ],
+)
+def test_states_that_do_not_fit_together_are_refused(states, says):
+    it = shards_of(STREAM, 2)[0].iterator()
+    with pytest.raises(CursorError, match=says):
+        it.load_state_dict(states)
+    assert next(it)[0].shape == (12,)  # it goes on where it was
+
+
+def test_states_of_another_pipeline_are_refused_with_the_difference():
+    other = Dataset.range(999).filter(bool)
+    with pytest.raises(CursorError, match=r"(?s)another plan.*\+ range\(999\).*- range\(1000\)"):
+        shards_of(other, 2)[0].iterator().load_state_dict(states_of())
+    streams = STREAM.shard(2, 0, streams=6).batch(12).with_options(SEED).iterator()
+    with pytest.raises(CursorError, match=r"\+ shard\(2, 0, streams=6\)"):
+        streams.load_state_dict(states_of())
+
+
+def test_a_step_that_other_shards_never_take_is_refused():
+    with pytest.raises(CursorError, match="stand after 48 elements of all shards, and 3 shards that give 7 at a time"):
+        shards_of(STREAM, 3, size=21)[0].iterator().load_state_dict(states_of())
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        lambda ds: ds.shuffle(9).batch(2),
+        lambda ds: ds.filter(lambda x: True),
+        lambda ds: ds.repeat(2).batch(4),
+        lambda ds: ds.map(lambda x: x, on_error=skip()),
+        lambda ds: ds.take(9),
+    ],
+)
+def test_where_more_than_changes_and_batches_come_after_the_shard_states_are_not_dealt_out_anew(above):
+    numbers = Dataset.range(99).filter(lambda x: True)
+    states = saved([above(numbers.shard(2, index, streams=4)).iterator() for index in range(2)])
+    assert "shard" not in states[0]
+    with pytest.raises(CursorError, match=r"here is no shard.*after which only map"):
+        above(numbers.shard(1, 0, streams=4)).iterator().load_state_dict(states)
+    with pytest.raises(CursorError, match="of no shard"):
+        numbers.shard(1, 0, streams=4).iterator().load_state_dict(states)
+
+
+def test_one_state_of_another_shard_says_what_to_pass():
+    with pytest.raises(CursorError, match=r"- shard\(4, 0, streams=12\)") as caught:
+        shards_of(STREAM, 2)[0].iterator().load_state_dict(states_of()[0])
+    assert "pass a list of all" in caught.value.__notes__[0]
+
+
+def test_near_an_end_that_the_states_do_not_show_it_is_refused():
+    ds = Dataset.range(64).filter(lambda x: x % 2 or x < 10)
+    before = [ds.shard(2, index, streams=2).batch(4).iterator() for index in range(2)]
+    states = saved(before)
+    for at in range(2):
+        states[at]["shard"] |= {"elements": 24, "passed": 24}
+    it = ds.shard(1, 0, streams=2).batch(8).iterator()
+    it.load_state_dict(states)
+    with pytest.raises(CursorError, match="beyond the end"):
+        list(it)
+
+
+def test_a_state_is_small():
+    ds = Dataset.range(10**6).filter(lambda x: x % 3 > 0).shard(2, 0, streams=64).batch(32)
+    with ds.with_options(SEED).iterator() as it:
+        list(islice(it, 1000))
+        assert len(json.dumps(it.state_dict())) < 700 + 32 * 32
+
+
+def test_streams_still_need_a_plan_that_can_be_cut():
+    with pytest.raises(PlanError):
+        STREAM.unique().shard(2, 0, streams=4)

@@ -1,0 +1,246 @@
+"""Records found by their index: as they were written, damage named, no crash whatever becomes of the file."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.errors import DataError
+from penstock.kernels import records as kernel
+from penstock.kernels.records import (
+    MOST_OPEN,
+    Framing,
+    RecordReader,
+    crc32c,
+    masked_crc32c,
+    scan_tfrecord_bytes,
+    scan_tfrecords,
+)
+from penstock.kernels.reference import records as twin
+from penstock.sources.tfrecord_writing import framed
+
+EDGES = (0, 1, 7, 8, 9, 1023, 1024, 1025, 3071, 3072, 3073, 10_000)
+
+
+def rows(*numbers):
+    return np.array(numbers, np.int64)
+
+
+def written(path, records):
+    path.write_bytes(b"".join(map(framed, records)))
+    return str(path)
+
+
+def reader_of(*paths, verify=True, framing=Framing.TFRECORD):
+    offsets = [scan_tfrecords(path) for path in paths]
+    sizes = [os.path.getsize(path) for path in paths]
+    return RecordReader(
+        paths, [o[:-1] for o in offsets], [o[1:] for o in offsets], sizes, framing=framing, verify=verify
+    )
+
+
+# Checksums
+
+
+@pytest.mark.parametrize("size", EDGES)
+def test_the_checksum_is_that_of_the_twin(size):
+    data = np.random.default_rng(size).bytes(size)
+    assert crc32c(data) == twin.crc32c(data)
+    assert masked_crc32c(data) == twin.masked_crc32c(data)
+
+
+def test_the_checksum_is_castagnoli_s():  # RFC 3720, appendix B.4
+    assert crc32c(bytes(32)) == 0x8A9136AA
+    assert crc32c(b"\xff" * 32) == 0x62A8AB43
+    assert crc32c(bytes(range(32))) == 0x46DD794E
+
+
+@given(st.binary(max_size=5000), st.integers(0, 5000))
+def test_a_checksum_goes_on_where_another_ended(data, at):
+    assert crc32c(data[at:], crc32c(data[:at])) == crc32c(data)
+
+
+# Scans
+
+
+@given(st.lists(st.binary(max_size=40), max_size=20))
+def test_the_scan_is_that_of_the_twin(records):
+    data = b"".join(map(framed, records))
+    offsets, problem = scan_tfrecord_bytes(data, verify=True)
+    assert not problem
+    assert offsets.tolist() == twin.scan_tfrecords(data).tolist()
+
+
+@given(st.lists(st.binary(max_size=20), min_size=1, max_size=4), st.data())
+def test_of_damaged_bytes_it_finds_what_the_twin_finds(records, draw):
+    data = bytearray(b"".join(map(framed, records)))
+    data[draw.draw(st.integers(0, len(data) - 1))] ^= 1 << draw.draw(st.integers(0, 7))
+    data = bytes(data[: draw.draw(st.integers(0, len(data)))])
+    assert scan_tfrecord_bytes(data, verify=True)[0].tolist() == twin.scan_tfrecords(data).tolist()
+
+
+@pytest.mark.parametrize("count", [0, 1, (1 << 16) - 1, 1 << 16, (1 << 16) + 1])
+def test_every_record_is_found(tmp_path, count):
+    path = written(tmp_path / "a", [b"x"] * count)
+    seen = []
+    offsets = scan_tfrecords(path, seen=seen.append)
+    assert offsets.tolist() == list(range(0, 17 * count + 1, 17))
+    assert seen[-1] == 17 * count
+
+
+@pytest.mark.parametrize(
+    ("change", "verify", "reason"),
+    [
+        (lambda data: data[:-1], False, "record 1, at byte 19 of 37: the file ends inside of it"),
+        (lambda data: data[:20], False, "record 1, at byte 19 of 20: the file ends inside of it"),
+        (lambda data: b"\x04" + data[1:], False, "record 0, at byte 0 of 38: the checksum of its length is another"),
+        (lambda data: data[:12] + b"X" + data[13:], True, "record 0, at byte 0 of 38: its content is damaged"),
+    ],
+)
+def test_damage_is_named_with_its_place(tmp_path, change, verify, reason):
+    path = tmp_path / "a"
+    path.write_bytes(change(framed(b"abc") * 2))
+    with pytest.raises(DataError, match=reason) as caught:
+        scan_tfrecords(str(path), verify=verify)
+    assert str(path) in str(caught.value)
+
+
+def test_a_length_beyond_the_file_takes_no_memory(tmp_path):
+    import struct
+
+    length = struct.pack("<Q", 1 << 62)
+    path = tmp_path / "a"
+    path.write_bytes(length + struct.pack("<I", masked_crc32c(length)) + bytes(100))
+    with pytest.raises(DataError, match="the file ends inside of it"):
+        scan_tfrecords(str(path))
+
+
+@pytest.mark.parametrize(("name", "error"), [("missing", FileNotFoundError), ("", IsADirectoryError)])
+def test_what_cannot_be_opened_is_named(tmp_path, name, error):
+    with pytest.raises(error) as caught:
+        scan_tfrecords(str(tmp_path / name))
+    assert caught.value.filename == str(tmp_path / name)
+
+
+# Reading
+
+
+@given(st.lists(st.binary(max_size=5000), min_size=1, max_size=12), st.data())
+def test_any_records_in_any_order(tmp_path_factory, records, draw):
+    folder = tmp_path_factory.mktemp("r")
+    cut = draw.draw(st.integers(0, len(records)))
+    reader = reader_of(written(folder / "a", records[:cut]), written(folder / "b", records[cut:]))
+    wanted = draw.draw(st.lists(st.integers(0, len(records) - 1), max_size=20))
+    assert len(reader) == len(records)
+    assert reader.read(rows(*wanted)) == [records[i] for i in wanted]
+    joined, splits = reader.join(rows(*wanted))
+    assert joined.tobytes() == b"".join(records[i] for i in wanted)
+    assert np.diff(splits).tolist() == [len(records[i]) for i in wanted]
+
+
+def test_rows_outside_are_an_index_error(tmp_path):
+    reader = reader_of(written(tmp_path / "a", [b"x"]))
+    for row in (-1, 1):
+        with pytest.raises(IndexError, match="outside"):
+            reader.read(rows(row))
+
+
+def test_more_files_than_are_kept_open(tmp_path):
+    count = MOST_OPEN + 5
+    paths = [written(tmp_path / f"{i:05d}", [str(i).encode(), b"second"]) for i in range(count)]
+    reader = reader_of(*paths)
+    before = len(os.listdir("/proc/self/fd"))
+    assert reader.read(np.arange(2 * count))[::2] == [str(i).encode() for i in range(count)]
+    assert reader.read(rows(0, 2 * count - 2)) == [b"0", str(count - 1).encode()]
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_one_damaged_record_is_lost_alone(tmp_path):
+    path = tmp_path / "a"
+    data = bytearray(b"".join(map(framed, [b"one", b"two", b"three"])))
+    data[19 + 12] ^= 1
+    path.write_bytes(data)
+    reader = reader_of(str(path))
+    assert reader.read(rows(0, 2)) == [b"one", b"three"]
+    with pytest.raises(DataError, match=r"record 1, at byte 19 of .*: its content is damaged: .*CRC-32C") as caught:
+        reader.read(rows(2, 0, 1))
+    assert caught.value.element == 2
+    with pytest.raises(DataError, match="record 1"):
+        reader.join(rows(1))
+    assert reader_of(str(path), verify=False).read(rows(1)) == [b"uwo"]
+
+
+def test_a_file_that_changed_its_size_is_named(tmp_path):
+    path = written(tmp_path / "a", [b"one", b"two"])
+    reader = reader_of(path)
+    written(tmp_path / "a", [b"one", b"two", b"three"])
+    with pytest.raises(DataError, match="has 59 bytes, and had 38 when it was indexed"):
+        reader.read(rows(0))
+
+
+def test_a_file_that_is_gone_is_named(tmp_path):
+    path = written(tmp_path / "a", [b"one"])
+    reader = reader_of(path)
+    os.unlink(path)
+    with pytest.raises(FileNotFoundError) as caught:
+        reader.read(rows(0))
+    assert caught.value.filename == path
+    assert caught.value.element == 0
+
+
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_file_that_is_cut_short_under_the_reader_is_an_error(tmp_path, verify):
+    path = written(tmp_path / "a", [bytes(100_000)] * 3)
+    reader = reader_of(path, verify=verify)
+    assert reader.read(rows(2)) == [bytes(100_000)]  # mapped from now on
+    os.truncate(path, 120_000)
+    assert reader.read(rows(0)) == [bytes(100_000)]
+    with pytest.raises(DataError, match="cut short, or could not be read") as caught:
+        reader.read(rows(0, 2))
+    assert caught.value.element == 1
+    with pytest.raises(DataError, match="cut short"):
+        reader.join(rows(2))
+    with ThreadPoolExecutor(4) as pool:
+        failures = [future.exception() for future in [pool.submit(reader.read, rows(2)) for _ in range(40)]]
+    assert {type(failure) for failure in failures} == {DataError}
+
+
+def test_an_index_that_points_outside_is_refused(tmp_path):
+    path = written(tmp_path / "a", [b"one"])
+    wrong = [(-1, 19), (0, 20), (10, 5), (0, 15), (1 << 62, 1 << 63 - 1)]
+    for begin, end in wrong:
+        begins, ends = [rows(begin)], [np.array([end], np.int64)]
+        reader = RecordReader([path], begins, ends, [19], framing=Framing.TFRECORD)
+        with pytest.raises(DataError, match="its index points outside"):
+            reader.read(rows(0))
+
+
+def test_an_index_of_something_else_is_seen(tmp_path):
+    path = written(tmp_path / "a", [b"one", b"two"])
+    reader = RecordReader([path], [rows(1)], [rows(20)], [38], framing=Framing.TFRECORD)
+    with pytest.raises(DataError, match="its length field is damaged"):
+        reader.read(rows(0))
+
+
+def test_plain_records_and_lines(tmp_path):
+    (tmp_path / "a").write_bytes(b"one\r\ntwo\n\nthree")
+    begins, ends = [rows(0, 5, 10)], [rows(5, 10, 15)]
+    plain = RecordReader([str(tmp_path / "a")], begins, ends, [15])
+    assert plain.read(rows(2, 0)) == [b"three", b"one\r\n"]
+    lines = RecordReader([str(tmp_path / "a")], begins, ends, [15], framing=Framing.LINE)
+    assert lines.read(rows(0, 1, 2)) == [b"one", b"two", b"three"]
+
+
+def test_wrong_arrays_are_refused(tmp_path):
+    path = written(tmp_path / "a", [b"one"])
+    with pytest.raises(ValueError, match="one length"):
+        RecordReader([path], [rows(0)], [rows()], [19])
+    with pytest.raises(TypeError, match="64-bit"):
+        RecordReader([path], [np.zeros(1, np.int32)], [np.zeros(1, np.int32)], [19])
+    with pytest.raises(ValueError, match="no such framing"):
+        kernel._native.RecordReader([os.fsencode(path)], [rows(0)], [rows(19)], [19], 7, True, 1)

@@ -1,0 +1,118 @@
+"""Files that are read from their beginning on, as a node: exact from any mark, the next file read ahead."""
+
+from __future__ import annotations
+
+import gzip
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+
+import penstock as ps
+from penstock.elements.chunk import Items
+from penstock.elements.spec import ObjectSpec
+from penstock.ops.read.stream import FILES_AT_A_TIME, ReadStream, without_first
+from penstock.sources.tfrecord_writing import framed
+from penstock.testing.laws import verify_determinism, verify_resume
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """`counts[i]` numbers in file i, three to a chunk."""
+
+    counts: list[int]
+    opened: list[int] = field(default_factory=list)
+    name: str = "numbers"
+
+    @property
+    def paths(self):
+        return [str(i) for i in range(len(self.counts))]
+
+    def spec(self):
+        return ObjectSpec(int)
+
+    def read(self, file):
+        self.opened.append(file)
+        first = 1000 * file
+        for low in range(0, self.counts[file], 3):
+            if self.counts[file] == 13:
+                raise ps.errors.DataError(f"file {file} is damaged")
+            yield Items(list(range(first + low, first + min(low + 3, self.counts[file]))))
+
+    def fingerprint(self):
+        return ("numbers", *self.counts)
+
+
+def dataset(*counts):
+    return ps.Dataset(ReadStream(Numbers(list(counts))))
+
+
+@pytest.mark.parametrize("counts", [[], [0], [1], [0, 0, 3, 0], [7, 2, 0, 9, 4], [100, 100]])
+def test_the_elements_of_one_file_follow_those_of_the_other(counts):
+    expected = [1000 * i + j for i, count in enumerate(counts) for j in range(count)]
+    assert list(dataset(*counts)) == expected
+    assert list(dataset(*counts).repeat(2)) == expected * 2
+
+
+@pytest.mark.parametrize("counts", [[0], [7, 2, 0, 9, 4], [40, 3]])
+def test_it_resumes_exactly(counts):
+    ds = dataset(*counts).map(lambda x: x + 1).batch(4)
+    verify_resume(ds, most=12)
+    verify_determinism(ds)
+
+
+def test_a_restored_iterator_opens_no_file_before_the_one_in_which_it_was():
+    ds = dataset(10, 10, 10, 10)
+    with ds.iterator(epoch=0) as it:
+        for _ in range(25):
+            next(it)
+        state = it.state_dict()
+    ds._plan.source.opened.clear()
+    with ds.iterator(epoch=0) as again:
+        again.load_state_dict(state)
+        assert next(again) == 2005
+    assert set(ds._plan.source.opened) <= {2, 3}
+
+
+def test_no_more_files_are_opened_than_are_read_at_a_time():
+    ds = dataset(*[300] * 10)
+    with ds.with_options(ps.Options(executor="inline")).iterator(epoch=0) as it:
+        next(it)
+        assert len(ds._plan.source.opened) <= FILES_AT_A_TIME
+    assert [thread for thread in threading.enumerate() if thread.name == "penstock-read-ahead"] == []
+
+
+def test_what_comes_before_an_error_arrives_first():
+    it = iter(dataset(4, 13, 4))
+    assert [next(it) for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(ps.errors.DataError, match="file 1 is damaged") as caught:
+        next(it)
+    assert "in numbers" in caught.value.__notes__
+    assert [thread for thread in threading.enumerate() if thread.name == "penstock-read-ahead"] == []
+
+
+@pytest.mark.parametrize("shorter", [[20], [20, 5], []])
+def test_a_mark_beyond_what_there_is_is_an_error(shorter):
+    flow = ReadStream(Numbers(shorter)).flow((), 0, [1, 10, 30], None)
+    with pytest.raises(ps.errors.CursorError):
+        list(flow)
+
+
+def test_it_says_what_it_does_again():
+    told = dataset(3).explain()
+    assert "a stream from numbers on" in told
+    assert "restored, numbers reads the file in which it was again, from its beginning" in told
+
+
+def test_leaving_out_more_than_there_is_is_an_error():
+    assert [c.elements() for c in without_first(iter([Items([1]), Items([2, 3])]), 1)] == [[2, 3]]
+    with pytest.raises(ps.errors.CursorError):
+        list(without_first(iter([Items([1])]), 2))
+
+
+def test_a_process_gets_it_by_its_description(tmp_path):
+    import pickle
+
+    (tmp_path / "a.gz").write_bytes(gzip.compress(framed(b"abc")))
+    ds = ps.read_tfrecord(tmp_path / "a.gz")
+    assert list(pickle.loads(pickle.dumps(ds))) == [b"abc"]

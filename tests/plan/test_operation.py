@@ -1,0 +1,48 @@
+"""Declarative operations: data that reads as it is written, called with one draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from penstock.core.seeds import row_generator
+from penstock.plan.functions import ElementFunction
+from penstock.plan.operation import Operation
+
+
+@dataclass(frozen=True, repr=False)
+class Times(Operation):
+    name: ClassVar[str] = "times"
+
+    factor: int
+    offset: int = 0
+
+    def apply(self, value, draw):
+        return value * self.factor + self.offset + draw
+
+
+@dataclass(frozen=True, repr=False)
+class Noise(Times):
+    random: ClassVar[bool] = True
+
+
+def test_it_reads_as_it_is_written_without_what_is_left_out():
+    assert repr(Times(3)) == "times(3)"
+    assert repr(Times(3, 4)) == "times(3, offset=4)"
+
+
+def test_it_is_called_with_an_element_and_draws_only_where_it_is_random():
+    assert isinstance(Times(3), ElementFunction)
+    assert Times(3, 1)(5, rng=row_generator(1, 2)) == 16
+    drawn = row_generator(1, 2).bit_generator.random_raw()
+    assert Noise(1)(0, rng=row_generator(1, 2)) == drawn
+    assert Noise(1)(0) != Noise(1)(0)
+
+
+def test_what_is_not_said_is_not_done():
+    with pytest.raises(NotImplementedError):
+        Operation().spec(None)
+    with pytest.raises(NotImplementedError):
+        Operation().apply(1, 0)

@@ -1,0 +1,80 @@
+"""Items made ahead in a thread: in order, no more than asked for, and no thread left."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from penstock.storage.ahead import Ahead
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name == "penstock-read-ahead"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 1000])
+def test_items_come_in_their_order(count):
+    ahead = Ahead(lambda: iter(range(count)), most=2)
+    assert list(ahead) == list(range(count))
+    assert next(ahead, None) is None
+    ahead.close()
+    assert threads() == []
+
+
+def test_no_more_than_so_many_are_made_ahead():
+    made = []
+    full, go_on = threading.Event(), threading.Event()
+
+    def items():
+        for i in range(10):
+            made.append(i)
+            if i == 3:
+                full.set()
+            yield i
+
+    ahead = Ahead(items, most=3)
+    assert full.wait(20)  # the fourth is made, and waits for room
+    assert made == [0, 1, 2, 3]
+    assert next(ahead) == 0
+    go_on.set()
+    ahead.close()
+
+
+def test_an_error_comes_after_what_was_before_it():
+    def items():
+        yield 1
+        yield 2
+        raise KeyError("third")
+
+    ahead = Ahead(items, most=5)
+    assert [next(ahead), next(ahead)] == [1, 2]
+    with pytest.raises(KeyError, match="third"):
+        next(ahead)
+    assert next(ahead, None) is None
+    ahead.close()
+
+
+def test_an_error_of_beginning_comes_too():
+    ahead = Ahead(lambda: iter(None), most=1)
+    with pytest.raises(TypeError):
+        next(ahead)
+    ahead.close()
+
+
+def test_close_ends_the_thread_and_what_it_runs():
+    ended = threading.Event()
+
+    def items():
+        try:
+            while True:
+                yield 1
+        finally:
+            ended.set()
+
+    ahead = Ahead(items, most=2)
+    assert next(ahead) == 1
+    ahead.close()
+    ahead.close()
+    assert ended.is_set()
+    assert threads() == []

@@ -1,0 +1,89 @@
+"""Files written in shards: all there under their names, or none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import PlanError
+from penstock.storage.indexing import Kind, index_files, index_path
+from penstock.storage.shards import Shards
+
+KIND = Kind("bin", dict)
+
+
+def write(path, *pieces, **options):
+    with Shards(path, **options) as shards:
+        for piece in pieces:
+            shards.open()[0].write(piece)
+    return [os.path.basename(name) for name in shards.names]
+
+
+def test_without_a_limit_there_is_one_file(tmp_path):
+    assert write(tmp_path / "new" / "a.bin", b"one", b"two") == ["a.bin"]
+    assert (tmp_path / "new" / "a.bin").read_bytes() == b"onetwo"
+
+
+@pytest.mark.parametrize(("limit", "contents"), [(1, [b"abc"] * 4), (3, [b"abc"] * 4), (4, [b"abcabc"] * 2)])
+def test_a_file_is_closed_once_it_holds_the_limit(tmp_path, limit, contents):
+    names = write(tmp_path / "a.b.bin", *[b"abc"] * 4, max_bytes=limit)
+    assert names == [f"a.b-{i:05d}-of-{len(contents):05d}.bin" for i in range(len(contents))]
+    assert [(tmp_path / name).read_bytes() for name in names] == contents
+    assert sorted(os.listdir(tmp_path)) == names
+
+
+def test_each_file_ends_with_the_end(tmp_path):
+    names = write(tmp_path / "a.bin", b"one", b"two", max_bytes=3, end=b"!")
+    assert [(tmp_path / name).read_bytes() for name in names] == [b"one!", b"two!"]
+
+
+def test_after_an_error_none_is_left(tmp_path):
+    with pytest.raises(KeyError), Shards(tmp_path / "a.bin", max_bytes=3) as shards:  # noqa: PT012
+        for _ in range(3):
+            shards.open()[0].write(b"abc")
+        raise KeyError
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_there_stays_unless_it_may_be_overwritten(tmp_path):
+    write(tmp_path / "a.bin", b"old")
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        write(tmp_path / "a.bin", b"new")
+    write(tmp_path / "b.bin", b"x", b"y", max_bytes=1)
+    with pytest.raises(FileExistsError):
+        write(tmp_path / "b.bin", b"n", b"m", max_bytes=1)
+    assert (tmp_path / "a.bin").read_bytes() == b"old"
+    assert (tmp_path / "b-00000-of-00002.bin").read_bytes() == b"x"
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    write(tmp_path / "a.bin", b"new", overwrite=True)
+    assert (tmp_path / "a.bin").read_bytes() == b"new"
+
+
+def test_an_index_is_written_with_them(tmp_path):
+    with Shards(tmp_path / "a.bin") as shards:
+        shards.open()[0].write(b"abc")
+        shards.index(0, KIND, {"offsets": np.arange(2)})
+        assert not os.path.exists(index_path(str(tmp_path / "a.bin"), KIND))
+    (sidecar,) = index_files([str(tmp_path / "a.bin")], KIND)  # a scan would fail
+    assert sidecar.arrays["offsets"].tolist() == [0, 1]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "a.bin", b"abc")
+    assert os.listdir(tmp_path) == []
+
+
+def test_wrong_limits_are_refused(tmp_path):
+    with pytest.raises(PlanError, match="max_bytes must be at least 1, not 0"):
+        Shards(tmp_path / "a", max_bytes=0)
+
+
+def test_the_home_folder_is_known(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write("~/a.bin", b"x")
+    assert Path(tmp_path / "a.bin").exists()
