@@ -28,6 +28,7 @@ def per_element(maps: int) -> Job:
         contenders=(
             Contender("limit", "plain Python generators, buffer of 10,000", "overhead"),
             Contender("penstock", "Penstock (shuffles everything)", "overhead"),
+            Contender("penstock", "Penstock, vectorized=False", "overhead", {"vectorized": False}),
             Contender("torch", "torch DataLoader, no workers", "overhead", candidates=TORCH),
             Contender("grain", "Grain", "overhead", few, GRAIN),
             Contender("tfdata", "tf.data, shuffle(10,000)", "overhead", few, TFDATA),
@@ -41,17 +42,17 @@ def per_element(maps: int) -> Job:
 
 def columns() -> Job:
     """Make the job of calling the function once a batch, on an array."""
-    vectorized = {"columns": True}
+    columns, vectorized = {"columns": True}, {"vectorized": True}
     return Job(
         name="overhead columns",
         title=f"`range({ROWS:,})` → `lambda x: x + 1` on whole columns → shuffle → batch {BATCH}.",
         unit="elements/s",
         contenders=(
-            Contender("limit", "NumPy in blocks of 65,536", "overhead", vectorized),
+            Contender("limit", "NumPy in blocks of 65,536", "overhead", columns),
             Contender("penstock", "Penstock, map(vectorized=True)", "overhead", vectorized),
-            Contender("torch", "torch DataLoader + BatchSampler", "overhead", vectorized),
-            Contender("tfdata", "tf.data, map after batch", "overhead", vectorized, TFDATA),
-            Contender("grain", "Grain, map after batch", "overhead", vectorized, GRAIN),
+            Contender("torch", "torch DataLoader + BatchSampler", "overhead", columns),
+            Contender("tfdata", "tf.data, map after batch", "overhead", columns, TFDATA),
+            Contender("grain", "Grain, map after batch", "overhead", columns, GRAIN),
         ),
         check=lambda label, checks: check(checks, 1),
         target=Target(of_limit=0.5),

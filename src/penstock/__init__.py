@@ -12,6 +12,7 @@ from penstock.core import errors
 from penstock.core.errors import PlanWarning
 from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import AUTOTUNE, Options
+from penstock.dataset.arrays import read_numpy
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
 from penstock.dataset.lines import read_json, read_text
@@ -47,6 +48,7 @@ __all__ = [
     "read_fixed_length",
     "read_image_folder",
     "read_json",
+    "read_numpy",
     "read_parquet",
     "read_tar",
     "read_text",

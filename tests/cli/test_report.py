@@ -26,7 +26,7 @@ def test_a_report_has_counts_a_row_for_each_operation_and_the_verdict(stats):
     report(stats, Terminal(stream), "Finished")
     told = stream.getvalue()
     assert told.startswith("Finished: 10 batches, 100 rows in ")
-    for name in ("range(100)", "map(lambda)", "batch(10)"):
+    for name in ("range(100)", "map(lambda, traced)", "batch(10)"):
         assert name in told
     assert told.rstrip().splitlines()[-1].startswith("Too early to say: 10 batches")
 

@@ -14,7 +14,7 @@ def test_each_node_is_a_line_with_its_rows_and_elements():
     text = Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).map(abs, on="x").batch(2).explain()
     for part in ("from_tensor_slices", '3 × {"x": float64}', "map(abs, on='x')", "3 × ?", "batch(2)", "2 × ?"):
         assert part in text
-    assert "rewrites: none" in text
+    assert "rewrites: trace_map" in text
 
 
 def test_the_rewritten_plan_is_shown_with_its_rewrites():

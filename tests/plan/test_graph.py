@@ -7,6 +7,7 @@ from penstock.image import center_crop
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.take import Take
 from penstock.plan.graph import fold, post_order, rebuild, same, with_inputs
+from penstock.rewrite.passes import rewritten
 
 
 def plan():
@@ -53,5 +54,7 @@ def test_plans_are_the_same_whose_things_are_identical():
     assert not same(plan(len).input, plan(len))
     assert same(plan(center_crop(8)), plan(center_crop(8)))
     assert not same(plan(center_crop(8)), plan(center_crop(9)))
+    assert same(rewritten(plan(abs)).plan, rewritten(plan(abs)).plan)
+    assert not same(rewritten(plan(abs)).plan, rewritten(plan(float)).plan)
     pair = Dataset.range(2), Dataset.range(3)
     assert same(Dataset.zip(pair)._plan.members[0], pair[0]._plan)

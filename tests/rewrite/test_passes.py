@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock import Dataset, Options
-from penstock.rewrite.passes import PASSES, PLAIN, rewritten
+from penstock.rewrite.passes import PASSES, PLAIN, SHORT, passes_within, rewritten
 
 
 def test_rules_are_applied_until_nothing_changes_and_named():
@@ -48,3 +48,11 @@ def test_the_optimised_plan_yields_what_the_plain_one_does():
 
 def test_passes_are_lists_of_rules():
     assert all(callable(rule) for rules in PASSES for rule in rules)
+
+
+def test_functions_of_short_datasets_within_others_are_not_traced():
+    for count, rules in ((SHORT - 1, ()), (SHORT, ("trace_map",))):
+        plan = Dataset.range(3).concatenate(Dataset.range(count)).map(lambda x: x + 1)._plan
+        assert rewritten(plan, passes_within(plan)).applied == rules
+    endless = Dataset.counter().map(lambda x: x + 1).take(3)._plan
+    assert rewritten(endless, passes_within(endless)).applied == ("trace_map",)

@@ -31,6 +31,13 @@ def test_they_are_pure_and_travel(function, element):
     assert pickle.dumps(element) == before
 
 
+@pytest.mark.parametrize("function", [*functions.ARITHMETIC, functions.inverted, functions.is_low])
+def test_arithmetic_is_traced(function):
+    ds = Dataset.range(3).map(function)
+    assert "trace_map" in ds.explain()
+    assert same(list(ds), [function(x) for x in range(3)])
+
+
 @pytest.mark.parametrize("function", functions.RANDOM, ids=lambda f: f.__name__)
 def test_they_draw_from_the_generator_they_are_given(function):
     drawn = [function(np.float64(1), rng=np.random.default_rng(seed)) for seed in (0, 0, 1)]

@@ -6,6 +6,8 @@ import sys
 from hypothesis import HealthCheck, given, settings
 
 from penstock.plan.graph import post_order
+from penstock.rewrite.passes import rewritten
+from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.plans import LONGEST, datasets
 
 OPERATIONS = {
@@ -31,14 +33,16 @@ def test_without_depth_they_are_sources(ds):
 
 
 def test_every_operation_comes():
-    seen = set()
+    seen, rules = set(), set()
 
     @given(datasets())
     @settings(max_examples=400, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def look(ds):
         seen.update(node.name for node in post_order(ds._plan))
+        rules.update(rewritten(bind_seeds(ds._plan, 0)).applied)
 
     look()
+    assert "trace_map" in rules
     assert {name.partition("(")[0] for name in seen} >= OPERATIONS
     assert {name.partition("(")[0] for name in seen} >= {"range", "counter", "from_source"}
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 
 from penstock.plan.graph import post_order
+from penstock.rewrite.passes import rewritten
+from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.plans import LONGEST
 from penstock.testing.streams import streams
 
@@ -24,14 +26,16 @@ def test_they_are_short_seeded_streams(ds):
 
 
 def test_every_operation_comes_and_most_streams_have_elements():
-    seen, lengths = set(), []
+    seen, lengths, rules = set(), [], set()
 
     @given(streams())
-    @settings(max_examples=400, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=500, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def look(ds):
         seen.update(node.name for node in post_order(ds._plan))
+        rules.update(rewritten(bind_seeds(ds._plan, 0)).applied)
         lengths.append(len(list(ds)))
 
     look()
     assert seen >= OPERATIONS
-    assert sum(length > 2 for length in lengths) > 250
+    assert rules >= {"trace_map", "trace_filter"}
+    assert sum(length > 2 for length in lengths) > 300

@@ -15,7 +15,7 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    vectorized = options.get("columns", False)
+    vectorized = options.get("vectorized")
     ds = ps.Dataset.range(options["rows"])
     for _ in range(options["maps"]):
         ds = ds.map(lambda x: x + 1, vectorized=vectorized)

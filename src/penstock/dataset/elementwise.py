@@ -39,7 +39,7 @@ class Elementwise(Handle[T_co]):
         deterministic: bool | None = None,
         *,
         on: str | int | None = None,
-        vectorized: bool = False,
+        vectorized: bool | None = None,
         on_error: str | OnError = "raise",
     ) -> Dataset[U]:
         """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
@@ -49,7 +49,9 @@ class Elementwise(Handle[T_co]):
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
           the same for any number of workers, and after a restore.
         - `vectorized=True` calls it with columns, arrays of shape (k, ...) for some number k of elements, and takes as
-          many rows back.
+          many rows back. By default a function of NumPy arithmetic alone, without a branch that depends on an element,
+          is *traced*: called once with stand-ins for an element, and then run on whole columns where that gives exactly
+          the same; `explain()` shows it, and `vectorized=False` has it called for every element.
         - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE`, or `None`: measured);
           `deterministic=False` lets elements come as they are finished.
         - `on_error="skip"` leaves out elements of which the function raises (what comes of it is a stream then), and
@@ -65,6 +67,12 @@ class Elementwise(Handle[T_co]):
         True
         >>> list(pairs.map(float, on=1)) == [(1, 3.0), (2, 4.0)]
         True
+        >>> print(Dataset.range(3).map(lambda x: np.sqrt(x) / 2).explain())
+        as written: ...
+        as run:
+          range(3)                     3 × int64
+          map(lambda, traced)          3 × ?
+        ...
         >>> def jitter(x, *, rng):
         ...     return x + rng.random()
         >>> noisy = Dataset.range(3).map(jitter).with_options(Options(seed=0))
@@ -80,10 +88,10 @@ class Elementwise(Handle[T_co]):
             raise TypeError(f"map(on={on!r}): expected a key, a field name or a position")
         if deterministic is not None:
             deterministic = check_flag("map", "deterministic", deterministic)
-        vectorized = check_flag("map", "vectorized", vectorized)
+        columns = _takes_columns("map", vectorized)
         _check_part(self._plan.spec(), on)
         draws = takes_rng(map_func)
-        if vectorized and draws:
+        if columns and draws:
             raise PlanError(
                 "map(vectorized=True): a function of columns cannot draw for single rows; "
                 "take `rng` out, or vectorized=True"
@@ -92,21 +100,23 @@ class Elementwise(Handle[T_co]):
             self._plan,
             map_func,
             on=on,
-            vectorized=vectorized,
+            vectorized=columns,
             draws=draws,
+            traceable=vectorized is None,
             num_parallel_calls=calls,
             deterministic=deterministic,
         )
         return self._over(tolerant(plan, on_error_of("map", on_error)))
 
     def filter(
-        self, predicate: Callable[..., Any], *, vectorized: bool = False, on_error: str | OnError = "raise"
+        self, predicate: Callable[..., Any], *, vectorized: bool | None = None, on_error: str | OnError = "raise"
     ) -> Dataset[T_co]:
         """Keep the elements of which `predicate` is true.
 
         It is called as the function of `map` is: a tuple as arguments, with a generator of the element's own if it has
-        a parameter `rng`, with columns where `vectorized`; and must return a bool (for columns an array of them). What
-        comes of it is a stream: its length is only known by iterating, and no row of it can be made alone.
+        a parameter `rng`, with columns where `vectorized=True`, traced by default where it can be; and must return a
+        bool (for columns an array of them). What comes of it is a stream: its length is only known by iterating, and no
+        row of it can be made alone.
 
         `on_error` is that of `map`; `ps.replace(True)` keeps the elements of which the predicate raises.
 
@@ -115,11 +125,11 @@ class Elementwise(Handle[T_co]):
         """
         if not callable(predicate):
             raise TypeError(f"filter(predicate=): expected a function, not {type(predicate).__name__}")
-        vectorized = check_flag("filter", "vectorized", vectorized)
+        columns = _takes_columns("filter", vectorized)
         draws = takes_rng(predicate)
-        if vectorized and draws:
+        if columns and draws:
             raise PlanError("filter(vectorized=True): a predicate with `rng` is called for one element at a time")
-        plan = Filter(self._plan, predicate, vectorized=vectorized, draws=draws)
+        plan = Filter(self._plan, predicate, vectorized=columns, draws=draws, traceable=vectorized is None)
         return self._over(tolerant(plan, _verdict(on_error_of("filter", on_error))))
 
     def ignore_errors(
@@ -181,6 +191,10 @@ class Elementwise(Handle[T_co]):
         True
         """
         return self._over(Enumerate(self._plan, check_count("enumerate", "start", start, least=-(2**62))))
+
+
+def _takes_columns(operation: str, vectorized: bool | None) -> bool:
+    return vectorized is not None and check_flag(operation, "vectorized", vectorized)
 
 
 def _verdict(on_error: OnError | None) -> OnError | None:

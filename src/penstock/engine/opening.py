@@ -18,7 +18,7 @@ from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, close
 from penstock.plan.graph import fold, rebuild, with_inputs
 from penstock.plan.node import Node
-from penstock.rewrite.passes import rewritten
+from penstock.rewrite.passes import passes_within, rewritten
 from penstock.rewrite.seeds import bind_seeds
 
 
@@ -90,7 +90,7 @@ def _unfold(node: Unfolding, source: Open, shop: Workshop, epoch: int, mark: Mar
 
     def open_plan(plan: Node, key: int) -> Open:
         inner.begin_again()
-        return opened(rewritten(bind_seeds(plan, key)).plan, inner)
+        return opened(rewritten(bind_seeds(plan, key), passes_within(plan)).plan, inner)
 
     return node.unfold(source, epoch, mark, open_plan)
 

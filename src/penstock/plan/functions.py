@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.plan.node import Allocate, Rows, Spec
 
 
@@ -38,6 +38,25 @@ class ChunkFunction(Protocol):
     def columns(self, values: Any, rows: Rows, out: Sequence[np.ndarray] | None, allocate: Allocate, /) -> Chunk: ...
 
 
+@runtime_checkable
+class TracedFunction(Protocol):
+    """A plain `function` of one element, of which a program for columns has been made; see `plan.tracing`.
+
+    It is no `ElementFunction`: what is known of elements decides how some operations count rows, and tracing, which may
+    work here and not there, must not change that.
+    """
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+    @property
+    def given(self) -> Spec: ...
+    @property
+    def made(self) -> Spec: ...
+    def columns(self, chunk: Chunk, out: list[np.ndarray] | None, allocate: Allocate, /) -> Columns | None: ...
+    def agrees(self, columns: Columns, items: Items, /) -> bool: ...
+    def warn_of_difference(self) -> None: ...
+
+
 def takes_rng(function: Callable[..., Any]) -> bool:
     """Whether the function asks for randomness: a parameter called `rng`, or the attribute `random`."""
     declared = getattr(function, "random", None)
@@ -51,7 +70,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
 def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
     """What to call the function in `explain()` and in errors."""
-    if isinstance(function, ElementFunction | ColumnFunction | ChunkFunction):
+    if isinstance(function, ElementFunction | ColumnFunction | ChunkFunction | TracedFunction):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

@@ -7,7 +7,7 @@ from dataclasses import Field, fields, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction
+from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def same(one: Node, other: Node) -> bool:
 
 
 def _is_same(one: object, other: object) -> bool:
-    declared = isinstance(one, ElementFunction | ColumnFunction | ChunkFunction)  # rewrites make them anew
-    return one is other or (declared and type(one) is type(other) and one == other)
+    made_anew = isinstance(one, ElementFunction | ColumnFunction | ChunkFunction | TracedFunction)  # by rewrites
+    return one is other or (made_anew and type(one) is type(other) and one == other)
 
 
 def _holds_nodes(node: Node, field: Field[Any]) -> bool:

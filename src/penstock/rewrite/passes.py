@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from penstock.ops.order.virtual import VirtualStreams
-from penstock.plan.graph import rebuild
+from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 from penstock.rewrite.fuse_images import fuse_image_chain, read_in_kernel
 from penstock.rewrite.parse_records import parse_in_kernel
@@ -20,10 +20,11 @@ from penstock.rewrite.simplify import (
     merge_skips,
     merge_takes,
 )
+from penstock.rewrite.trace_functions import trace_filter, trace_map
 
 Rule: TypeAlias = Callable[[Node], Node | None]
 
-PASSES: tuple[tuple[Rule, ...], ...] = (
+UNTRACED: tuple[tuple[Rule, ...], ...] = (
     (
         drop_run_settings,
         drop_full_take,
@@ -36,7 +37,11 @@ PASSES: tuple[tuple[Rule, ...], ...] = (
     (fuse_image_chain,),
     (read_in_kernel, parse_in_kernel),
 )
+PASSES: tuple[tuple[Rule, ...], ...] = (*UNTRACED, (trace_map, trace_filter))
 PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)
+
+SHORT = 512
+"""Rows of a dataset for which tracing a function costs about as much as calling it."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,12 @@ def rewritten(plan: Node, passes: tuple[tuple[Rule, ...], ...] = PASSES) -> Rewr
     for rules in passes:
         plan = rebuild(plan, lambda node, rules=rules: _settled(node, rules, applied))
     return Rewritten(plan, tuple(applied))
+
+
+def passes_within(plan: Node) -> tuple[tuple[Rule, ...], ...]:
+    """The passes for a plan that is an element of another, and thus one of many: functions are traced where it pays."""
+    sources = [node for node in post_order(plan) if not node.inputs]
+    return UNTRACED if all(0 <= source.length < SHORT for source in sources) else PASSES
 
 
 def _in_turns(node: Node, passes: tuple[tuple[Rule, ...], ...], applied: list[str]) -> Node:

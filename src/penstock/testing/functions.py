@@ -35,12 +35,12 @@ def stepped(*element: Any) -> Any:
 
 def as_floats(*element: Any) -> Any:
     """Make float32 of every number and leave the rest."""
-    return _each(_whole(element), lambda leaf: np.float32(leaf) / np.float32(3) if _is_number(leaf) else leaf)
+    return _each(_whole(element), lambda leaf: np.float32(leaf) / np.float32(3) if is_number(leaf) else leaf)
 
 
 def as_python(*element: Any) -> Any:
     """Make the largest number of every array a Python number."""
-    return _each(_whole(element), lambda leaf: np.asarray(leaf).max(initial=0).item() if _is_number(leaf) else leaf)
+    return _each(_whole(element), lambda leaf: np.asarray(leaf).max(initial=0).item() if is_number(leaf) else leaf)
 
 
 def as_text(*element: Any) -> str:
@@ -88,12 +88,47 @@ def drawn(*element: Any, rng: np.random.Generator) -> tuple[Any, np.float64, np.
 def noisy(*element: Any, rng: np.random.Generator) -> Any:
     """Add the same random number to every number of the element."""
     noise = rng.normal()
-    return _each(_whole(element), lambda leaf: leaf + noise if _is_number(leaf) else leaf)
+    return _each(_whole(element), lambda leaf: leaf + noise if is_number(leaf) else leaf)
+
+
+def halved(x: Any) -> Any:
+    """Halve a number, or the numbers of an array."""
+    return x / 2
+
+
+def is_odd(x: Any) -> Any:
+    """Whether numbers are odd."""
+    return x % 2 == 1
+
+
+def squashed(x: Any) -> Any:
+    """Bring numbers between -1 and 1."""
+    return np.tanh(x)
+
+
+def as_units(x: Any) -> Any:
+    """Make float32 of numbers, the largest byte 1."""
+    return np.float32(x) / np.float32(255)
+
+
+def capped(x: Any) -> dict[str, Any]:
+    """Put beside numbers what is left of them below 3."""
+    return {"x": x, "low": np.minimum(x, 3)}
+
+
+def inverted(x: Any) -> Any:
+    """Divide by a number that may be zero."""
+    return 24 // (x - 3)
+
+
+def is_low(x: Any) -> Any:
+    """Whether this is one of two in three whole numbers."""
+    return x % 3 < 2
 
 
 def columns_stepped(*columns: Any) -> Any:
     """Add 2 to whole columns of numbers; leave columns of objects."""
-    return _each(_whole(columns), lambda column: column + 2 if _is_number(column) else column)
+    return _each(_whole(columns), lambda column: column + 2 if is_number(column) else column)
 
 
 def columns_and_peaks(*columns: Any) -> dict[str, Any]:
@@ -102,7 +137,7 @@ def columns_and_peaks(*columns: Any) -> dict[str, Any]:
     leaves = flatten(whole)[0]
     peaks = np.zeros(len(leaves[0]))
     for leaf in leaves:
-        if _is_number(leaf):
+        if is_number(leaf):
             np.maximum(peaks, leaf.reshape(len(peaks), -1).max(axis=1, initial=0), out=peaks)
     return {"peak": peaks, "columns": whole}
 
@@ -111,6 +146,8 @@ ELEMENTWISE: tuple[Callable[..., Any], ...] = (
     *(stepped, as_floats, as_python, as_text, as_dict, as_tuple, as_list, as_pair, as_labelled),
 )
 """Functions of one element."""
+ARITHMETIC: tuple[Callable[..., Any], ...] = (halved, is_odd, squashed, as_units, capped)
+"""Functions of one number or array of numbers, which the compiler may run on columns."""
 RANDOM: tuple[Callable[..., Any], ...] = (drawn, noisy)
 """Functions of one element and `rng`."""
 VECTORIZED: tuple[Callable[..., Any], ...] = (columns_stepped, columns_and_peaks)
@@ -127,7 +164,8 @@ def _each(element: Any, function: Callable[[Any], Any]) -> Any:
     return unflatten(structure, [function(leaf) for leaf in leaves])
 
 
-def _is_number(leaf: Any) -> bool:
+def is_number(leaf: Any) -> bool:
+    """Whether this is a number, or an array of numbers."""
     if isinstance(leaf, np.ndarray | np.generic):
         return leaf.dtype.kind in "biuf"
     return isinstance(leaf, bool | int | float)

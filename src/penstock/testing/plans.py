@@ -147,6 +147,18 @@ def _map(draw: Draw, draft: Draft) -> Draft:
     return Draft(draft.dataset.map(function, num_parallel_calls=calls, on=on), example, draft.uniform)
 
 
+def _map_numbers(draw: Draw, draft: Draft) -> Draft:
+    """Functions that are traced where what they take is known to be numbers."""
+    whole = [None] if functions.is_number(draft.example) else []
+    places = [*whole, *(on for on in _parts(draft.example) if functions.is_number(part_in(draft.example, on)))]
+    if not places:
+        return draft
+    function, on = draw(st.sampled_from(functions.ARITHMETIC)), draw(st.sampled_from(places))
+    traced = draw(st.sampled_from([None, None, None, False]))
+    example = _applied(function, draft.example, on)
+    return Draft(draft.dataset.map(function, on=on, vectorized=traced), example, draft.uniform)
+
+
 def _map_columns(draw: Draw, draft: Draft) -> Draft:
     if not (draft.uniform and flatten(draft.example)[0]):
         return draft
@@ -367,4 +379,18 @@ def _prefetch(draw: Draw, draft: Draft) -> Draft:
 
 _MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice, _expand, _exclude, _split)
 _GROUPS = (_batch, _batch, _batch_unevenly, _batch_padded, _pad, _unbatch, _window)
-_STEPS = (*_MOVES, *_GROUPS, _map, _map, _map_columns, _enumerate, _concatenate, _zip, _mix, _choose, _prefetch)
+_STEPS = (
+    *_MOVES,
+    *_GROUPS,
+    _map,
+    _map,
+    _map_numbers,
+    _map_numbers,
+    _map_columns,
+    _enumerate,
+    _concatenate,
+    _zip,
+    _mix,
+    _choose,
+    _prefetch,
+)

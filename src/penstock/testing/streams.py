@@ -18,6 +18,7 @@ from penstock.testing import functions
 from penstock.testing.plans import LONGEST, SEEDS, datasets
 
 Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
+Begin: TypeAlias = Callable[[Dataset[Any]], Dataset[Any]]
 Step: TypeAlias = Callable[[Draw, Dataset[Any]], Dataset[Any]]
 
 
@@ -30,7 +31,7 @@ def streams(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
 
     >>> ds = streams().example()  # doctest: +SKIP
     """
-    ds = draw(_numbers() | _numbers() | _generated() | datasets(depth=2, seeded=False))
+    ds = draw(_numbers() | _computed() | _generated() | datasets(depth=2, seeded=False))
     ds = draw(st.sampled_from(BEGINNINGS))(draw, ds)
     for step in draw(st.lists(st.sampled_from(STEPS), max_size=depth - 1)):
         ds = step(draw, ds)
@@ -41,6 +42,19 @@ def _numbers() -> st.SearchStrategy[Dataset[Any]]:
     """Datasets that are not short."""
     of = st.sampled_from([*functions.ELEMENTWISE, *functions.RANDOM])
     return st.builds(lambda count, function: Dataset.range(count).map(function), st.integers(9, LONGEST), of)
+
+
+def _computed() -> st.SearchStrategy[Dataset[Any]]:
+    """Numbers that have gone through functions which are traced, some of which left elements out."""
+
+    def dataset(count: int, first: Begin, others: list[Callable[..., Any]]) -> Dataset[Any]:
+        ds = first(Dataset.range(count))
+        for function in others:
+            ds = ds.filter(function) if function is functions.is_low else ds.map(function)
+        return ds
+
+    number = st.sampled_from([functions.halved, functions.squashed, functions.is_low, functions.is_odd])
+    return st.builds(dataset, st.integers(9, LONGEST), st.sampled_from(COMPUTED), st.lists(number, max_size=4))
 
 
 def _generated() -> st.SearchStrategy[Dataset[Any]]:
@@ -84,6 +98,11 @@ def are_kept(numbers: np.ndarray) -> np.ndarray:
 def counting(count: int) -> Iterator[tuple[int, str]]:
     """Some pairs."""
     return ((number, f"number {number}") for number in range(count))
+
+
+def is_odd_inverted(x: Any) -> Any:
+    """Whether what is left of a division, which may be one by zero, is odd."""
+    return functions.is_odd(functions.inverted(x))
 
 
 def as_run(*element: Any) -> np.ndarray:
@@ -315,6 +334,13 @@ def _prefetch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.prefetch(draw(st.sampled_from([None, 1, 2, 7])))
 
 
+COMPUTED: tuple[Begin, ...] = (
+    lambda ds: ds.filter(functions.is_low),
+    lambda ds: ds.map(functions.inverted, on_error=skip()),
+    lambda ds: ds.map(functions.inverted, on_error=replace(0)),
+    lambda ds: ds.filter(is_odd_inverted, on_error=skip(999)),
+)
+"""How streams of numbers begin that functions made of arithmetic go on with."""
 BEGINNINGS: tuple[Step, ...] = (
     *(_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample, _ignore_errors),
     *(_group_by_window, _bucket, _group_by_reducer),

@@ -1,4 +1,4 @@
-"""The five ways to apply a function to a chunk, each naming the row at fault when the function raises."""
+"""The six ways to apply a function to a chunk, each naming the row at fault when the function raises."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
-from penstock.plan.functions import ChunkFunction, ColumnFunction
+from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Rows
 
+CHECKED = 256  # elements that are made both ways, in columns and one by one
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
@@ -51,6 +52,31 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
             yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
 
     return lambda chunk, rows, out: _collected(node, calls(chunk.elements(), rows), rows)
+
+
+def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
+    """Run the function's program on the chunk's columns, or call it for each element where that does not fit.
+
+    The first elements are made both ways; if they differ, the program is not used again.
+    """
+    one_by_one = element_wise(node, function.function)
+    checked = wrong = False
+
+    def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
+        nonlocal checked, wrong
+        columns = None if wrong else function.columns(chunk, out, allocate)
+        if columns is None:
+            return one_by_one(chunk, rows, None)
+        if not checked:
+            items = one_by_one(chunk.slice(0, CHECKED), rows[:CHECKED], None)
+            if not isinstance(items, Items) or not function.agrees(columns.slice(0, CHECKED), items):
+                wrong = True
+                function.warn_of_difference()
+                return one_by_one(chunk, rows, None)
+            checked = True
+        return columns
+
+    return apply
 
 
 def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Items
-from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise
+from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.structure import LEAF
+from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, traced
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.functions import name_of
+from penstock.plan.functions import TracedFunction, name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
 
 
 @dataclass(frozen=True)
 class Filter(Streamed):
-    """Keep the elements of which `predicate` is true."""
+    """Keep the elements of which `predicate` is true.
+
+    `vectorized`, `draws`, `seed` and `traceable` are those of `Map`.
+    """
 
     elementwise = True
     keeps_ids = True
@@ -29,6 +33,7 @@ class Filter(Streamed):
     vectorized: bool = False
     draws: bool = False
     seed: int | None = None
+    traceable: bool = field(default=True, metadata={"runs": True})
 
     def spec(self) -> Spec | None:
         return self.input.spec()
@@ -40,12 +45,19 @@ class Filter(Streamed):
             piece = source(piece)
             if len(piece) == 0:
                 return piece
-            wanted = self._flags(judge(piece.chunk, piece.ids, None), piece.ids)
+            wanted = self._flags(judge(piece.chunk, piece.ids), piece.ids)
             return piece if wanted.all() else piece.where(wanted)
 
         return run
 
-    def _judge(self, allocate: Allocate) -> Apply:
+    def _judge(self, allocate: Allocate) -> Callable[[Chunk, Rows], Chunk]:
+        if isinstance(self.predicate, TracedFunction):
+            judge = traced(replace(self, predicate=self.predicate.function), self.predicate, allocate)
+            return lambda chunk, ids: judge(chunk, ids, [np.empty(len(chunk), np.bool_)])
+        apply = self._apply(allocate)
+        return lambda chunk, ids: apply(chunk, ids, None)
+
+    def _apply(self, allocate: Allocate) -> Apply:
         if self.vectorized:
             return column_wise(self, self.predicate, allocate)
         if self.draws:
@@ -56,6 +68,10 @@ class Filter(Streamed):
 
     def _flags(self, made: Chunk, ids: Rows) -> np.ndarray:
         """What the predicate returned for each of k elements: `bool[k]`."""
+        if isinstance(made, Columns) and made.structure == LEAF:
+            (column,) = made.columns
+            if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.bool_:
+                return column
         values = made.elements()
         types = made.types if isinstance(made, Items) else set(map(type, values))
         if types == {bool}:
@@ -77,7 +93,8 @@ class Filter(Streamed):
         raise error
 
     def arguments(self) -> str:
-        return ", ".join([name_of(self.predicate), *(["vectorized=True"] if self.vectorized else [])])
+        vectorized = [f"vectorized={self.vectorized}"] if self.vectorized or not self.traceable else []
+        return ", ".join([name_of(self.predicate), *vectorized])
 
 
 def _is_bool(value: Any) -> bool:

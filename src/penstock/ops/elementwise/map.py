@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,9 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
-from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call, in_one_chunk
+from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call, in_one_chunk, traced
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, name_of
+from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 
@@ -23,7 +23,7 @@ class Map(Node):
     """Replace each element, or its part `on`, by what `function` makes of it.
 
     Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with
-    columns.
+    columns. Where `traceable`, a rewrite may put one in its place that makes the same of columns.
     """
 
     elementwise = True
@@ -35,6 +35,7 @@ class Map(Node):
     vectorized: bool = False
     draws: bool = False
     seed: int | None = None
+    traceable: bool = field(default=True, metadata={"runs": True})
     num_parallel_calls: int | None = field(default=None, metadata={"runs": True})
     deterministic: bool | None = field(default=None, metadata={"runs": True})
 
@@ -90,6 +91,8 @@ class Map(Node):
             return in_one_call(self, self.function)
         if isinstance(self.function, ChunkFunction):
             return in_one_chunk(self, self.function, allocate)
+        if isinstance(self.function, TracedFunction):
+            return traced(replace(self, function=self.function.function), self.function, allocate)
         if self.vectorized:
             return column_wise(self, self.function, allocate)
         if self.draws:
@@ -100,7 +103,7 @@ class Map(Node):
 
     def arguments(self) -> str:
         on = [] if self.on is None else [f"on={self.on!r}"]
-        vectorized = ["vectorized=True"] if self.vectorized else []
+        vectorized = [f"vectorized={self.vectorized}"] if self.vectorized or not self.traceable else []
         return ", ".join([name_of(self.function), *on, *vectorized])
 
 

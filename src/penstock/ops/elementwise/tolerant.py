@@ -173,16 +173,18 @@ def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, coun
             except MemoryError:  # of all elements together, and no fault of one
                 raise
             except Exception as error:  # noqa: BLE001 - left out, as the user asked
-                if len(part) > 1:
-                    step = -(-len(part) // PARTS)
-                    for low in range(0, len(part), step):
-                        attempt(part.slice(low, low + step))
+                if len(part) <= 1:
+                    lost += 1
+                    if counted:
+                        failed.append(failure_of(error, sum(map(len, made)), int(part.ids[0]), node, base))
+                    if instead is not None:
+                        made.append(instead(part))
                     return
-                lost += 1
-                if counted:
-                    failed.append(failure_of(error, sum(map(len, made)), int(part.ids[0]), node, base))
-                if instead is not None:
-                    made.append(instead(part))
+            else:
+                return
+            step = -(-len(part) // PARTS)
+            for low in range(0, len(part), step):  # here, so that their errors do not name this one as their context
+                attempt(part.slice(low, low + step))
 
         attempt(piece)
         full = [part for part in made if len(part)]

@@ -1,0 +1,83 @@
+"""What is known of a value before there is one: how Python sees it in one element, its dtype and its shape."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from penstock.elements.spec import ArraySpec
+
+
+class Kind(Enum):
+    """What a value is in one element."""
+
+    PYTHON = "a number of Python's own"
+    NUMPY = "a NumPy scalar"
+    ARRAY = "an array of at least one dimension"
+    OBJECT = "anything else, which may be handed on"
+
+
+PYTHON_TYPES: dict[np.dtype[Any], type[Any]] = {
+    np.dtype(np.bool_): bool,
+    np.dtype(np.int64): int,
+    np.dtype(np.float64): float,
+}
+"""The dtypes of columns whose elements are Python's own numbers."""
+PYTHON_DTYPES = {cls: dtype for dtype, cls in PYTHON_TYPES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A value of one element; in a column, of shape (k, *shape)."""
+
+    kind: Kind
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one element in a column."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+OBJECT = Form(Kind.OBJECT, np.dtype(object))
+
+
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether tracing knows numbers of this dtype: truth values, integers and floats up to 64 bits, not swapped."""
+    return dtype.kind in "biuf" and dtype.isnative and dtype.itemsize <= 8
+
+
+@lru_cache(maxsize=32)
+def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the largest integer of a dtype."""
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def is_number(value: object) -> TypeGuard[bool | int | float]:
+    """Whether this is a number of Python's own, and not of a class derived from one."""
+    return type(value) is int or type(value) is float or type(value) is bool
+
+
+def form_of_leaf(leaf: Any) -> Form:
+    """How a function sees a leaf of this spec."""
+    if not isinstance(leaf, ArraySpec) or not leaf.known or not is_plain(leaf.dtype):
+        return OBJECT
+    if leaf.shape:
+        return Form(Kind.ARRAY, leaf.dtype, tuple(int(size or 0) for size in leaf.shape))
+    return Form(Kind.PYTHON if leaf.dtype in PYTHON_TYPES else Kind.NUMPY, leaf.dtype)
+
+
+def form_of_value(value: Any) -> Form | None:
+    """The form of a NumPy array or scalar, or `None` where tracing knows nothing of it; 0-dimensional arrays count."""
+    if isinstance(value, np.generic):
+        return Form(Kind.NUMPY, value.dtype) if is_plain(value.dtype) else None
+    if type(value) is np.ndarray and value.ndim > 0 and is_plain(value.dtype):
+        return Form(Kind.ARRAY, value.dtype, value.shape)
+    return None

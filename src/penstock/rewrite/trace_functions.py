@@ -1,0 +1,80 @@
+"""Run functions made of NumPy arithmetic on whole columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from types import BuiltinFunctionType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.elements.nesting import part_in
+from penstock.elements.spec import ArraySpec
+from penstock.ops.elementwise.filter import Filter
+from penstock.ops.elementwise.map import Map
+from penstock.plan.functions import TracedFunction
+from penstock.plan.graph import rebuild
+from penstock.plan.node import Node, Spec
+
+if TYPE_CHECKING:
+    from penstock.plan.tracing.traced import Traced
+
+PLAIN = (FunctionType, BuiltinFunctionType, partial, type, np.ufunc)
+"""What a function may be to be looked into; declarative ones are other objects."""
+
+VERDICT = ArraySpec((), np.dtype(np.bool_))
+
+
+def trace_map(node: Node) -> Node | None:
+    """`x.map(f) -> x.map(f, traced)` where the elements of x are known, and columns are known to give what f gives."""
+    if not isinstance(node, Map) or not _may_trace(node, node.function):
+        return None
+    spec = _spec_of(node.input)
+    function = _traced(node.function, spec if spec is None or node.on is None else part_in(spec, node.on))
+    return None if function is None else replace(node, function=function)
+
+
+def trace_filter(node: Node) -> Node | None:
+    """`x.filter(f) -> x.filter(f, traced)`, likewise, where f gives one bool."""
+    if not isinstance(node, Filter) or not _may_trace(node, node.predicate):
+        return None
+    predicate = _traced(node.predicate, _spec_of(node.input))
+    return None if predicate is None or predicate.made != VERDICT else replace(node, predicate=predicate)
+
+
+def _may_trace(node: Map | Filter, function: object) -> bool:
+    return node.traceable and not node.vectorized and not node.draws and isinstance(function, PLAIN)
+
+
+def _spec_of(node: Node) -> Spec | None:
+    """The spec of a node, where traced functions tell theirs too."""
+    return rebuild(node, _telling).spec()
+
+
+def _telling(node: Node) -> Node:
+    if isinstance(node, Map) and isinstance(node.function, TracedFunction):
+        return replace(node, function=_Declared(node.function))
+    return node
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """A traced function that tells the spec of what it makes."""
+
+    traced: TracedFunction
+    random = False
+
+    def __call__(self, value: Any, *, rng: Any = None) -> Any:
+        return self.traced.function(value)
+
+    def spec(self, spec: Spec) -> Spec | None:
+        return self.traced.made if spec == self.traced.given else None
+
+
+def _traced(function: Any, spec: Spec | None) -> Traced | None:
+    if spec is None:
+        return None
+    from penstock.plan.tracing.traced import traced  # only a pipeline that may be traced pays for the import
+
+    return traced(function, spec)

@@ -1,0 +1,265 @@
+"""NumPy's files: rows of `.npy`, and of the members of `.npz`, read in place where they are not compressed."""
+
+from __future__ import annotations
+
+import os
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from io import BytesIO
+from math import prod
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.elements.chunk import Column, Columns
+from penstock.elements.spec import ArraySpec, Spec, sliced
+from penstock.elements.structure import LEAF, Structure, flatten, unflatten
+from penstock.kernels import gather
+from penstock.kernels.records import RecordReader
+from penstock.sources.arrow_tables import relative, shown
+from penstock.storage.sidecar import Stamp
+
+_LONGEST_HEADER = 1 << 20
+_MOST_DEFLATED = 1032  # how many times its size deflate can make of something
+_LOCAL_HEADER = 30  # bytes of a zip file's, before the name
+
+
+class Part(NamedTuple):
+    """The rows that one file has of an array."""
+
+    file: int
+    begin: int
+    """Where the first row is in the file; -1 where the rows are not one after another, or are compressed."""
+    rows: int
+    member: str
+    """In an `.npz` file."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """One array along all files: the same type and shape of rows in each."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    """Of one row."""
+    parts: tuple[Part, ...]
+    swapped: bool = False
+    """Whether the file has the bytes of each number in the other order."""
+
+    @property
+    def width(self) -> int:
+        """Bytes of a row."""
+        return self.dtype.itemsize * prod(self.shape)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether rows can be read where they are."""
+        return self.width > 0 and all(part.begin >= 0 for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class NumpyFiles:
+    """The rows of arrays in files, joined along their first axis; of `.npz` files a dict of them."""
+
+    paths: list[str]
+    stamps: list[Stamp]
+    arrays: list[Array]
+    structure: Structure
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return f"read_numpy({shown(self.paths)})"
+
+    @property
+    def length(self) -> int:
+        return int(self._starts[-1])
+
+    @cached_property
+    def _starts(self) -> NDArray[np.int64]:
+        """The first row of each file, and the end."""
+        return np.cumsum([0, *(part.rows for part in self.arrays[0].parts)])
+
+    def spec(self) -> Spec:
+        return unflatten(self.structure, [sliced(ArraySpec((None, *a.shape), a.dtype)) for a in self.arrays])
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+        rows = np.ascontiguousarray(rows, np.int64)
+        memory = out if out is not None and len(out) == len(self.arrays) else [None] * len(self.arrays)
+        columns: list[Column] = [self._read(at, rows, into) for at, into in enumerate(memory)]
+        return Columns(self.structure, columns, len(rows))
+
+    def _read(self, at: int, rows: Rows, into: NDArray[Any] | None) -> NDArray[Any]:
+        array = self.arrays[at]
+        shape = (len(rows), *array.shape)
+        fits = into is not None and into.shape == shape and into.dtype == array.dtype and into.flags.c_contiguous
+        if not array.in_place:
+            return gather(self._whole(at), rows, into if fits else None)
+        values = into if fits and into is not None else np.empty(shape, array.dtype)
+        content = values.reshape(-1).view(np.uint8) if len(rows) else np.empty(0, np.uint8)
+        self._readers[at].join(rows, lambda *_: content)
+        return values.byteswap(inplace=True) if array.swapped else values
+
+    @cached_property
+    def _readers(self) -> list[RecordReader]:
+        """What reads the rows that can be read where they are."""
+        return [self._reader(array) for array in self.arrays]
+
+    def _reader(self, array: Array) -> RecordReader:
+        parts = array.parts if array.in_place else ()
+        begins = [range(part.begin, part.begin + part.rows * array.width, array.width) for part in parts]
+        ends = [range(each.start + array.width, each.stop + array.width, array.width) for each in begins]
+        sizes = [self.stamps[part.file].size for part in parts]
+        return RecordReader([self.paths[part.file] for part in parts], begins, ends, sizes)
+
+    @cached_property
+    def _wholes(self) -> dict[int, NDArray[Any]]:
+        return {}
+
+    def _whole(self, at: int) -> NDArray[Any]:
+        """An array that cannot be read row by row: loaded once, whole."""
+        with self._lock:
+            found = self._wholes.get(at)
+            if found is None:
+                array = self.arrays[at]
+                parts = [_load(self.paths[part.file], part, array) for part in array.parts]
+                found = parts[0] if len(parts) == 1 else np.concatenate(parts)
+                found.flags.writeable = False
+                self._wholes[at] = found
+            return found
+
+    def describe(self, row: int) -> str:
+        file = int(self._starts.searchsorted(row, "right")) - 1
+        return f"{self.paths[file]}, row {row - int(self._starts[file]):,}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the files' names, sizes and digests of parts of their content, and the type of each array."""
+        files = [(stamp.size, stamp.digest) for stamp in self.stamps]
+        arrays = [(str(array.dtype), array.shape) for array in self.arrays]
+        return ("numpy", relative(self.paths), files, repr(self.structure), arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NumpyFiles, (self.paths, self.stamps, self.arrays, self.structure)
+
+
+def numpy_files(paths: list[str]) -> NumpyFiles:
+    """Return the source of `ps.read_numpy`."""
+    stamps = [Stamp.of(path) for path in paths]
+    found = [dict(_members(file, path)) for file, path in enumerate(paths)]
+    first = found[0]
+    if not first:
+        raise DataError(f"{paths[0]}: there is no array in it")
+    for path, members in zip(paths, found, strict=True):
+        lengths = {name: array.parts[0].rows for name, array in members.items()}
+        if len(set(lengths.values())) > 1:
+            raise DataError(f"{path}: its arrays have different lengths: {lengths}; each element needs a row of each")
+        if list(members) != list(first) and sorted(members) != sorted(first):
+            raise DataError(f"{paths[0]} and {path} differ: {sorted(first)} against {sorted(members)}")
+        for name, array in members.items():
+            one = first[name]
+            if (array.dtype, array.shape, array.swapped) != (one.dtype, one.shape, one.swapped):
+                at = f" of {name!r}" if name else ""
+                raise DataError(
+                    f"{paths[0]} and {path} differ: rows{at} are {one.dtype}{list(one.shape)} in the first and "
+                    f"{array.dtype}{list(array.shape)} in the second"
+                )
+    if list(first) == [""]:
+        joined: Any = _joined([members[""] for members in found])
+        return NumpyFiles(paths, stamps, [joined], LEAF)
+    names, structure = flatten({name: name for name in first})
+    arrays = [_joined([members[name] for members in found]) for name in names]
+    return NumpyFiles(paths, stamps, arrays, structure)
+
+
+def _joined(arrays: list[Array]) -> Array:
+    return replace(arrays[0], parts=tuple(part for array in arrays for part in array.parts))
+
+
+def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
+    """The arrays of a file by name; the one of an `.npy` file has none."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as source:
+        zipped = source.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
+        source.seek(0)
+        if not zipped:
+            yield "", _described(source, f"{path}", file, 0, size, "")
+            return
+    try:
+        with zipfile.ZipFile(path) as archive, open(path, "rb") as source:
+            for info in archive.infolist():
+                if info.filename.endswith(".npy"):
+                    yield info.filename.removesuffix(".npy"), _member(archive, source, info, path, file, size)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def _member(
+    archive: zipfile.ZipFile, source: IO[bytes], info: zipfile.ZipInfo, path: str, file: int, size: int
+) -> Array:
+    place = f"{path}, {info.filename}"
+    if info.compress_type != zipfile.ZIP_STORED:
+        if info.file_size > _MOST_DEFLATED * info.compress_size + _LONGEST_HEADER:
+            raise DataError(f"{place}: {info.compress_size:,} bytes cannot be {info.file_size:,} compressed ones")
+        with archive.open(info) as member:
+            described = _described(BytesIO(member.read(_LONGEST_HEADER)), place, file, 0, info.file_size, info.filename)
+        return _elsewhere(described)
+    source.seek(info.header_offset)
+    local = source.read(_LOCAL_HEADER)
+    if len(local) < _LOCAL_HEADER or not local.startswith(b"PK\x03\x04"):
+        raise DataError(f"{place}: there is no member at byte {info.header_offset:,}")
+    names = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+    begin = info.header_offset + _LOCAL_HEADER + names
+    if begin + info.file_size > size:
+        raise DataError(f"{place}: the file is cut short: it has {size:,} bytes")
+    source.seek(begin)
+    return _described(source, place, file, begin, begin + info.file_size, info.filename)
+
+
+def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, member: str) -> Array:
+    """What the header of an array says, checked against the bytes from `begin` to `end` that there are for it."""
+    at = source.tell()
+    try:
+        version = np.lib.format.read_magic(source)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(source, max_header_size=10_000)
+    except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
+        raise DataError(f"{place}: it is no array in NumPy's format: {error}") from None
+    if dtype.hasobject:
+        raise DataError(f"{place}: it holds Python objects, which only pickle can read, and pickle can run any code")
+    if not shape or not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
+        raise DataError(f"{place}: an array of shape {shape} has no rows")
+    header = begin + source.tell() - at
+    if header + dtype.itemsize * prod(shape) > end:
+        raise DataError(
+            f"{place}: an array of {dtype}{list(shape)} takes {dtype.itemsize * prod(shape):,} bytes, and there are "
+            f"{max(end - header, 0):,}: the file is cut short, or its header is damaged"
+        )
+    native = dtype if dtype.fields else dtype.newbyteorder("=")
+    described = Array(native, tuple(shape[1:]), (Part(file, header, shape[0], member),), native != dtype)
+    return _elsewhere(described) if fortran and len(shape) > 1 else described
+
+
+def _elsewhere(array: Array) -> Array:
+    return replace(array, parts=tuple(part._replace(begin=-1) for part in array.parts))
+
+
+def _load(path: str, part: Part, array: Array) -> NDArray[Any]:
+    try:
+        if not part.member:
+            found: NDArray[Any] = np.load(path, allow_pickle=False)
+        else:
+            with zipfile.ZipFile(path) as archive, archive.open(part.member) as member:
+                found = np.lib.format.read_array(member, allow_pickle=False)
+    except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
+        raise DataError(f"{path}{part.member and ', '}{part.member}: {error}") from None
+    stored = array.dtype.newbyteorder("S") if array.swapped else array.dtype
+    if found.shape != (part.rows, *array.shape) or found.dtype != stored:
+        raise DataError(f"{path}: it holds {found.dtype}{list(found.shape)} now; make the dataset again")
+    return np.ascontiguousarray(found, array.dtype)
