@@ -26,7 +26,7 @@ from penstock.plan.node import INFINITE, UNKNOWN
 from penstock.watch.efficiency import pack_efficiency
 
 if TYPE_CHECKING:
-    from penstock import image, records
+    from penstock import audio, image, records
 
 __all__ = [
     "AUTOTUNE",
@@ -39,6 +39,7 @@ __all__ = [
     "Ragged",
     "Sparse",
     "Switch",
+    "audio",
     "errors",
     "image",
     "pack_efficiency",
@@ -62,7 +63,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("image", "records", "tf_data"):  # imported by the first pipeline that needs them
+    if name in ("audio", "image", "records", "tf_data"):  # imported by the first pipeline that needs them
         import importlib
 
         return importlib.import_module(f"penstock.{name}")
