@@ -33,5 +33,15 @@ def test_training_with_torch_resumes_to_the_same_loss():
     assert float(resumed) < 0.5
 
 
+def test_shards_of_images_resume():
+    told = printed("webdataset_images.py")
+    assert re.search(r"^\d archives, 10 batches of \{'image': uint8\[\?, 64, 64, 3\]|^\d archives, 10 batches", told)
+    assert "resumed after 4 batches: True" in told
+
+
 def test_every_example_is_run_here():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"images_numpy.py", "torch_training.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        "images_numpy.py",
+        "torch_training.py",
+        "webdataset_images.py",
+    }

@@ -8,6 +8,8 @@ from typing import Any
 
 from penstock.core.errors import PlanError
 from penstock.dataset.read import reading
+from penstock.dataset.records import tfrecords
+from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
 from penstock.tf_data.dataset import Dataset, ported
 from penstock.tf_data.labelled import check_name
@@ -67,6 +69,31 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     paths = _paths(call, filenames, compression_type, name)
     files = fixed_files(paths, record_bytes, header_bytes=header_bytes or 0, footer_bytes=footer_bytes or 0, call=call)
     return ported(reading(files))
+
+
+def TFRecordDataset(  # noqa: N802 - tf.data's name
+    filenames: Pattern | Iterable[Pattern],
+    compression_type: str | None = None,
+    buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+    name: str | None = None,
+) -> Dataset[bytes]:
+    """The records of TFRecord files as `bytes`, file after file in the order given; see `penstock.read_tfrecord`.
+
+    At random, unless the files are compressed, which is seen by itself where `compression_type` is not given.
+    `buffer_size` and `num_parallel_reads` are let go: files are mapped, compressed ones read ahead, and their order
+    never changes.
+
+    >>> from penstock import tf_data, write_tfrecord
+    >>> import tempfile
+    >>> names = write_tfrecord([b"one", b"two"], tempfile.mkdtemp() + "/a.tfrecord")
+    >>> list(tf_data.TFRecordDataset(names).shuffle(2, seed=1))
+    [b'two', b'one']
+    """
+    given = {None: "auto", "NONE": None}.get(compression_type, compression_type)
+    compression = named_compression("TFRecordDataset", given)
+    paths = _paths("TFRecordDataset", filenames, None, name)
+    return ported(tfrecords(paths, compression, verify=True))
 
 
 def _paths(call: str, filenames: Any, compression_type: str | None, name: str | None) -> list[str]:
