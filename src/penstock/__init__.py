@@ -12,7 +12,7 @@ from penstock.core import errors
 from penstock.core.errors import PlanWarning
 from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import AUTOTUNE, Options
-from penstock.dataset.arrays import read_numpy
+from penstock.dataset.arrays import read_hdf5, read_numpy, read_zarr
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.files import read_files, read_image_folder
 from penstock.dataset.lines import read_json, read_text
@@ -47,6 +47,7 @@ __all__ = [
     "read_csv",
     "read_files",
     "read_fixed_length",
+    "read_hdf5",
     "read_image_folder",
     "read_json",
     "read_numpy",
@@ -54,6 +55,7 @@ __all__ = [
     "read_tar",
     "read_text",
     "read_tfrecord",
+    "read_zarr",
     "records",
     "replace",
     "skip",
