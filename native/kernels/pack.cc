@@ -180,8 +180,8 @@ constexpr std::size_t kBlock = kLine / sizeof(std::int32_t);  // tokens written 
 constexpr std::size_t kAhead = 512;         // bytes between a line that is written and the one that is fetched for it
 constexpr std::size_t kMostFetched = 8192;  // bytes of a segment; further on the processor has caught on by itself
 
-// Lines of the tokens to be copied next, fetched one by one while others are copied: the documents of a bin lie anywhere,
-// so the processor does not foresee them.
+// Lines of the tokens to be copied next, fetched one by one while others are copied: the documents of a bin lie
+// anywhere, so the processor does not foresee them.
 class Fetch {
  public:
   Fetch() = default;
