@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import zlib
 
 import pytest
@@ -50,9 +51,16 @@ def test_records_come_in_the_order_of_the_files_given(tmp_path):
         data.TFRecordDataset(names, "LZ4X")
 
 
+def test_compressed_lines_come_in_order(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"one\r\ntwo"))
+    assert list(data.TextLineDataset(tmp_path / "a.gz", "GZIP").repeat(2)) == [b"one", b"two"] * 2
+
+
 def test_what_is_not_done_is_refused(texts):
-    with pytest.raises(ValueError, match="compression_type='GZIP'"):
-        data.TextLineDataset(texts / "a.txt", "GZIP")
+    with pytest.raises(ValueError, match="compression='zip'"):
+        data.TextLineDataset(texts / "a.txt", "zip")
+    with pytest.raises(ValueError, match="decompress the files once"):
+        data.FixedLengthRecordDataset(texts / "a.txt", 1, compression_type="GZIP")
     with pytest.raises(TypeError, match="name="):
         data.TextLineDataset(texts / "a.txt", name=3)
     with pytest.raises(ValueError, match=r"FixedLengthRecordDataset\(record_bytes=0\)"):
