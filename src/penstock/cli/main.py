@@ -179,37 +179,34 @@ def _check(asked: argparse.Namespace) -> int:
 def _index(asked: argparse.Namespace) -> int:
     from penstock.cli.files.index import index
 
-    return 0 if index(asked.paths, Terminal(), name=asked.format, force=asked.force) else FAILED
+    return _with_files(lambda: index(asked.paths, Terminal(), name=asked.format, force=asked.force))
 
 
 def _inspect(asked: argparse.Namespace) -> int:
     from penstock.cli.files.inspect import inspect
 
-    shown = inspect(asked.paths, Terminal(), name=asked.format, elements=asked.elements, verify=asked.verify)
-    return 0 if shown else FAILED
+    settings = {"name": asked.format, "elements": asked.elements, "verify": asked.verify}
+    return _with_files(lambda: inspect(asked.paths, Terminal(), **settings))
 
 
 def _peek(asked: argparse.Namespace) -> int:
     from penstock.cli.files.peek import peek
 
-    done = peek(asked.paths, Terminal(), name=asked.format, count=asked.elements, seed=asked.seed, sheet=asked.sheet)
-    return 0 if done else FAILED
+    settings = {"name": asked.format, "count": asked.elements, "seed": asked.seed, "sheet": asked.sheet}
+    return _with_files(lambda: peek(asked.paths, Terminal(), **settings))
 
 
 def _convert(asked: argparse.Namespace) -> int:
     from penstock.cli.files.convert import convert
 
+    settings = {name: getattr(asked, name) for name in ("max_bytes", "workers", "overwrite")}
+    return _with_files(lambda: convert(asked.paths, asked.to, Terminal(), name=asked.format, **settings))
+
+
+def _with_files(do: Callable[[], bool]) -> int:
+    """Do what is asked of files, and say in a sentence what is wrong with them."""
     try:
-        convert(
-            asked.paths,
-            asked.to,
-            Terminal(),
-            name=asked.format,
-            max_bytes=asked.max_bytes,
-            workers=asked.workers,
-            overwrite=asked.overwrite,
-        )
+        return 0 if do() else FAILED
     except (DataError, ElementError, OSError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return FAILED
-    return 0
