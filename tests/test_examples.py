@@ -39,9 +39,25 @@ def test_shards_of_images_resume():
     assert "resumed after 4 batches: True" in told
 
 
+def test_tokens_resume_to_the_same_sequences():
+    told = printed("tokens_pretrain.py")
+    assert re.search(r"batches of tokens \(8, 512\)", told)
+    assert float(re.search(r"filled: (\d+\.\d)%", told)[1]) > 80
+    assert "resumed after 11 batches" in told
+    assert told.rstrip().endswith("True")
+
+
+def test_commands_are_told_apart():
+    told = printed("audio_commands.py")
+    assert "4 batches of (16, 101, 40)" in told
+    assert int(re.search(r"told apart: (\d+) of 64", told)[1]) > 50
+
+
 def test_every_example_is_run_here():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        "audio_commands.py",
         "images_numpy.py",
+        "tokens_pretrain.py",
         "torch_training.py",
         "webdataset_images.py",
     }
