@@ -18,7 +18,7 @@ from penstock.dataset.files import read_files, read_image_folder
 from penstock.dataset.lines import read_json, read_text
 from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
 from penstock.dataset.switch import Switch
-from penstock.dataset.tables import read_arrow, read_csv, read_parquet
+from penstock.dataset.tables import read_arrow, read_csv, read_parquet, read_sql
 from penstock.dataset.tar import read_tar, write_tar
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -52,6 +52,7 @@ __all__ = [
     "read_json",
     "read_numpy",
     "read_parquet",
+    "read_sql",
     "read_tar",
     "read_text",
     "read_tfrecord",
