@@ -11,6 +11,7 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_numbers(module);
   penstock::bindings::bind_pool(module);
   penstock::bindings::bind_files(module);
+  penstock::bindings::bind_audio(module);
   penstock::bindings::bind_image(module);
   penstock::bindings::bind_pack(module);
   penstock::bindings::bind_example(module);

@@ -79,3 +79,11 @@ def test_a_task_that_fails_hands_out_what_came_before():
     with pytest.raises(LookupError):
         received.extend(Dataset.range(9_999).flat_map(function))
     assert len(received) == 2 * (AT_A_TIME + 5)
+
+
+def test_of_a_piece_none_of_which_a_filter_kept_nothing_comes():
+    kept = Items(["a", "b"]).where(np.zeros(2, bool))
+    piece = Piece(kept, np.arange(0), "mark")
+    made = Unpack(Given()).spread(lambda given: given, np.empty)(piece)
+    assert (len(made), made.after) == (0, "mark")
+    assert list(Dataset.range(3).map(str).filter(lambda x: False).flat_map(list)) == []

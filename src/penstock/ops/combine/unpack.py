@@ -64,7 +64,7 @@ class _Unpacked:
         """Put what a piece stands for after all that came before."""
         results = piece.chunk.elements()
         types = piece.chunk.types if isinstance(piece.chunk, Items) else set(map(type, results))
-        if types <= {list, tuple}:
+        if types <= {list, tuple} or not results:
             self._elements.extend(chain.from_iterable(results))
             self._counts.extend(map(len, results))
             self._ids.append(piece.ids)
