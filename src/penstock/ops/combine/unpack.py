@@ -81,7 +81,7 @@ class _Unpacked:
     def together(self) -> Piece:
         """All of it."""
         self._end_part()
-        return joined(self._parts) if self._parts else Piece(Items([]), np.zeros(0, np.int64))
+        return joined(self._parts)
 
     def _end_part(self) -> None:
         if self._ids:
