@@ -43,6 +43,25 @@ def test_the_rows_of_arrays_of_one_kind_stay_a_column():
     assert made.chunk.columns[0].shape == (10, 3)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: [x] * 4,
+        lambda x: (x + 1, x * 2),
+        lambda x: [x, x * 0.5],
+        lambda x: [np.float32(x)],
+        lambda x: [[x, x + 1], [x, x]],
+        lambda x: ({"a": x}, {"a": x + 1}),
+    ],
+)
+def test_what_traced_functions_return_is_put_end_to_end_as_what_others_do(function):
+    count = 2 * AT_A_TIME + 1
+    made = list(Dataset.range(count).flat_map(function))
+    assert made == [x for i in range(count) for x in function(i)]
+    assert list(map(type, made)) == [type(x) for i in range(count) for x in function(i)]
+    verify_resume(Dataset.range(9).flat_map(function).map(str))
+
+
 def of_every_kind(x):
     kinds = ([x] * (x % 3), np.arange(x % 4), Dataset.range(x % 3), iter([x, "more"]), (x,), np.float32(x)[None])
     return kinds[x * x % len(kinds)]
