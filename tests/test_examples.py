@@ -33,5 +33,31 @@ def test_training_with_torch_resumes_to_the_same_loss():
     assert float(resumed) < 0.5
 
 
+def test_shards_of_images_resume():
+    told = printed("webdataset_images.py")
+    assert re.search(r"^\d archives, 10 batches of \{'image': uint8\[\?, 64, 64, 3\]|^\d archives, 10 batches", told)
+    assert "resumed after 4 batches: True" in told
+
+
+def test_tokens_resume_to_the_same_sequences():
+    told = printed("tokens_pretrain.py")
+    assert re.search(r"batches of tokens \(8, 512\)", told)
+    assert float(re.search(r"filled: (\d+\.\d)%", told)[1]) > 80
+    assert "resumed after 11 batches" in told
+    assert told.rstrip().endswith("True")
+
+
+def test_commands_are_told_apart():
+    told = printed("audio_commands.py")
+    assert "4 batches of (16, 101, 40)" in told
+    assert int(re.search(r"told apart: (\d+) of 64", told)[1]) > 50
+
+
 def test_every_example_is_run_here():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"images_numpy.py", "torch_training.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {
+        "audio_commands.py",
+        "images_numpy.py",
+        "tokens_pretrain.py",
+        "torch_training.py",
+        "webdataset_images.py",
+    }

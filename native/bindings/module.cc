@@ -8,8 +8,10 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_gather(module);
   penstock::bindings::bind_random(module);
   penstock::bindings::bind_rows(module);
+  penstock::bindings::bind_numbers(module);
   penstock::bindings::bind_pool(module);
   penstock::bindings::bind_files(module);
+  penstock::bindings::bind_audio(module);
   penstock::bindings::bind_image(module);
   penstock::bindings::bind_pack(module);
   penstock::bindings::bind_example(module);

@@ -180,8 +180,8 @@ constexpr std::size_t kBlock = kLine / sizeof(std::int32_t);  // tokens written 
 constexpr std::size_t kAhead = 512;         // bytes between a line that is written and the one that is fetched for it
 constexpr std::size_t kMostFetched = 8192;  // bytes of a segment; further on the processor has caught on by itself
 
-// Lines of the tokens to be copied next, fetched one by one while others are copied: each document begins on pages of
-// its own, so the processor does not foresee it.
+// Lines of the tokens to be copied next, fetched one by one while others are copied: the documents of a bin lie
+// anywhere, so the processor does not foresee them.
 class Fetch {
  public:
   Fetch() = default;
@@ -218,28 +218,27 @@ void put(const Segment& segment, std::int32_t number, const Place& place, Fetch 
   std::int32_t* __restrict segment_ids = place.segment_ids, * __restrict positions = place.positions;
   const auto length = static_cast<std::size_t>(segment.length);
   const auto position = static_cast<std::uint32_t>(segment.position);
-  const auto one_by_one = [&](std::size_t i, std::size_t end) {
-    for (; i < end; ++i) {
-      std::memcpy(tokens + i * kWidth, from + i * kWidth, kWidth);
-      segment_ids[i] = number;
-      positions[i] = static_cast<std::int32_t>(position + static_cast<std::uint32_t>(i));
-    }
-  };
-  const auto misaligned = reinterpret_cast<std::uintptr_t>(segment_ids) % kLine / sizeof(std::int32_t);
-  std::size_t i = std::min(length, (kBlock - misaligned) % kBlock);
-  one_by_one(0, i);
-  for (; i + kBlock <= length; i += kBlock) {
-    fetch.line();
-    for (std::size_t byte = 0; byte < kBlock * kWidth; byte += kLine)
-      __builtin_prefetch(tokens + i * kWidth + byte + kAhead, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(segment_ids + i) + kAhead, 1);
-    __builtin_prefetch(reinterpret_cast<const char*>(positions + i) + kAhead, 1);
-    std::memcpy(tokens + i * kWidth, from + i * kWidth, kBlock * kWidth);
-    for (std::size_t j = 0; j < kBlock; ++j) segment_ids[i + j] = number;
+  const auto write = [&](std::size_t i, std::size_t count) {
     const auto first = position + static_cast<std::uint32_t>(i);
-    for (std::uint32_t j = 0; j < kBlock; ++j) positions[i + j] = static_cast<std::int32_t>(first + j);
+    std::memcpy(tokens + i * kWidth, from + i * kWidth, count * kWidth);
+    for (std::size_t j = 0; j < count; ++j) segment_ids[i + j] = number;
+    for (std::uint32_t j = 0; j < count; ++j) positions[i + j] = static_cast<std::int32_t>(first + j);
+  };
+  if (length < kBlock) {
+    write(0, length);
+  } else {
+    write(0, kBlock);
+    const auto misaligned = reinterpret_cast<std::uintptr_t>(segment_ids) % kLine / sizeof(std::int32_t);
+    for (std::size_t i = kBlock - misaligned; i + kBlock <= length; i += kBlock) {
+      fetch.line();
+      for (std::size_t byte = 0; byte < kBlock * kWidth; byte += kLine)
+        __builtin_prefetch(tokens + i * kWidth + byte + kAhead, 1);
+      __builtin_prefetch(reinterpret_cast<const char*>(segment_ids + i) + kAhead, 1);
+      __builtin_prefetch(reinterpret_cast<const char*>(positions + i) + kAhead, 1);
+      write(i, kBlock);
+    }
+    write(length - kBlock, kBlock);  // again what is the same
   }
-  one_by_one(i, length);
   fetch.rest();
 }
 

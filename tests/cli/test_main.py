@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import penstock as ps
 from penstock.cli.main import main
 
 
@@ -44,6 +45,38 @@ def test_run_exits_with_2_and_one_sentence_when_it_is_asked_wrongly(capsys):
     error = capsys.readouterr().err
     assert error.startswith("penstock: there is no file nowhere.py")
     assert len(error.splitlines()) == 1
+
+
+@pytest.fixture
+def records(tmp_path):
+    ps.write_tfrecord([b"one", b"two"], tmp_path / "a.tfrecord")
+    return tmp_path
+
+
+def test_commands_on_files_exit_with_0_when_all_is_well(records, capsys):
+    assert main(["index", str(records), "--force"]) == 0
+    assert main(["inspect", str(records), "--elements", "2", "--verify"]) == 0
+    assert main(["peek", str(records), "--elements", "1", "--seed", "3"]) == 0
+    assert main(["convert", str(records / "a.tfrecord"), str(records / "b.tar"), "--max-bytes", "1MB"]) == 0
+    assert "2 records in 1 file" in capsys.readouterr().out
+
+
+def test_commands_on_files_exit_with_1_when_those_are_damaged(records, capsys):
+    (records / "a.tfrecord").write_bytes(b"no record, but enough bytes for one")
+    for command in ("index", "inspect", "peek"):
+        assert main([command, str(records)]) == 1
+    assert main(["convert", str(records), str(records / "b.tar")]) == 1
+    told = capsys.readouterr()
+    assert "Traceback" not in told.out + told.err
+
+
+def test_commands_on_files_exit_with_2_when_there_are_none(tmp_path, capsys):
+    for command in ("index", "inspect", "peek"):
+        assert main([command, str(tmp_path / "*.tfrecord")]) == 2
+        assert "no file matches" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["convert", "a.tfrecord", "b.tar", "--max-bytes", "much"])
+    assert "256MB" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

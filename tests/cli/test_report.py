@@ -44,6 +44,15 @@ def test_the_shares_of_the_operations_add_up_to_the_whole(stats):
     assert abs(sum(int(row[4].removesuffix(" %")) for row in rows) - 100) <= 2
 
 
+def test_what_was_left_out_or_failed_has_a_column():
+    ds = ps.Dataset.range(30).filter(lambda x: x % 3 == 0).map(lambda x: 1 // (x - 3), on_error="skip")
+    stats = stats_of_pass(ds)
+    header, *rows = operations_table(stats)
+    assert header[-1] == "left out"
+    assert [row[-1] for row in rows] == ["", "20", "1 failed"]
+    assert [row[-1] for row in operations_table(added(stats, stats))[1:]] == ["", "40", "2 failed"]
+
+
 def test_the_counts_of_two_passes_add_up(stats):
     both = added(stats, stats)
     assert (both.items, both.rows) == (20, 200)

@@ -220,6 +220,13 @@ def test_where_more_than_changes_and_batches_come_after_the_shard_states_are_not
         numbers.shard(1, 0, streams=4).iterator().load_state_dict(states)
 
 
+def test_shards_that_make_a_whole_stream_are_not_dealt_out_anew():
+    numbers = Dataset.range(99).filter(lambda x: True)
+    assert "shard" not in numbers.shard(2, 0).batch(2).iterator().state_dict()
+    with pytest.raises(CursorError, match="with streams= where it is of a stream"):
+        numbers.shard(2, 0).batch(2).iterator().load_state_dict(states_of())
+
+
 def test_one_state_of_another_shard_says_what_to_pass():
     with pytest.raises(CursorError, match=r"- shard\(4, 0, streams=12\)") as caught:
         shards_of(STREAM, 2)[0].iterator().load_state_dict(states_of()[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from penstock import Dataset, Options
@@ -12,13 +13,15 @@ from penstock.core.errors import ClosedError, CursorError
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.settings import settings_of
-from penstock.engine.stage import Coming, Stage, given_units, row_units
+from penstock.engine.spreader import Unit
+from penstock.engine.stage import NOTHING, Coming, Stage, given_units, row_units
 from penstock.engine.tuning import Tuner
 from penstock.engine.workshop import Workshop
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.order.expand import Expand
 from penstock.ops.read.given import Given
+from penstock.plan.flow import Piece
 from tests.plan.flows import SIZES, assert_reopens, assert_same, elements_of, ids_of, stream_of
 
 WAYS = {
@@ -228,3 +231,45 @@ def test_some_of_the_rows_come_as_all_of_them_do(size, epoch, shop):
         assert_reopens(stage, stage, list(range(first, size, 3)), epoch)
         with pytest.raises(CursorError):
             elements_of(stage, epoch, first + 1)
+
+
+def test_of_stages_that_take_turns_the_one_that_is_waited_for_gets_idle_workers():
+    base = Dataset.range(99)._plan
+    with workshop(WAYS["4 threads"]) as shop:  # 9 units ahead, where one stage is alone
+        shop.turns = 4
+        stage, window, other = Stage(base, base, row_units(base), shop), shop.window(), shop.window()
+        stage._tuner.threads = 4
+        units = [Unit(Piece(NOTHING, np.arange(1)), 0) for _ in range(20)]
+
+        def room():
+            return stage._has_room(window)
+
+        for unit in units[:9]:
+            assert room()  # nobody else is at work
+            window.push(unit)
+        assert not room()
+        for unit in units[:3]:
+            window.filled(unit, 0, None)
+        for _ in range(3):
+            window.pop()
+        assert room()
+        for unit in units[9:13]:
+            other.push(unit)
+        assert not room()  # the workers have enough to do
+        window.filled(units[3], 0, None)
+        other.filled(units[9], 0, None)
+        other.filled(units[10], 0, None)
+        assert not room()  # nobody waits for it
+        window.pop()
+        assert room()
+
+
+def test_stages_that_take_turns_share_the_budget():
+    base = Dataset.range(99)._plan
+    with workshop(Options(executor="threads", workers=4, memory_budget=1000)) as shop:
+        shop.turns = 4
+        stage, window = Stage(base, base, row_units(base), shop), shop.window()
+        window.push(Unit(Piece(NOTHING, np.arange(1)), 249))
+        assert stage._has_room(window)
+        window.push(Unit(Piece(NOTHING, np.arange(1)), 1))
+        assert not stage._has_room(window)

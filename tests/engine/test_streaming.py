@@ -401,3 +401,14 @@ def ran(program):
 def test_an_interrupt_cancels_the_wait(executor, workers):
     said = "interrupted True\nthis iterator was cancelled; make another, or load a saved state\nTrue\n"
     assert ran(INTERRUPTED.format(executor=executor, workers=workers)) == (said, "", 0)
+
+
+def test_one_dear_look_is_no_reason_for_a_pump_and_two_are():
+    with D.range(9).filter(even).iterator() as it:
+        next(it)
+        run = it._run
+        for took in [1_000] * 9 + [50_000_000]:
+            run._look(took, 1)
+        assert run._pump is None
+        run._look(50_000_000, 1)
+        assert run._pump is not None

@@ -91,3 +91,16 @@ def test_it_counts_items_and_bytes():
     assert (len(window), window.items, window.nbytes) == (2, 4, 15)
     window.after_fork()
     assert (len(window), window.items, window.nbytes) == (0, 0, 0)
+
+
+def test_it_tells_what_is_unfinished_and_whether_the_next_is_there():
+    window, (first, second, third) = filled_window(ordered=True)
+    assert (window.unfinished, window.waits) == (3, True)
+    window.filled(second, 0, DONE)
+    assert (window.unfinished, window.waits) == (2, True)
+    window.filled(first, 0, DONE)
+    assert (window.unfinished, window.waits) == (1, False)
+    window.pop()
+    window.pop()
+    assert (window.unfinished, window.waits) == (1, True)
+    assert third.missing == 1

@@ -62,7 +62,8 @@ def test_what_a_stretch_stands_on():
     assert base_of(rows._plan) is rows._plan
     assert base_of(rows.filter(bool).map(np.sum)._plan) is rows._plan
     assert base_of(Filter(Given(), bool)) is None
-    assert base_of(rows.filter(bool).take(3).map(np.sum)._plan) is None
+    assert base_of(rows.filter(bool).take(3).map(np.sum)._plan) is rows._plan
+    assert base_of(rows.filter(bool).batch(3).map(np.sum)._plan) is None
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), DecodeError("x")])

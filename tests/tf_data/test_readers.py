@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
+
 import pytest
 
 from penstock import tf_data as data
+from penstock import write_tfrecord
 
 
 @pytest.fixture
@@ -33,9 +37,30 @@ def test_records_of_one_length_between_header_and_footer(tmp_path):
         data.FixedLengthRecordDataset(names, 4)
 
 
+def test_records_come_in_the_order_of_the_files_given(tmp_path):
+    write_tfrecord([b"one", b"two"], tmp_path / "b")
+    write_tfrecord([b"three"], tmp_path / "a")
+    names = [str(tmp_path / "b"), str(tmp_path / "a")]
+    for compression in (None, "", "NONE"):
+        ds = data.TFRecordDataset(names, compression, buffer_size=10, num_parallel_reads=2, name="records")
+        assert list(ds.skip(1)) == [b"two", b"three"]
+    (tmp_path / "c").write_bytes(zlib.compress((tmp_path / "b").read_bytes()))
+    for compression in (None, "ZLIB"):
+        assert list(data.TFRecordDataset(tmp_path / "c", compression)) == [b"one", b"two"]
+    with pytest.raises(ValueError, match="expected 'auto', None, or one of 'gzip'"):
+        data.TFRecordDataset(names, "LZ4X")
+
+
+def test_compressed_lines_come_in_order(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"one\r\ntwo"))
+    assert list(data.TextLineDataset(tmp_path / "a.gz", "GZIP").repeat(2)) == [b"one", b"two"] * 2
+
+
 def test_what_is_not_done_is_refused(texts):
-    with pytest.raises(ValueError, match="compression_type='GZIP'"):
-        data.TextLineDataset(texts / "a.txt", "GZIP")
+    with pytest.raises(ValueError, match="compression='zip'"):
+        data.TextLineDataset(texts / "a.txt", "zip")
+    with pytest.raises(ValueError, match="decompress the files once"):
+        data.FixedLengthRecordDataset(texts / "a.txt", 1, compression_type="GZIP")
     with pytest.raises(TypeError, match="name="):
         data.TextLineDataset(texts / "a.txt", name=3)
     with pytest.raises(ValueError, match=r"FixedLengthRecordDataset\(record_bytes=0\)"):

@@ -90,7 +90,7 @@ def test_an_error_counts_nothing():
     try:
         program(np.arange(2))
     except KeyError:
-        assert counters.operations[0].total() == [0, 0, 0, 0, 0]
+        assert not any(counters.operations[0].total())
 
 
 # Streams

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import pytest
 
+import penstock as ps
 from penstock import Dataset, Options
 
 
@@ -61,3 +65,40 @@ def test_stats_stay_as_they_were_at_the_end():
     it = Dataset.range(5).iterator()
     assert len(list(it)) == 5
     assert it.stats() == it.stats()
+
+
+def third(x):
+    return x % 3 == 0
+
+
+def fails_at_seven(x):
+    if x % 10 == 7:
+        raise LookupError("seven")
+    return x
+
+
+def left_out(ds, options):
+    return {
+        operation.name.partition("(")[0]: (operation.left_out, operation.failed)
+        for operation in run(ds.with_options(options)).operations
+    }
+
+
+@pytest.mark.parametrize("options", [Options(), Options(executor="inline"), Options(executor="threads", workers=2)])
+def test_what_was_left_out_is_counted(options):
+    ds = Dataset.range(3000)
+    assert left_out(ds.filter(third), options)["filter"] == (2000, 0)
+    assert left_out(ds.filter(third).take(900).batch(2).filter(lambda batch: True), options)["filter"] == (0, 0)
+    assert left_out(ds.map(fails_at_seven, on_error="skip"), options)["map"] == (0, 300)
+    assert left_out(ds.map(fails_at_seven, on_error=ps.skip(999)).batch(7), options)["map"] == (0, 300)
+    assert left_out(ds.map(fails_at_seven, on_error=ps.replace(0)).shuffle().batch(7), options)["map"] == (0, 300)
+    assert left_out(ds.map(fails_at_seven).ignore_errors(), options)["ignore_errors"] == (0, 300)
+    both = ds.filter(lambda x: fails_at_seven(x) % 2 == 0, on_error="skip").map(abs)
+    assert left_out(both, options) == {"range": (0, 0), "filter": (1500, 300), "map": (0, 0)}
+
+
+def test_what_other_processes_left_out_is_counted_too():
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+        options = Options(executor=executor)
+        assert left_out(Dataset.range(300).filter(third), options)["filter"] == (200, 0)
+        assert left_out(Dataset.range(300).map(fails_at_seven, on_error=ps.replace(0)), options)["map"] == (0, 30)

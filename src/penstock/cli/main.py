@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
-from penstock.core.errors import MissingDependencyError
+from penstock.core.errors import DataError, ElementError, MissingDependencyError
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 TARGET = "a Dataset in a Python file or module, or a function without arguments that returns one: train.py:ds"
@@ -44,6 +44,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_demo(commands.add_parser("demo", help="train from real images, interrupt, resume, measure", epilog=STATUSES))
     _add_run(commands.add_parser("run", help="iterate a dataset of yours and say what limits it", epilog=STATUSES))
     _add_check(commands.add_parser("check", help="try a dataset of yours and say what is amiss", epilog=STATUSES))
+    _add_index(commands.add_parser("index", help="find the records of data files beforehand", epilog=STATUSES))
+    _add_inspect(commands.add_parser("inspect", help="say what is in data files, and check it", epilog=STATUSES))
+    _add_peek(commands.add_parser("peek", help="show some elements of data files", epilog=STATUSES))
+    _add_convert(commands.add_parser("convert", help="write data files anew in another format", epilog=STATUSES))
     return parser
 
 
@@ -80,6 +84,67 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=_check)
 
 
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="+", help="files, patterns such as 'train-*.tfrecord', or folders"
+    )
+    parser.add_argument("--format", help="the format of all of them (default: told by name and content)")
+
+
+def _add_index(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Find where each record lies, so that files can be read at random, and keep that beside them (or in the cache "
+        "folder, if they lie where nothing can be written). Reading them does the same when it is first needed."
+    )
+    _add_files(parser)
+    parser.add_argument("--force", action="store_true", help="make also those anew that are still true")
+    parser.set_defaults(do=_index)
+
+
+def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Say of files what format they are of, how many records they hold, how large, and of what kind."
+    )
+    _add_files(parser)
+    parser.add_argument("--elements", type=_positive(int), metavar="N", default=1, help="show N of them (default: 1)")
+    parser.add_argument("--verify", action="store_true", help="read everything, and name every record that is damaged")
+    parser.set_defaults(do=_inspect)
+
+
+def _add_peek(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Print some elements of files, and draw the images in them on one sheet, a PNG file."
+    _add_files(parser)
+    parser.add_argument("--elements", type=_positive(int), metavar="N", default=5, help="how many (default: 5)")
+    parser.add_argument("--seed", type=int, metavar="S", help="any of them, drawn by this seed, in place of the first")
+    parser.add_argument(
+        "--sheet", metavar="FILE.png", help="where to draw images (default: peek.png, if there are any)"
+    )
+    parser.set_defaults(do=_peek)
+
+
+def _add_convert(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write what is in files into a file of another format (TFRecord, tar or Parquet, by its extension), or shards "
+        "of it, several at a time. Each is read again and compared. If it is interrupted, the same command goes on."
+    )
+    _add_files(parser)
+    parser.add_argument("to", metavar="TO", help="the file to write: train.tar, or train-00000-of-00012.tar and so on")
+    parser.add_argument("--max-bytes", type=_bytes, metavar="SIZE", help="about how large a shard is: 256MB")
+    parser.add_argument("--workers", type=_positive(int), metavar="N", help="processes (default: one a processor)")
+    parser.add_argument("--overwrite", action="store_true", help="replace what is there, or begin anew")
+    parser.set_defaults(do=_convert)
+
+
+def _bytes(text: str) -> int:
+    from penstock.cli.files.amounts import parse_size
+
+    try:
+        count = parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return int(_positive(int)(str(count)))
+
+
 def _positive(kind: type[int | float]) -> Callable[[str], float]:
     def parse(text: str) -> float:
         number = kind(text)
@@ -109,3 +174,39 @@ def _check(asked: argparse.Namespace) -> int:
     from penstock.cli.check import check
 
     return 0 if check(asked.target, Terminal(), rows=asked.rows) else FAILED
+
+
+def _index(asked: argparse.Namespace) -> int:
+    from penstock.cli.files.index import index
+
+    return _with_files(lambda: index(asked.paths, Terminal(), name=asked.format, force=asked.force))
+
+
+def _inspect(asked: argparse.Namespace) -> int:
+    from penstock.cli.files.inspect import inspect
+
+    settings = {"name": asked.format, "elements": asked.elements, "verify": asked.verify}
+    return _with_files(lambda: inspect(asked.paths, Terminal(), **settings))
+
+
+def _peek(asked: argparse.Namespace) -> int:
+    from penstock.cli.files.peek import peek
+
+    settings = {"name": asked.format, "count": asked.elements, "seed": asked.seed, "sheet": asked.sheet}
+    return _with_files(lambda: peek(asked.paths, Terminal(), **settings))
+
+
+def _convert(asked: argparse.Namespace) -> int:
+    from penstock.cli.files.convert import convert
+
+    settings = {name: getattr(asked, name) for name in ("max_bytes", "workers", "overwrite")}
+    return _with_files(lambda: convert(asked.paths, asked.to, Terminal(), name=asked.format, **settings))
+
+
+def _with_files(do: Callable[[], bool]) -> int:
+    """Do what is asked of files, and say in a sentence what is wrong with them."""
+    try:
+        return 0 if do() else FAILED
+    except (DataError, ElementError, OSError) as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return FAILED

@@ -29,9 +29,12 @@ def report(stats: Stats, terminal: Terminal, ended: str, *, briefly: bool = Fals
 
 
 def operations_table(stats: Stats) -> list[list[str]]:
-    """What each operation took: rows, time of one row, how much of that was waiting, and its share of all the work."""
+    """What each operation took: rows, time of one row, how much of that was waiting, and its share of all the work.
+
+    Where any left elements out, or was told what to do with those that fail, the last column says how many.
+    """
     total = sum(operation.wall for operation in stats.operations)
-    return [["operation", "rows", "µs a row", "waiting", "share"]] + [
+    table = [["operation", "rows", "µs a row", "waiting", "share"]] + [
         [
             operation.name if len(operation.name) <= LONGEST else f"{operation.name[: LONGEST - 1]}…",
             f"{operation.rows:,}",
@@ -41,6 +44,17 @@ def operations_table(stats: Stats) -> list[list[str]]:
         ]
         for operation in stats.operations
     ]
+    if any(operation.left_out or operation.failed for operation in stats.operations):
+        table[0].append("left out")
+        for row, operation in zip(table[1:], stats.operations, strict=True):
+            row.append(_left_out(operation))
+    return table
+
+
+def _left_out(operation: OperationStats) -> str:
+    left_out = [f"{operation.left_out:,}"] if operation.left_out else []
+    failed = [f"{operation.failed:,} failed"] if operation.failed else []
+    return ", ".join(left_out + failed)
 
 
 def added(done: Stats | None, now: Stats) -> Stats:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from glob import glob, has_magic
 from typing import Any
 
+from penstock.core.checks import check_count
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
+from penstock.sources.blocked import CACHE_BYTES
 from penstock.storage.paths import Pattern, list_files
 
 
@@ -30,3 +34,67 @@ def read_numpy(paths: Pattern | Sequence[Pattern]) -> Dataset[Any]:
     from penstock.sources.numpy_files import numpy_files
 
     return reading(numpy_files(list_files(paths)))
+
+
+def read_hdf5(
+    paths: Pattern | Sequence[Pattern],
+    keys: str | Sequence[str] | None = None,
+    *,
+    cache_bytes: int = CACHE_BYTES,
+) -> Dataset[Any]:
+    """The rows of arrays in HDF5 files, at random, through h5py: dicts with a row of each of `keys`.
+
+    `keys` are the paths of arrays in the file; groups are dicts in dicts. One as text gives its rows themselves; by
+    default all arrays that have rows are read. They need the same length, which is a `DataError` otherwise. Text is
+    `str`, rows of different lengths are arrays. The files that match are joined along the first axis.
+
+    Chunks are read whole, some together to make a megabyte; `cache_bytes` of those used last are kept, and `shuffle()`
+    goes by as many as half of that holds. h5py reads with one thread at a time. A file that cannot be read is a
+    `DataError`.
+
+    >>> import h5py, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.h5"
+    >>> with h5py.File(path, "w") as file:
+    ...     file["x"] = np.arange(6).reshape(3, 2)
+    ...     file["meta/label"] = [5, 6, 7]
+    >>> read_hdf5(path)[1]
+    {'meta': {'label': 6}, 'x': array([2, 3])}
+    """
+    from penstock.sources.chunked import chunked_files
+    from penstock.sources.hdf5 import open_hdf5
+
+    check_count("read_hdf5", "cache_bytes", cache_bytes, least=1)
+    return reading(chunked_files("read_hdf5", open_hdf5, list_files(paths), keys, cache_bytes))
+
+
+def read_zarr(
+    paths: Pattern | Sequence[Pattern],
+    keys: str | Sequence[str] | None = None,
+    *,
+    cache_bytes: int = CACHE_BYTES,
+) -> Dataset[Any]:
+    """The rows of arrays in Zarr stores, at random, through zarr: dicts with a row of each of `keys`.
+
+    A store is a folder or a zip file; a pattern may match several, which are joined along the first axis. Of a store
+    that is one array, elements are its rows. All else is as in `read_hdf5`; chunks, or the shards that hold them, are
+    read whole.
+
+    >>> import tempfile, zarr
+    >>> path = tempfile.mkdtemp() + "/a.zarr"
+    >>> store = zarr.open_group(path, mode="w")
+    >>> store["x"] = np.arange(6).reshape(3, 2)
+    >>> read_zarr(path, "x")[1]
+    array([2, 3])
+    """
+    from penstock.sources.chunked import chunked_files
+    from penstock.sources.zarr import open_zarr
+
+    check_count("read_zarr", "cache_bytes", cache_bytes, least=1)
+    found: list[str] = []
+    for given in [paths] if isinstance(paths, str | os.PathLike) else paths:
+        pattern = os.path.expanduser(given)
+        matches = sorted(glob(pattern, recursive=True)) if has_magic(pattern) else [pattern]
+        if not matches:
+            raise FileNotFoundError(f"no Zarr store matches {pattern!r}")
+        found += matches
+    return reading(chunked_files("read_zarr", open_zarr, found, keys, cache_bytes))

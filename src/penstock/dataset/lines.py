@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.checks import check_count, check_flag
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
+from penstock.ops.read.stream import ReadStream
+from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
+
+if TYPE_CHECKING:
+    from penstock.sources.lines import LineFiles
 
 
 def read_text(
@@ -18,6 +23,7 @@ def read_text(
     errors: str = "strict",
     keep_empty: bool = True,
     skip_lines: int = 0,
+    compression: str | None = "auto",
 ) -> Dataset[Any]:
     r"""The lines of text files as `str`, without their ends, in the sorted order of the files, each at random.
 
@@ -29,6 +35,9 @@ def read_text(
     `encoding` and `errors` are those of `bytes.decode`; `encoding=None` gives the lines as `bytes`. A byte that is none
     in the encoding is a `DataError` with its file, line and offset. UTF-16 and UTF-32, where lines cannot be found by
     their bytes, are refused.
+
+    Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` goes by their first bytes) can only be read in order: if
+    there is one, the lines of all come as a stream, which `shuffle` takes through a buffer.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
@@ -48,7 +57,7 @@ def read_text(
         keep_empty=check_flag("read_text", "keep_empty", keep_empty),
         skip_lines=check_count("read_text", "skip_lines", skip_lines, least=0),
     )
-    return reading(files)
+    return lines(files, named_compression("read_text", compression))
 
 
 def read_json(
@@ -57,6 +66,7 @@ def read_json(
     fields: Sequence[str] | Mapping[str, Any] | None = None,
     defaults: Mapping[str, Any] | None = None,
     encoding: str = "utf-8",
+    compression: str | None = "auto",
 ) -> Dataset[dict[str, Any]]:
     r"""The objects of JSON lines files (one object a line) as dicts, in the sorted order of the files, each at random.
 
@@ -66,7 +76,7 @@ def read_json(
     `defaults` has for it; one of `fields` that is absent is an error otherwise.
 
     Lines with nothing but spaces are left out. What is no JSON object is a `DataError` with its file, line and column.
-    Files are indexed as by `read_text`.
+    Files are indexed, or where they are compressed read in order, as by `read_text`.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
@@ -80,4 +90,13 @@ def read_json(
     """
     from penstock.sources.json_lines import json_files
 
-    return reading(json_files(list_files(paths), fields=fields, defaults=defaults, encoding=encoding))
+    files = json_files(list_files(paths), fields=fields, defaults=defaults, encoding=encoding)
+    return lines(files, named_compression("read_json", compression))
+
+
+def lines(files: LineFiles, compression: str | None) -> Dataset[Any]:
+    """The elements of these lines; `compression` is as `named_compression` returns it."""
+    from penstock.sources.line_stream import LineStream, compression_of_text
+
+    how = [compression_of_text(path) if compression == "auto" else compression for path in files.paths]
+    return Dataset(ReadStream(LineStream(files, how))) if any(how) else reading(files)

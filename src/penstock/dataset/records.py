@@ -41,11 +41,14 @@ def read_tfrecord(
     >>> len(ds), ds[2]
     (3, b'three')
     """
+    check_flag("read_tfrecord", "verify", verify)
+    return tfrecords(list_files(paths), named_compression("read_tfrecord", compression), verify=verify)
+
+
+def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dataset[bytes]:
+    """The records of these files, in this order; `compression` is as `named_compression` returns it."""
     from penstock.sources.tfrecord_stream import TfRecordStream, compression_of_tfrecord
 
-    check_flag("read_tfrecord", "verify", verify)
-    compression = named_compression("read_tfrecord", compression)
-    files = list_files(paths)
     source = tfrecord_files(files, verify=verify)
     how = [compression_of_tfrecord(path) if compression == "auto" else compression for path in files]
     if any(how):

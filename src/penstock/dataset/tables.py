@@ -1,9 +1,10 @@
-"""Datasets of tables: Parquet, Arrow, CSV."""
+"""Datasets of tables: Parquet, Arrow, CSV, SQL."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 from penstock.core.checks import check_count
 from penstock.dataset.dataset import Dataset
@@ -130,3 +131,52 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     form = Form(Dialect(delimiter, quote), encoding.lower())
     files = list_files(paths)
     return reading(csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes))
+
+
+def read_sql(
+    connection: str | os.PathLike[str] | Callable[[], Any],
+    relation: str,
+    *,
+    key: str,
+    columns: Sequence[str] | None = None,
+    nulls: Literal["raise"] | Mapping[str, Any] = "raise",
+    paramstyle: str | None = None,
+    rows_per_block: int = 4096,
+    cache_bytes: int = CACHE_BYTES,
+) -> Dataset[dict[str, Any]]:
+    """The rows of a table or a query as dicts, at random, in the order of `key`.
+
+    `connection` is a file of SQLite, or a function without arguments that returns a new connection of any DB-API or
+    ADBC driver; it is called once in each thread, and pickled for other processes. `relation` is the name of a table
+    (in a schema: `"schema.table"`), or a query. The `key` is a column whose values are different, never NULL, and can
+    be sorted: whole numbers without gaps cost nothing, of others every one is fetched once now. It should have an
+    index: rows are read by ranges of it, `rows_per_block` at a time.
+
+    The types of columns are those of the first rows: whole numbers `int64`, numbers and decimals `float64`, booleans,
+    text, bytes, dates and times (in UTC). A value of another type, NULL without a value for it in `nulls`, and rows
+    that have come or gone since are a `DataError`. Blocks are kept and shuffled as row groups are in `read_parquet`.
+    A driver that does not say how values are passed needs its `paramstyle`.
+
+    >>> import pathlib, sqlite3, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.db"
+    >>> with sqlite3.connect(path) as db:
+    ...     _ = db.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, age INT)")
+    ...     _ = db.executemany("INSERT INTO people VALUES (?, ?, ?)", [(1, "Ann", 31), (2, "Bo", 4), (4, "Cy", 55)])
+    >>> list(read_sql(path, "people", key="id", columns=["name", "age"]))
+    [{'name': 'Ann', 'age': 31}, {'name': 'Bo', 'age': 4}, {'name': 'Cy', 'age': 55}]
+    >>> read_sql(path, "SELECT id, age * 2 AS twice FROM people WHERE age > 18", key="id")[1]
+    {'id': 4, 'twice': 110}
+    """
+    from penstock.sources.sql import Sqlite, sql_rows
+
+    check_count("read_sql", "rows_per_block", rows_per_block, least=1)
+    check_count("read_sql", "cache_bytes", cache_bytes, least=1)
+    if isinstance(connection, str | os.PathLike):
+        (path,) = list_files([os.fspath(connection).removeprefix("sqlite:///")])
+        connection = Sqlite(os.path.abspath(path))
+    elif not callable(connection):
+        raise TypeError(
+            f"read_sql: expected a file of SQLite, or a function that returns a connection, not a "
+            f"{type(connection).__name__}: threads and other processes need connections of their own"
+        )
+    return reading(sql_rows(connection, relation, key, columns, nulls, paramstyle, rows_per_block, cache_bytes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -189,6 +189,16 @@ class Items:
         return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
 
 
+class Mended(Items):
+    """Elements of which `lost` are replacements, as what they stand for failed: for whoever measures what made them."""
+
+    __slots__ = ("lost",)
+
+    def __init__(self, values: list[Any], lost: int) -> None:
+        super().__init__(values)
+        self.lost = lost
+
+
 Chunk: TypeAlias = Columns | Items
 
 
@@ -209,7 +219,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     if columns and len(columns) == len(chunks) and all(c.structure == columns[0].structure for c in columns):
         parts = zip(*(chunk.columns for chunk in columns), strict=True)
         return Columns(columns[0].structure, list(map(_concat_columns, parts)), sum(map(len, columns)))
-    return Items([element for chunk in chunks for element in chunk.elements()])
+    return Items(list(chain.from_iterable(chunk.elements() for chunk in chunks)))
 
 
 def _concat_columns(parts: Sequence[Column]) -> Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.elements.chunk import Chunk, Items
-from penstock.elements.stacking import Allocate, Stack, stack
+from penstock.elements.stacking import Allocate, Stack, numbers, stack
 from penstock.elements.structure import LEAF, Structure, paths
 
 
@@ -17,6 +17,10 @@ def stack_all(
     An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or
     dtype of the memory given for it, it gets memory of its own.
     """
+    if isinstance(chunk, Items) and (out is None or len(out) == 1):
+        array = numbers(chunk.values, None if out is None else out[0], allocate)
+        if array is not None:
+            return LEAF, [array]
     columns = chunk.to_columns(rows=rows)
     given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)
     types = chunk.types if isinstance(chunk, Items) and columns.structure == LEAF else None

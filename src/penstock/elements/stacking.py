@@ -14,6 +14,7 @@ from penstock.core.errors import ElementError
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, is_array_like, leaf_spec
+from penstock.kernels import copy_numbers
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 """Gives fresh memory of a shape and dtype, as `np.empty` does."""
@@ -26,11 +27,10 @@ RowNames: TypeAlias = Sequence[int] | Rows
 
 _OBJECT = np.dtype(object)
 _INT64 = np.dtype(np.int64)
+_PYTHONS_OWN: dict[type, np.dtype[Any]] = {bool: np.dtype(np.bool_), int: _INT64, float: np.dtype(np.float64)}
 # Types whose values all have one dtype and the shape (): these lists need no look at each value.
 _SCALARS: dict[type, np.dtype[Any]] = {
-    bool: np.dtype(np.bool_),
-    int: _INT64,
-    float: np.dtype(np.float64),
+    **_PYTHONS_OWN,
     complex: np.dtype(np.complex128),
     **{cls: np.dtype(cls) for cls in np.sctypeDict.values() if issubclass(cls, (np.bool_, np.number))},
 }
@@ -88,6 +88,8 @@ crop, resize or pad them to one shape, or use padded_batch or ragged_batch
     origin = Origin(path, rows, operation)
     if isinstance(column, Ragged | Sparse):
         return _stack_rows(column, out, origin, allocate)
+    if types is None and (made := numbers(column, out, allocate)) is not None:
+        return made
     types = types or set(map(type, column))
     if len(types) == 1:
         (cls,) = types
@@ -96,6 +98,19 @@ crop, resize or pad them to one shape, or use padded_batch or ragged_batch
             return _scalars(column, dtype, out, origin, allocate)
         return _OF_ONE_TYPE.get(cls, _mixed)(column, out, origin, allocate)
     return _mixed(column, out, origin, allocate)
+
+
+def numbers(values: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any] | None:
+    """Return Python's own numbers, all of one type, as one array; `None` for all else, and where one does not fit.
+
+    >>> numbers([1, 2], None, np.empty), numbers([1, 2.0], None, np.empty)
+    (array([1, 2]), None)
+    """
+    dtype = _PYTHONS_OWN.get(type(values[0])) if values else None
+    if dtype is None:
+        return None
+    result = _memory(out, (len(values),), dtype, allocate)
+    return result if result.flags.c_contiguous and copy_numbers(values, result) else None
 
 
 def folded(array: Stack, size: int) -> Stack:

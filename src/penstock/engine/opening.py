@@ -58,6 +58,8 @@ def opened(plan: Node, shop: Workshop) -> Open:
         if node.elementwise and inputs:
             (below,) = inputs
             return replace(below, plan=with_inputs(node, (below.plan,)))
+        if isinstance(node, Unfolding):
+            inputs = tuple(replace(stretch, plan=node.in_tasks(stretch.plan)) for stretch in inputs)
         begin = beginning(node, tuple(stretch.open(shop) for stretch in inputs), shop)
         return Stretch(Given(), None, shop.observer.wrap_flow(node, begin))
 

@@ -113,7 +113,8 @@ class Sharding:
 
 def is_sharded(plan: Node) -> bool:
     """Whether the plan as written has a shard near its end whose states can be dealt out anew."""
-    return isinstance(_down_from(plan)[1], Shard | VirtualStreams)
+    shard = _down_from(plan)[1]
+    return isinstance(shard, VirtualStreams) or (isinstance(shard, Shard) and shard.indexed)
 
 
 def _down_from(plan: Node) -> tuple[list[Node], Node]:
@@ -174,8 +175,8 @@ def regrouped(plan: Node, as_run: Callable[[Node, int], Node], states: Sequence[
     """
     if not is_sharded(plan):
         raise CursorError(
-            f"a list of states is of several shards, and here is no shard() after which only {KEPT} come; pass what "
-            "state_dict() returned, or write shard(1, 0)"
+            f"a list of states is of several shards, and here is no shard() after which only {KEPT} come, "
+            "with streams= where it is of a stream; pass what state_dict() returned, or write such a shard(1, 0)"
         )
     if not states:
         raise CursorError("there is no saved state in the list; pass those of all shards")
@@ -207,7 +208,8 @@ def _saved(state: object, here: Sharding) -> Saved:
         raise CursorError("the saved state has items that came out of order (deterministic=False), as in no other run")
     if not isinstance(told, Mapping):
         raise CursorError(
-            f"the saved state is of no shard whose states can be dealt out anew: after shard() only {KEPT} may come"
+            f"the saved state is of no shard whose states can be dealt out anew: after shard() only {KEPT} may come, "
+            "and of a stream it needs streams="
         )
     try:
         of, index, elements, passed = (int(told[name]) for name in ("of", "index", "elements", "passed"))

@@ -18,6 +18,7 @@ from penstock.engine.parcel import Result
 from penstock.engine.spreader import Spreader, Unit
 from penstock.engine.task import Cost, Spreaded
 from penstock.engine.tuning import Tuner
+from penstock.engine.window import Window
 from penstock.engine.workshop import Workshop
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
@@ -70,7 +71,7 @@ class Stage:
         try:
             while True:
                 self._shop.check_open()
-                while self._has_room(len(window), window.nbytes) and (work := coming.next()) is not None:
+                while self._has_room(window) and (work := coming.next()) is not None:
                     unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
                     under_way.append(work)
                     window.push(unit)
@@ -85,9 +86,17 @@ class Stage:
         finally:
             window.close()
 
-    def _has_room(self, units: int, nbytes: int) -> bool:
-        depth = self._tuner.depth() if self._turns == 1 else 1 + -(-self._tuner.depth() // self._turns)
-        return units == 0 or (units < depth and nbytes < self._shop.settings.memory_budget // self._turns)
+    def _has_room(self, window: Window) -> bool:
+        """Whether to begin another unit.
+
+        Of several stages that take turns, the one that is waited for may go beyond its share if workers are idle.
+        """
+        units, depth, turns = len(window), self._tuner.depth(), self._turns
+        if units == 0 or window.nbytes >= self._shop.settings.memory_budget // turns:
+            return units == 0
+        if turns == 1 or units >= depth:
+            return units < depth
+        return units <= -(-depth // turns) or (window.waits and self._shop.unfinished < depth)
 
     def _made_here(self, given: Piece) -> Result:
         try:
@@ -106,7 +115,8 @@ class Stage:
 
     def _observe(self, made: Piece, units: int, cost: Cost) -> None:
         if len(made) and self._tuner.looking:
-            self._tuner.item_bytes = own_bytes_of(made.chunk.element(0))
+            each = max(len(made), units) / max(units, 1)  # of what is unpacked, several come of one
+            self._tuner.item_bytes = round(own_bytes_of(made.chunk.element(0)) * each)
         self._tuner.observe(cost, max(units, 1))
         self._shop.spent += cost
 

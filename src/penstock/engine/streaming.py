@@ -56,6 +56,7 @@ class StreamRun:
         self._place = Place(cursor.mark, cursor.offset, cursor.row)  # before the piece that was handed out last
         self._next = self._place  # after it
         self._looks = self._looked_at = self._took = 0
+        self._dearest = (0, 0)
         self._pump: Pump | None = None
         self._begin()
         watch_over(self)
@@ -186,12 +187,17 @@ class StreamRun:
         return piece
 
     def _look(self, took: int, items: int) -> None:
-        """Start a pump once an item costs more than handing it to another thread; the first calls are not typical."""
+        """Start a pump once an item costs more than handing it to another thread.
+
+        The first look does not count, nor the dearest: a stage may just have made what many items to come consist of.
+        """
         self._looks += 1
         if self._looks > 1:
             self._looked_at += items
             self._took += took
-        if self._looks > LOOKS and self._took > THREAD_PAYS * max(self._looked_at, 1):
+            self._dearest = max(self._dearest, (took, items))
+        dearest, its_items = self._dearest
+        if self._looks > LOOKS and self._took - dearest > THREAD_PAYS * max(self._looked_at - its_items, 1):
             self._start_pump()
 
     def _start_pump(self) -> None:

@@ -20,6 +20,8 @@ from penstock.engine.settings import settings_of
 from penstock.engine.stage import NOTHING
 from penstock.engine.workshop import Workshop
 from penstock.ops.buffer.cache import Cache
+from penstock.ops.combine.inner import Unfolding
+from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.graph import fold, rebuild
 from penstock.plan.node import INFINITE, Node, Passing, Program, Rows
@@ -112,6 +114,9 @@ class Trial:
         if node.elementwise and inputs:
             spread = self._watching_spread(own, node.spread(inputs[0].spread, np.empty))
             return Way(stages, None, inputs[0].base, spread)
+        if isinstance(node, Unfolding):
+            unpack = node.in_tasks(Given())
+            inputs = tuple(replace(way, spread=unpack.spread(way.spread, np.empty)) for way in inputs)
         begin = beginning(node, tuple(way.open for way in inputs), self._shop)
         return Way(stages, None, partial(self._watching_flow, own, begin), lambda piece: piece)
 

@@ -43,6 +43,16 @@ class Window:
         """Items of all parcels under way."""
         return sum(parcel.items for parcel in self._parcels)
 
+    @property
+    def unfinished(self) -> int:
+        """Parcels some of whose tasks have not ended."""
+        return sum(parcel.missing > 0 for parcel in self._parcels)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next parcel is not there yet."""
+        return self._next_done() is None
+
     def push(self, parcel: Parcel) -> None:
         """Add a parcel whose tasks are about to begin."""
         self._parcels.append(parcel)

@@ -120,6 +120,13 @@ class Workshop:
         if self._threads is not None and self._threads.workers != wanted:
             self._threads.resize(wanted)
 
+    @property
+    def unfinished(self) -> int:
+        """Units of all stages that workers have, or will have, to do."""
+        if self._outer is not None:
+            return self._outer.unfinished
+        return sum(window.unfinished for window in list(self._windows))
+
     def window(self) -> Window:
         """A window that closes with the workshop."""
         if self._outer is not None:

@@ -2,6 +2,7 @@
 
 from penstock.kernels.files import read_regular_files
 from penstock.kernels.memory import Pool, gather
+from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
     first_draws,
     permute,
@@ -21,6 +22,7 @@ __all__ = [
     "Fit",
     "Held",
     "Pool",
+    "copy_numbers",
     "fill_bins",
     "first_draws",
     "gather",

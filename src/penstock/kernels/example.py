@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.kernels import _native
+from penstock.kernels.reference import example as reference
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 RecordRuns: TypeAlias = list[Any]
@@ -222,3 +223,17 @@ def _splits(count: int) -> NDArray[np.int64]:
     splits = np.empty(count + 1, _INT64)
     splits[0] = 0
     return splits
+
+
+def example_features(record: bytes) -> dict[str, tuple[Kind, list[Any]]] | None:
+    """Return the kind and the values of every feature of a record, whatever it holds; `None` if it is no Example.
+
+    For looking at records, not for reading many: it is the twin that does it.
+
+    >>> example_features(b"")
+    {}
+    """
+    try:
+        return {name: (Kind(kind), values) for name, (kind, values) in reference.example_features(record).items()}
+    except reference.WireError:
+        return None

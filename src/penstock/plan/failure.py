@@ -44,20 +44,26 @@ def failure_of(error: Exception, at: int, row: int, node: Node, base: Node | Non
     """What there is to say of an element that failed at `node`, made of row `row` of the indexed node `base`."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    made_from: list[str] = []
-    if base is not None:
-        found = records(base, np.array([row], np.int64))
-        made_from = [str(record) for _, record in zip(range(MOST_RECORDS), found, strict=False)]
-        row %= base.stride
-    return Failure(
-        at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], tuple(made_from), _traceback(error)
-    )
+    failure = Failure(at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], (), _traceback(error))
+    return failure if base is None else _made_from(failure, base)
+
+
+def located(failure: Failure, node: Node) -> Failure:
+    """The same failure with its row and records, where the task that saw it did not know what `node` stands on."""
+    base = None if failure.records else base_of(node)
+    return failure if base is None else _made_from(failure, base)
+
+
+def _made_from(failure: Failure, base: Node) -> Failure:
+    found = records(base, np.array([failure.row], np.int64))
+    names = [str(record) for _, record in zip(range(MOST_RECORDS), found, strict=False)]
+    return failure._replace(row=failure.row % base.stride, records=tuple(names))
 
 
 def base_of(node: Node) -> Node | None:
-    """The indexed node that a stretch of elementwise ones up to `node` stands on, if it does."""
+    """The indexed node whose rows the ids of a stream's elements are, if there is one."""
     while not node.indexed:
-        if not (node.elementwise and node.inputs):
+        if not node.keeps_ids:
             return None
         node = node.inputs[0]
     return node

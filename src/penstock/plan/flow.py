@@ -37,16 +37,20 @@ class Piece:
     """A run of elements moving together down a stream.
 
     `ids` are what the elements' randomness is keyed by, `int64[k]`; `after` is the mark to go on with after them.
-    `failed` are elements among them that were left out, for a node just above that counts them.
+    `failed` are elements among them that were left out, for a node just above that counts them; `lost` is how many
+    failed in the operation that has just made it, for whoever measures that.
     """
 
-    __slots__ = ("after", "chunk", "failed", "ids")
+    __slots__ = ("after", "chunk", "failed", "ids", "lost")
 
-    def __init__(self, chunk: Chunk, ids: Rows, after: Mark = None, failed: Sequence[Failure] = ()) -> None:
+    def __init__(
+        self, chunk: Chunk, ids: Rows, after: Mark = None, failed: Sequence[Failure] = (), lost: int = 0
+    ) -> None:
         self.chunk = chunk
         self.ids = ids
         self.after = after
         self.failed = failed
+        self.lost = lost
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -238,6 +242,15 @@ def child_ids(parents: Rows, counts: Rows, first: int = 0) -> Rows:
     ends = np.cumsum(counts)
     place = np.arange(first, first + (int(ends[-1]) if len(ends) else 0), dtype=np.int64)
     return np.repeat(mixed(parents) - (ends - counts), counts) + place
+
+
+def first_child_id(parent: int) -> int:
+    """The id of the first element that another was made into; those of the others follow it.
+
+    >>> first_child_id(5) == child_ids(np.array([5]), np.array([1]))[0]
+    np.True_
+    """
+    return mix(parent) >> 2
 
 
 def mixed(ids: Rows) -> Rows:

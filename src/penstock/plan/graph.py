@@ -67,7 +67,7 @@ def rebuild(plan: Node, change: Callable[[Node], Node]) -> Node:
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     """The same transformation over other inputs; the node itself where they are the same objects."""
-    if all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
+    if not inputs or all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
         return node
     remaining = iter(inputs)
     changed = {}

@@ -47,6 +47,7 @@ class Node:
     """
 
     elementwise: ClassVar[bool] = False
+    keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of those of its one input that they come from
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:

@@ -1,5 +1,6 @@
 """Declarative parsing of records: tf.train.Example and SequenceExample, one at a time or in columns."""
 
+from penstock.records.decode import decode_example as decode_example
 from penstock.records.encode import encode_example as encode_example
 from penstock.records.encode import encode_sequence_example as encode_sequence_example
 from penstock.records.example import parse_example as parse_example

@@ -16,7 +16,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunk import Items
 from penstock.elements.spec import Spec
 from penstock.kernels.lines import Wanted
-from penstock.sources.lines import LineFiles, line_files, line_kind
+from penstock.sources.lines import LineError, LineFiles, line_files, line_kind
 
 Kinds = Mapping[str, Any]
 """What the fields that are read have to be: a dtype, `str`, or `None` for anything."""
@@ -37,19 +37,25 @@ class JsonFiles(LineFiles):
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Items:
         rows = np.ascontiguousarray(rows, np.int64)
-        texts = self.read_text(rows)
+        try:
+            return Items(self._objects(self.read_text(rows)))
+        except LineError as error:
+            raise error.placed(self.describe(int(rows[error.index])), None) from error.__cause__
+
+    def made_of(self, lines: list[bytes]) -> Items:
+        return Items(self._objects(self._texts(lines)))
+
+    def _objects(self, texts: list[str]) -> list[Any]:
+        """Return the objects in lines; a `LineError` says what is wrong with which."""
         scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # pyright: ignore[reportAttributeAccessIssue] - without the whitespace around it
         made: list[Any] = []
         try:
             objects = (_parsed(text, scan) for text in texts)
             made.extend(map(self._fitted, objects) if self.fields or self.defaults else objects)  # up to an error
         except (ValueError, RecursionError) as failure:
-            at = len(made)
             why = "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
-            error = DataError(f"{self.describe(int(rows[at]))}{why if why.startswith(',') else f': {why}'}")
-            error.element = at
-            raise error from failure
-        return Items(made)
+            raise LineError(why, len(made)) from failure
+        return made
 
     def _fitted(self, value: dict[str, Any]) -> dict[str, Any]:
         if self.defaults:
@@ -77,10 +83,9 @@ class JsonFiles(LineFiles):
     def _converters(self) -> list[tuple[str, Callable[[Any], Any] | None]]:
         return [(name, _converter(kind)) for name, kind in (self.fields or {}).items()]
 
-    def fingerprint(self) -> tuple[Any, ...]:
-        """Return that of the lines, and what is made of the fields."""
+    def reading(self) -> tuple[Any, ...]:
         kinds = None if self.fields is None else {name: str(kind) for name, kind in self.fields.items()}
-        return (*super().fingerprint(), "json", repr(kinds), repr(self.defaults))
+        return (*super().reading(), "json", repr(kinds), repr(self.defaults))
 
 
 def _parsed(text: str, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str, Any]:

@@ -24,6 +24,24 @@ from penstock.storage.indexing import Kind
 _STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # what a byte means depends on the lines before
 
 
+class LineError(DataError):
+    """What is wrong with the line `index` of some, without its place; `at` is which byte of it, where one is."""
+
+    def __init__(self, why: str, index: int, at: int | None = None) -> None:
+        super().__init__(why)
+        self.index = index
+        self.at = at
+
+    def placed(self, where: str, begin: int | None) -> DataError:
+        """Return the error that says where the line is, and at which byte it begins where that is known."""
+        why = str(self)
+        if self.at is not None:
+            where += f", at byte {self.at} of it" if begin is None else f", at byte {begin + self.at} of the file"
+        error = DataError(f"{where}{why if why.startswith(',') else f': {why}'}")
+        error.element = self.index
+        return error
+
+
 @dataclass(frozen=True, eq=False)
 class LineFiles(RecordFiles):
     """The lines of some files, without the first `skip_lines` of each, as `str`; as `bytes` without an `encoding`."""
@@ -48,6 +66,19 @@ class LineFiles(RecordFiles):
         column = self.reader.read(rows) if self.encoding is None else self.read_text(rows)
         return Columns(LEAF, [column], len(rows))
 
+    def made_of(self, lines: list[bytes]) -> Chunk:
+        """Return the elements of lines, which have no ends; a `LineError` says what is wrong with which."""
+        return Columns(LEAF, [lines if self.encoding is None else self._texts(lines)], len(lines))
+
+    def _texts(self, lines: list[bytes]) -> list[str]:
+        encoding, errors = self.encoding or "utf-8", self.errors
+        texts: list[str] = []
+        try:
+            texts.extend(line.decode(encoding, errors) for line in lines)  # up to the one at fault
+        except UnicodeDecodeError as failure:
+            raise _undecodable(failure, encoding, len(texts)) from failure
+        return texts
+
     def read_text(self, rows: Rows) -> list[str]:
         """Return the lines at `rows`; a `DataError` names the first byte that is none in the encoding."""
         encoding = self.encoding or "utf-8"
@@ -57,13 +88,8 @@ class LineFiles(RecordFiles):
             element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - the kernel says which
             row = int(rows[element])
             file, line = self.reader.place(row)
-            at = int(self.offsets[file][line]) + failure.start
-            error = DataError(
-                f"{self.describe(row)}, at byte {at} of the file: 0x{failure.object[failure.start]:02x} is no "
-                f"{encoding} there ({failure.reason}); say which encoding= the file has, or errors='replace'"
-            )
-            error.element = element
-            raise error from failure
+            error = _undecodable(failure, encoding, element)
+            raise error.placed(self.describe(row), int(self.offsets[file][line])) from failure
 
     def line_of(self, row: int) -> tuple[int, int]:
         """Return the file of a row, and the number of its line there, from 0."""
@@ -78,7 +104,16 @@ class LineFiles(RecordFiles):
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return that of the records, and how their bytes are read."""
-        return (*super().fingerprint(), self.encoding or "bytes", self.errors, self.skip_lines)
+        return (*super().fingerprint(), *self.reading())
+
+    def reading(self) -> tuple[Any, ...]:
+        """Return what says how the bytes are read, small and equal in every process."""
+        return (self.encoding or "bytes", self.errors, self.skip_lines)
+
+    @property
+    def wanted(self) -> Wanted:
+        """Which lines count."""
+        return Wanted[str(dict(self.kind.parameters).get("wanted", "all")).upper()]
 
     def _left_out(self, file: int) -> NDArray[np.int64]:
         """The numbers of the lines of a file that are not wanted."""
@@ -88,6 +123,11 @@ class LineFiles(RecordFiles):
         """How many records of a file are in the lines that are skipped."""
         before = self.skip_lines - int(np.searchsorted(self._left_out(file), self.skip_lines))
         return min(before, len(self.sidecars[file].arrays["offsets"]) - 1)
+
+
+def _undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
+    why = f"0x{failure.object[failure.start]:02x} is no {encoding} there ({failure.reason})"
+    return LineError(f"{why}; say which encoding= the file has, or errors='replace'", element, failure.start)
 
 
 def line_kind(wanted: Wanted) -> Kind:

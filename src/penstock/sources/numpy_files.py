@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import zipfile
@@ -198,6 +199,10 @@ def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
                     yield info.filename.removesuffix(".npy"), _member(archive, source, info, path, file, size)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {error}") from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a place before the beginning of the file
+            raise
+        raise DataError(f"{path}: its directory is damaged: {error}") from None
 
 
 def _member(

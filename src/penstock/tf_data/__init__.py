@@ -19,7 +19,7 @@ from penstock.tf_data import experimental
 from penstock.tf_data.absent import OF_DATA, told
 from penstock.tf_data.dataset import Dataset
 from penstock.tf_data.options import Options, ThreadingOptions
-from penstock.tf_data.readers import FixedLengthRecordDataset, TextLineDataset
+from penstock.tf_data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock.tf_data.signature import RaggedTensorSpec, SparseTensorSpec, TensorSpec
 
 NumpyIterator = Iterator
@@ -35,6 +35,7 @@ __all__ = [
     "Options",
     "RaggedTensorSpec",
     "SparseTensorSpec",
+    "TFRecordDataset",
     "TensorSpec",
     "TextLineDataset",
     "ThreadingOptions",

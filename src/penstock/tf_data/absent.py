@@ -19,7 +19,6 @@ _SPECS = f"{_GRAPH} datasets and iterators are no arguments that need a type; ds
 OF_DATA: Mapping[str, str] = {
     "DatasetSpec": _SPECS,
     "IteratorSpec": _SPECS,
-    "TFRecordDataset": _EXAMPLES,
 }
 
 OF_EXPERIMENTAL: Mapping[str, str] = {
@@ -33,7 +32,7 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "SHARD_HINT": _ALONE,
     "ServiceOptions": _SERVICE,
     "SqlDataset": f"{_RECORDS} run the query in a function for Dataset.from_generator",
-    "TFRecordWriter": "writers of records are not there yet; ds.save(path) keeps a dataset for Dataset.load(path)",
+    "TFRecordWriter": "penstock.write_tfrecord(records, path) writes them all, with their index",
     "copy_to_device": _DEVICE,
     "distributed_save": f"{_SERVICE}; ds.save(path) writes here",
     "enable_debug_mode": "functions are plain Python; Options(executor='inline') runs them in the caller's thread",

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.core.errors import PlanError
+from penstock.dataset.lines import lines
 from penstock.dataset.read import reading
+from penstock.dataset.records import tfrecords
+from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
 from penstock.tf_data.dataset import Dataset, ported
 from penstock.tf_data.labelled import check_name
@@ -22,8 +25,9 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
 ) -> Dataset[bytes]:
     r"""The lines of text files as `bytes`, without `\n` or `\r\n`, file after file in the order given.
 
-    At random, as all that `penstock.read_text` reads. `buffer_size` and `num_parallel_reads` are let go: files are
-    mapped, and their order never changes. Within a line, a `\r` stays; a byte order mark is left out.
+    At random, unless the files are compressed, which is seen by itself where `compression_type` is not given.
+    `buffer_size` and `num_parallel_reads` are let go: files are mapped, and their order never changes. Within a line, a
+    `\r` stays; a byte order mark is left out.
 
     >>> from penstock import tf_data
     >>> import pathlib, tempfile
@@ -35,8 +39,9 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
     """
     from penstock.sources.lines import line_files
 
-    paths = _paths("TextLineDataset", filenames, compression_type, name)
-    return ported(reading(line_files(paths, encoding=None, call="TextLineDataset")))
+    call = "TextLineDataset"
+    files = line_files(_paths(filenames, name), encoding=None, call=call)
+    return ported(lines(files, _compression(call, compression_type)))
 
 
 def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
@@ -64,15 +69,44 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     from penstock.sources.fixed import fixed_files
 
     call = "FixedLengthRecordDataset"
-    paths = _paths(call, filenames, compression_type, name)
+    if compression_type not in (None, "", "NONE"):
+        raise PlanError(f"{call}(compression_type={compression_type!r}): decompress the files once; they can be mapped")
+    paths = _paths(filenames, name)
     files = fixed_files(paths, record_bytes, header_bytes=header_bytes or 0, footer_bytes=footer_bytes or 0, call=call)
     return ported(reading(files))
 
 
-def _paths(call: str, filenames: Any, compression_type: str | None, name: str | None) -> list[str]:
+def TFRecordDataset(  # noqa: N802 - tf.data's name
+    filenames: Pattern | Iterable[Pattern],
+    compression_type: str | None = None,
+    buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+    name: str | None = None,
+) -> Dataset[bytes]:
+    """The records of TFRecord files as `bytes`, file after file in the order given; see `penstock.read_tfrecord`.
+
+    At random, unless the files are compressed, which is seen by itself where `compression_type` is not given.
+    `buffer_size` and `num_parallel_reads` are let go: files are mapped, compressed ones read ahead, and their order
+    never changes.
+
+    >>> from penstock import tf_data, write_tfrecord
+    >>> import tempfile
+    >>> names = write_tfrecord([b"one", b"two"], tempfile.mkdtemp() + "/a.tfrecord")
+    >>> list(tf_data.TFRecordDataset(names).shuffle(2, seed=1))
+    [b'two', b'one']
+    """
+    compression = _compression("TFRecordDataset", compression_type)
+    paths = _paths(filenames, name)
+    return ported(tfrecords(paths, compression, verify=True))
+
+
+def _compression(call: str, compression_type: str | None) -> str | None:
+    given = {None: "auto", "NONE": None}.get(compression_type, compression_type)
+    return named_compression(call, given)
+
+
+def _paths(filenames: Any, name: str | None) -> list[str]:
     check_name(name)
-    if compression_type not in (None, "", "NONE"):
-        raise PlanError(f"{call}(compression_type={compression_type!r}): decompress the files once; they can be mapped")
     if isinstance(filenames, (str, os.PathLike)):
         return list_files(filenames)
     return [path for filename in filenames for path in list_files(filename)]

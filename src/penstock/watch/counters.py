@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns
+from penstock.elements.chunk import Chunk, Columns, Mended
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.ops.elementwise.filter import Filter
+from penstock.ops.elementwise.resample import Resample
+from penstock.ops.order.split import Keyed
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows
 
-Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes: of one operation in one thread
-CALLS, ROWS, WALL, CPU, BYTES = range(5)
+Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes, elements given, those that failed: of one operation and thread
+CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(7)
 
 
 SAMPLE = 16  # what a thread has spent on CPU is dear to ask for, so of many pieces one in so many tells it for all
@@ -30,6 +33,7 @@ class Operation:
 
     label: str
     inputs: list[Operation]
+    selects: bool = False  # whether it hands on some of the elements it is given
     cells: dict[int, Cell] = field(default_factory=dict)
 
     def cell(self) -> Cell:
@@ -37,12 +41,12 @@ class Operation:
         ident = threading.get_ident()
         found = self.cells.get(ident)
         if found is None:
-            found = self.cells[ident] = [0, 0, 0, 0, 0]
+            found = self.cells[ident] = [0] * 7
         return found
 
     def total(self) -> Cell:
         """The counts of all threads, what is spent in the inputs included."""
-        return [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0, 0, 0, 0, 0]
+        return [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * 7
 
 
 class Counters:
@@ -73,6 +77,9 @@ class Counters:
             wall, cpu = perf_counter_ns(), thread_time_ns()
             chunk = program(rows, out)
             _count(cell, wall, cpu, len(rows), chunk)
+            if type(chunk) is Mended:
+                cell[FAILED] += chunk.lost
+                chunk.lost = 0  # or those that pass it on would count them too
             return chunk
 
         return measured
@@ -80,12 +87,17 @@ class Counters:
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """What makes elements of a stream, measured; its input was wrapped just before, if it is wrapped."""
         operation = self._operation(node)
+        operation.selects = isinstance(node, Filter | Resample | Keyed)
 
         def measured(piece: Piece) -> Piece:
             cell = operation.cell()
             wall, cpu = perf_counter_ns(), thread_time_ns()
             made = spread(piece)
             _count(cell, wall, cpu, len(made), made.chunk)
+            cell[GIVEN] += len(piece)
+            if made.lost:
+                cell[FAILED] += made.lost
+                made.lost = 0  # or those that pass it on would count them too
             return made
 
         return measured

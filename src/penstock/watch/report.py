@@ -8,7 +8,7 @@ from penstock.engine.budget import available_cores
 from penstock.engine.memory import Memory
 from penstock.engine.run import Run
 from penstock.ops.group.grouping import Grouping
-from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Cell, Counters
+from penstock.watch.counters import BYTES, CALLS, CPU, FAILED, GIVEN, ROWS, WALL, Cell, Counters
 from penstock.watch.stats import OperationStats, Stats
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
         cell = list(total)
         cell[WALL] -= sum(each[WALL] for each in inputs)
         cell[CPU] -= sum(each[CPU] for each in inputs)
-        own.append(_stats(operation.label, cell))
+        given = sum(each[ROWS] for each in inputs) if inputs else cell[GIVEN]
+        left_out = max(given - cell[ROWS], 0) if operation.selects else 0
+        own.append(_stats(operation.label, cell, left_out))
     return tuple(own)
 
 
@@ -66,9 +68,10 @@ def _stacking(batch: Grouping, run: Run | StreamRun, counters: Counters) -> Oper
     """The last batch has no program of its own: it is what tasks took beyond the program of its elements."""
     source = counters.operations[-1].total()
     wall, cpu = max(run.spent.wall - source[WALL], 0), max(run.spent.cpu - source[CPU], 0)
-    return _stats(batch.label(), [source[CALLS], source[ROWS], wall, cpu, run.bytes_made])
+    return _stats(batch.label(), [source[CALLS], source[ROWS], wall, cpu, run.bytes_made, 0, 0])
 
 
-def _stats(name: str, cell: Cell) -> OperationStats:
+def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:
     wall, cpu = cell[WALL] * NS, cell[CPU] * NS
-    return OperationStats(name, cell[CALLS], cell[ROWS], wall, cpu, max(wall - cpu, 0.0), cell[BYTES])
+    wait = max(wall - cpu, 0.0)
+    return OperationStats(name, cell[CALLS], cell[ROWS], wall, cpu, wait, cell[BYTES], left_out, cell[FAILED])

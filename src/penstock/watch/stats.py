@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class OperationStats:
-    """What one operation took, without its inputs: seconds of wall and CPU time, and of waiting (their difference)."""
+    """What one operation took, without its inputs: seconds of wall and CPU time, and of waiting (their difference).
+
+    `left_out`: elements that a `filter` did not let through (or a `rejection_resample`, or a part of `split` by key);
+    `failed`: those that failed and were left out or replaced, as `on_error=` or `ignore_errors()` said. Where elements
+    are made again, as another of their task failed, they count again.
+    """
 
     name: str
     calls: int
@@ -16,6 +21,8 @@ class OperationStats:
     cpu: float
     wait: float
     bytes: int
+    left_out: int = 0
+    failed: int = 0
 
 
 @dataclass(frozen=True)

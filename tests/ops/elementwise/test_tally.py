@@ -243,3 +243,56 @@ def test_a_state_goes_on_with_another_budget_and_file(tmp_path, ignores):
     made.clear()
     assert [batch.tolist() for batch in again] == wanted[8:]
     assert min(made) > 12  # the last elements before the state, and none from the beginning on
+
+
+def kept(ds):
+    return ds.filter(lambda x: True)
+
+
+STREAMS = {
+    "take": lambda ds: ds.take(25),
+    "skip": lambda ds: ds.skip(2),
+    "shard": lambda ds: ds.take(30).shard(1, 0),
+    "shuffle": lambda ds: ds.shuffle(7, seed=1),
+    "assert_cardinality": lambda ds: ds.assert_cardinality(30),
+    "exclude": lambda ds: ds.exclude([0, 4]),
+    "repeat": lambda ds: ds.repeat(2),
+    "prefetch": lambda ds: ds.prefetch(3),
+    "enumerate": lambda ds: ds.enumerate(5).map(lambda at, x: x),
+    "scan": lambda ds: ds.scan(0, lambda state, x: (state, x)),
+    "take_while": lambda ds: ds.take_while(lambda x: x != "28"),
+    "unique": lambda ds: ds.unique(),
+    "resample": lambda ds: ds.rejection_resample(lambda x: 0, [1.0]).map(lambda cls, x: x),
+    "several": lambda ds: ds.shuffle(5).take(28).scan(0, lambda state, x: (state, x)).skip(1).shuffle(9),
+    "ignore_errors": lambda ds: ds.take(30).map(failing({"3"})).ignore_errors(budget=5).take(29),
+}
+
+
+@pytest.mark.parametrize("way", STREAMS)
+@pytest.mark.parametrize("options", WAYS[:2])
+def test_the_file_names_the_record_also_where_elements_came_in_order(tmp_path, way, options):
+    path = tmp_path / "failed.jsonl"
+    strings = Dataset.from_source([str(x) for x in range(30)])
+    ds = STREAMS[way](kept(strings)).map(failing({"5", "17", "20"}), on_error=ps.skip(999, path)).with_options(options)
+    assert {"5", "17", "20"}.isdisjoint(ds)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {(line["row"], *line["records"]) for line in lines} == {(x, f"item {x} of list") for x in (5, 17, 20)}
+    assert all(line["message"] == f"not {line['row']}" for line in lines)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ds: ds.batch(1).unbatch(),
+        lambda ds: Dataset.from_source(["a", "b", "c"]).batch(1).filter(lambda batch: True).unbatch(),
+        lambda ds: ds.expand(2),
+        lambda ds: ds.flat_map(lambda x: [x]),
+        lambda ds: Dataset.zip(ds, ds).map(lambda a, b: a),
+        lambda ds: ds.concatenate(ds),
+    ],
+)
+def test_no_record_is_named_where_the_row_is_not_known(tmp_path, change):
+    path = tmp_path / "failed.jsonl"
+    ds = change(kept(Dataset.from_source(["a", "b"]))).map(failing({"a"}), on_error=ps.skip(quarantine=path))
+    assert len(list(ds)) > 0
+    assert json.loads(path.read_text().splitlines()[0])["records"] == []

@@ -56,6 +56,17 @@ def test_an_error_names_the_operation_after_what_came_before():
     assert "in threes()" in "\n".join(caught.value.__notes__)
 
 
+def test_groups_come_together_as_far_as_no_more_has_to_be_made():
+    pairs = [(x, x) for x in NUMBERS]
+    node = Threes(Beside(Given(), "key", None, whole), True)
+
+    def sizes(pieces):
+        return [len(piece) for piece in node.flow((stream_of(pairs, pieces),), 0, None, np.empty) if len(piece)]
+
+    assert sizes((100,)) == [3]
+    assert sizes((1,)) == [1, 1, 1]
+
+
 @pytest.mark.parametrize("mark", [[-1, None], [0], [1, [None, 0]], [1, [None, -2, []]], [1, [None, 2, [0, 7]]], "x"])
 def test_a_mark_that_nobody_gave_is_refused(mark):
     node = Threes(Beside(Given(), "key", None, whole), False)

@@ -118,6 +118,8 @@ def test_a_cache_keeps_each_stream_by_itself():
         (Dataset.from_generator(lambda: iter([1])).map(abs), "from_generator.*flat_map"),
         (Dataset.zip(KEPT, Dataset.from_generator(lambda: iter([1]))), "from_generator.*flat_map"),
         (KEPT.shard(2, 0, streams=2), "has cut the stream already"),
+        (Dataset.zip(KEPT, KEPT.skip(1)), "side by side are in different streams"),
+        (Dataset.zip(KEPT.skip(6), Dataset.counter()), r"skip\(\) after it, or a multiple of 4"),
     ],
 )
 def test_what_needs_to_see_all_elements_is_refused_when_the_pipeline_is_built(ds, says):
@@ -129,6 +131,8 @@ def test_what_is_refused_before_the_cut_works_after_it():
     shard = KEPT.shard(2, 1, streams=4)
     assert list(shard.take_while(lambda x: x < 20)) == [1, 7, 5, 11, 13, 19, 17]
     assert len(list(shard.unique())) == len(list(shard.assert_cardinality(13))) == 13
+    pairs = Dataset.zip(KEPT.skip(4), KEPT.skip(4), Dataset.counter()).shard(1, 0, streams=4)
+    assert [(int(one), int(two), at) for one, two, at in pairs.take(3)] == [(8, 8, 0), (5, 5, 1), (10, 10, 2)]
     assert list(KEPT.assert_cardinality(INFINITE).take(4).shard(1, 0, streams=2)) == [2, 1, 4, 5]
 
 

@@ -59,6 +59,18 @@ def _columns(slot: Slot, values: list[Any], splits: list[int], steps: list[int])
     return array, None if fixed else splits, steps if slot[3] else None
 
 
+def example_features(record: bytes) -> dict[str, Feature]:
+    """Return the kind and the values of every feature of a record, or of its context; a `WireError` if it is none."""
+    features, _ = _message(record)
+    found: dict[str, Feature] = {}
+    for name, parts in features.items():
+        message = b"".join(parts)
+        kind, _ = _feature(message, 0)
+        if kind:
+            found[name] = _feature(message, kind)
+    return found
+
+
 def _message(record: bytes) -> tuple[dict[str, list[bytes]], dict[str, list[bytes]]]:
     """The values of each name among the features and among the lists, in parts that are one message together."""
     maps: tuple[dict[str, list[bytes]], dict[str, list[bytes]]] = ({}, {})

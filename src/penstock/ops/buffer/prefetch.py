@@ -14,6 +14,7 @@ class Prefetch(Passing):
     The window of tasks is the prefetch, so this node only says how deep; it changes no element.
     """
 
+    keeps_ids = True
     keeps_order = True
 
     buffer_size: int = field(metadata={"runs": True})

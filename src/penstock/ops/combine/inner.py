@@ -51,6 +51,10 @@ class Unfolding(Streamed):
     def arguments(self) -> str:
         return self.called()
 
+    def in_tasks(self, below: Node) -> Node:
+        """What tasks make of the input, which is `below` to them."""
+        return below
+
     def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
         """The pieces of one epoch, from `mark` on, where `open_plan` opens the datasets that stand for elements."""
         raise NotImplementedError

@@ -9,17 +9,21 @@ from typing import cast
 import numpy as np
 
 from penstock.core.errors import CursorError
+from penstock.elements.chunk import concat
 from penstock.ops.combine.inner import OpenPlan, Unfolding
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, child_ids, joined, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, first_child_id, resumed
 
 
 class Slot:
-    """One of those that take turns: the element it stands for, where that is, and how much of it was given."""
+    """One of those that take turns: the place of the element it stands for, and how much of that was given.
 
-    __slots__ = ("given", "here", "holder", "reader")
+    `ids` is the id of the first of its elements; those of the others follow.
+    """
+
+    __slots__ = ("given", "here", "ids", "reader")
 
     def __init__(self, holder: Piece, here: Mark, given: int, reader: Reader) -> None:
-        self.holder = holder
+        self.ids = first_child_id(int(holder.ids[0]))
         self.here = here
         self.given = given
         self.reader = reader
@@ -72,7 +76,8 @@ class Interleave(Unfolding):
                 used += len(piece)
                 if used == self.block_length:
                     turn, used = (turn + 1) % self.cycle_length, 0
-                ids = child_ids(slot.holder.ids, np.array([len(piece)]), first=slot.given)
+                begin = slot.ids + slot.given
+                ids = np.arange(begin, begin + len(piece), dtype=np.int64)
                 slot.given += len(piece)
                 yield Piece(piece.chunk, ids, [reader.mark, turn, used, _marks(slots)])
 
@@ -85,15 +90,14 @@ class Interleave(Unfolding):
         if rounds == 0:
             return None
         count = rounds * self.block_length
-        parts: list[Piece] = []
+        chunk = concat([cast("Piece", slot.reader.read(count)).chunk for slot in opened])
+        # where each element of a slot stands among its own, in the order of the rounds: (rounds, 1, block_length)
+        within = np.arange(count).reshape(rounds, 1, self.block_length)
+        starts = count * np.arange(len(opened)).reshape(-1, 1)  # of each slot's elements among all: (slots, 1)
+        ids = np.array([slot.ids + slot.given for slot in opened], np.int64).reshape(-1, 1) + within
         for slot in opened:
-            part = cast("Piece", slot.reader.read(count))
-            ids = child_ids(slot.holder.ids, np.array([count]), first=slot.given)
             slot.given += count
-            parts.append(Piece(part.chunk, ids))
-        # place[i]: where element i of the rounds stands among the parts put end to end
-        place = np.arange(len(parts) * count).reshape(len(parts), rounds, self.block_length).swapaxes(0, 1)
-        return joined(parts).select(place.ravel())
+        return Piece(chunk.select((starts + within).ravel()), ids.ravel())
 
     def _next(self, reader: Reader, open_plan: OpenPlan) -> Slot | None:
         """A slot of the input's next element, if there is one."""

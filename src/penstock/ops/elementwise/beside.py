@@ -31,6 +31,7 @@ class Beside(Node):
     """
 
     elementwise = True
+    keeps_ids = True
 
     input: Node
     said: str

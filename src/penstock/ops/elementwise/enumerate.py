@@ -22,6 +22,8 @@ PAIR = flatten((0, 0))[1]
 class Enumerate(Node):
     """Pair each element with its position in the epoch, counted from `start` by `step`."""
 
+    keeps_ids = True
+
     input: Node
     start: int
     step: int = 1

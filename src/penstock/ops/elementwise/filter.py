@@ -26,6 +26,7 @@ class Filter(Streamed):
     """
 
     elementwise = True
+    keeps_ids = True
 
     input: Node
     predicate: Callable[..., Any]

@@ -27,6 +27,7 @@ class Map(Node):
     """
 
     elementwise = True
+    keeps_ids = True
 
     input: Node
     function: Callable[..., Any] | ColumnFunction | ChunkFunction

@@ -29,6 +29,7 @@ class Classify(Node):
     """Pair each element with its class, `class_func` of it: a whole number below `classes`."""
 
     elementwise = True
+    keeps_ids = True
 
     input: Node
     class_func: Callable[..., Any]
@@ -82,6 +83,7 @@ class Resample(Streamed):
     """Keep an element of class c, the first of its two parts, with the chance `keep[c]`."""
 
     elementwise = True
+    keeps_ids = True
     draws = True
 
     input: Node
@@ -117,6 +119,7 @@ class ResampleEstimated(Streamed):
     The state is the number of elements of each class; every class counts one more, so that none is impossible.
     """
 
+    keeps_ids = True
     draws = True
 
     input: Node

@@ -33,6 +33,8 @@ class Scan(Streamed):
     generator keyed by (`seed`, row) too.
     """
 
+    keeps_ids = True
+
     input: Node
     initial_state: Any
     function: Callable[..., Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from penstock.core.errors import FailuresError
 from penstock.core.on_error import ErrorBudget
-from penstock.plan.failure import Failure
+from penstock.plan.failure import Failure, located
 from penstock.plan.flow import Flow, Mark, Open, Piece, close, resumed
 from penstock.plan.node import Allocate, Passing
 
@@ -22,6 +22,8 @@ class Tally(Passing):
     A mark holds the elements seen, how many failed, and how many of them since one did not; then that of the piece
     below, and the elements and failures of it that these count already.
     """
+
+    keeps_ids = True
 
     budget: ErrorBudget | None = field(default=None, metadata={"runs": True})
     quarantine: str | None = field(default=None, metadata={"runs": True})
@@ -43,7 +45,8 @@ class Tally(Passing):
                 low, elements_before = _left_out(elements_before, len(piece))
                 done, failures_before = _left_out(failures_before, len(piece.failed))
                 at = low
-                for number, failure in enumerate(piece.failed[done:], start=done):
+                for number, told in enumerate(piece.failed[done:], start=done):
+                    failure = located(told, self.input)
                     counting.passed(failure.at - at)
                     before = [counting.mark(), below, failure.at, number]
                     tell(failure)

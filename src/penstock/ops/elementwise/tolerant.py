@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.core.on_error import NOTHING, OnError
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunk import Chunk, Items, Mended
 from penstock.elements.exact import copied
 from penstock.elements.nesting import with_part
 from penstock.elements.spec import relax, spec_of
@@ -36,6 +36,7 @@ class IgnoreErrors(Streamed):
     """
 
     elementwise = True
+    keeps_ids = True
 
     input: Node
     counted: bool = False
@@ -89,7 +90,8 @@ class TolerantMap(Map):
             except MemoryError:
                 raise
             except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
-                return spread(Piece(chunk, rows)).chunk
+                piece = spread(Piece(chunk, rows))
+                return Mended(piece.chunk.elements(), piece.lost)
 
         return run
 
@@ -162,14 +164,17 @@ def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, coun
     def run(piece: Piece) -> Piece:
         made: list[Piece] = []
         failed: list[Failure] = []
+        lost = 0
 
         def attempt(part: Piece) -> None:
+            nonlocal lost
             try:
                 made.append(make(part))
             except MemoryError:  # of all elements together, and no fault of one
                 raise
             except Exception as error:  # noqa: BLE001 - left out, as the user asked
                 if len(part) <= 1:
+                    lost += 1
                     if counted:
                         failed.append(failure_of(error, sum(map(len, made)), int(part.ids[0]), node, base))
                     if instead is not None:
@@ -184,7 +189,7 @@ def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, coun
         attempt(piece)
         full = [part for part in made if len(part)]
         together = joined(full) if full else Piece(Items([]), piece.ids[:0])
-        return Piece(together.chunk, together.ids, piece.after, failed)
+        return Piece(together.chunk, together.ids, piece.after, failed, lost)
 
     return run
 

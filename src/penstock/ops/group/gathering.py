@@ -9,8 +9,10 @@ from itertools import chain
 from typing import Any
 
 from penstock.elements.chunk import Items
+from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside
-from penstock.ops.group.pending import Pending
+from penstock.ops.group.grouping import BYTES_IN_ONE_GO, MOST_IN_ONE_GO
+from penstock.ops.group.pending import Full, Pending
 from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Streamed
@@ -50,20 +52,59 @@ class Gathering(Streamed):
         made, waits = resumed(mark, (0, None))
         waits = None if waits is None else resumed(waits, (None, 0, None))
         again = made if waits is None else 0
+        collected = _Collected(epoch, made)
         with closing(Pending(self, inputs[0], epoch, waits)) as pending:
             left = () if self.drop_remainder else pending.left(join=self.joins_left)
-            for group in chain(pending.full(), left):
-                if again:
-                    again -= 1
-                    continue
-                try:
-                    element = self.collect(group.key, group.elements, allocate)
-                except Exception as error:
-                    if not getattr(error, "__notes__", None):
-                        blame(error, self, made)
-                    raise
-                made += 1
-                yield Piece(Items([element]), ordinals(epoch, made - 1, 1), [made, group.after])
+            try:
+                for group in chain(pending.steps(), left):
+                    if group is None or collected.are_many:
+                        yield from collected.handed_out()
+                    if group is not None and again:
+                        again -= 1
+                    elif group is not None:
+                        collected.add(self._collected(group, collected.made, allocate), group.after)
+            except Exception:
+                yield from collected.handed_out()
+                raise
+            yield from collected.handed_out()
+
+    def _collected(self, group: Full, number: int, allocate: Allocate) -> Any:
+        try:
+            return self.collect(group.key, group.elements, allocate)
+        except Exception as error:
+            if not getattr(error, "__notes__", None):
+                blame(error, self, number)
+            raise
 
     def redone(self) -> str:
         return "reads again from the oldest element that waited in a group on"
+
+
+class _Collected:
+    """Elements of groups that are handed out together, for all were there before more of the input is made."""
+
+    def __init__(self, epoch: int, made: int) -> None:
+        self.made = made  # those that were handed out, and these
+        self._epoch = epoch
+        self._elements: list[Any] = []
+        self._after: Mark = None
+        self._most = 1
+
+    def add(self, element: Any, after: Mark) -> None:
+        """Add one more, with the mark to go on with after it."""
+        self._most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(element)))
+        self._elements.append(element)
+        self._after = after
+        self.made += 1
+
+    @property
+    def are_many(self) -> bool:
+        """Whether there are as many as should be handed out together."""
+        return len(self._elements) >= self._most
+
+    def handed_out(self) -> Flow:
+        """They, if there are any."""
+        count = len(self._elements)
+        if count:
+            elements, self._elements = self._elements, []
+            yield Piece(Items(elements), ordinals(self._epoch, self.made - count, count), [self.made, self._after])

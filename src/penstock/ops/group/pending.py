@@ -86,6 +86,10 @@ class Pending:
 
     def full(self) -> Iterator[Full]:
         """The groups that get full, up to the end of the input."""
+        return (step for step in self.steps() if step is not None)
+
+    def steps(self) -> Iterator[Full | None]:
+        """The groups that get full, and `None` before more of the input has to be made."""
         rule, groups = self._rule, self._groups
         while (read := self._next(MOST_READ)) is not None:
             numbers, piece = read
@@ -107,6 +111,7 @@ class Pending:
                     yield self._gone([group], self._begin + at + 1, piece)
             for group in touched:
                 group.settle(piece)
+            yield None
 
     def left(self, *, join: bool) -> Iterator[Full]:
         """At the end of the input: the groups that are left, in the order of their keys.

@@ -14,6 +14,8 @@ from penstock.plan.node import INFINITE, Allocate, Passing
 class AssertCardinality(Passing):
     """Count on `count` elements in every epoch, where no plan can tell how many; iterating checks it."""
 
+    keeps_ids = True
+
     count: int
 
     @property

@@ -18,6 +18,7 @@ MOST_NAMED = 3
 class Exclude(Passing):
     """Leave out the elements at `positions` of every epoch; `positions` are sorted and come once each."""
 
+    keeps_ids = True
     keeps_order = True
 
     positions: np.ndarray

@@ -20,6 +20,8 @@ class Repeat(Passing):
     Rows count through epochs, so a repeat of a finite input leaves them as they are.
     """
 
+    keeps_ids = True
+
     count: int
 
     @cached_property

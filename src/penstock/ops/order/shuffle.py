@@ -20,6 +20,8 @@ class Shuffle(Passing):
     With `window` elements move by less than about `window` places; without, anywhere in the epoch.
     """
 
+    keeps_ids = True
+
     window: int | None
     seed: int | None
     reshuffle: bool

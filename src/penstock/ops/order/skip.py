@@ -14,6 +14,7 @@ from penstock.plan.node import Allocate, Passing, Rows
 class Skip(Passing):
     """Leave out the first `count` elements; all of them where `count` is -1."""
 
+    keeps_ids = True
     keeps_order = True
 
     count: int

@@ -81,6 +81,7 @@ class Keyed(Passing):
     """Keep the elements whose key's hash is in `[low, high)`, of 2**64 that there are."""
 
     elementwise = True
+    keeps_ids = True
     keeps_order = True
 
     part: str

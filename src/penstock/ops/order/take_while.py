@@ -13,6 +13,8 @@ from penstock.plan.node import Allocate, Spec, Streamed
 class TakeWhile(Streamed):
     """Keep the elements before the first of which `input` says `False`."""
 
+    keeps_ids = True
+
     input: Beside
 
     @property

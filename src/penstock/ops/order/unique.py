@@ -16,6 +16,8 @@ from penstock.plan.node import Allocate, Spec, Streamed
 class Unique(Streamed):
     """Keep the first of all elements of which `input` says the same."""
 
+    keeps_ids = True
+
     input: Beside
 
     def spec(self) -> Spec | None:

@@ -134,6 +134,11 @@ def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
             return Cut(node, number, keyed=True)
         below = tuple(StreamRows(each.plan, number, streams) if each.plan.indexed else each.plan for each in inputs)
         place = inputs[0].place if len(inputs) == 1 else number
+        if isinstance(node, Zip) and len({each.place for each in inputs}) > 1:
+            raise PlanError(
+                f"shard(streams={streams}): elements that {node.label()} puts side by side are in different streams, "
+                f"as one skips another number of them; skip() after it, or a multiple of {streams}"
+            )
         keyed = all(each.keyed for each in inputs)
         own = _drawn_apart(with_inputs(_part_of(node, number, place, streams), below), number, keyed=keyed)
         if isinstance(node, Skip):

@@ -1,0 +1,128 @@
+"""What an audio file says of itself, and its samples: WAV natively, other formats through soundfile."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DecodeError
+from penstock.core.lazy import require
+from penstock.kernels.audio import WavLayout, WavStatus, wav_layout, wav_samples
+
+MOST_SAMPLES = 1 << 28
+"""The most samples of a file, of all channels: 1 GiB of them."""
+
+
+@dataclass(frozen=True)
+class AudioInfo:
+    """The sample rate (Hz), the number of channels, and the frames (samples of one channel) of an audio file."""
+
+    sample_rate: int
+    channels: int
+    frames: int
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return self.frames / self.sample_rate
+
+
+def info(data: bytes) -> AudioInfo:
+    """Return what the bytes of an audio file say of themselves, without decoding them.
+
+    A file that is no audio, or none that can be decoded here, is a `DecodeError`.
+
+    >>> info(b"RIFF....WAVE")
+    Traceback (most recent call last):
+    penstock.core.errors.DecodeError: the audio cannot be decoded: the WAV file has no format chunk before its samples
+    """
+    data = as_bytes(data)
+    layout = wav_layout(data)
+    if layout.status != WavStatus.ELSEWHERE:
+        check_layout(layout)
+        return AudioInfo(layout.rate, layout.channels, layout.frames)
+    with _opened(data) as file:
+        return AudioInfo(int(file.samplerate), int(file.channels), int(file.frames))
+
+
+def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_SAMPLES) -> tuple[NDArray[np.float32], int]:
+    """Return the samples of an audio file and their rate: float32 (frames, channels), or (frames,) of their mean."""
+    data = as_bytes(data)
+    layout = wav_layout(data)
+    if layout.status != WavStatus.ELSEWHERE:
+        check_layout(layout)
+        _check_size(layout.frames, layout.channels, most_samples)
+        return wav_samples(data, layout, 0, layout.frames, mixed=mono), layout.rate
+    with _opened(data) as file:
+        _check_size(file.frames, file.channels, most_samples)
+        try:
+            samples: NDArray[np.float32] = file.read(dtype="float32", always_2d=True)
+        except Exception as error:  # soundfile's own errors, and what libraries under it raise
+            raise DecodeError(f"the audio cannot be decoded: {error} ({len(data)} bytes)") from error
+        if len(samples) != file.frames:
+            raise DecodeError(
+                f"the audio cannot be decoded: it says that it has {file.frames} frames, and {len(samples)} are there; "
+                "it was cut short"
+            )
+        rate = int(file.samplerate)
+    if mono:
+        samples = samples.mean(axis=1, dtype=np.float64).astype(np.float32)
+    return samples, rate
+
+
+def check_layout(layout: WavLayout) -> None:
+    """Raise the `DecodeError` of a WAV file whose samples cannot be read."""
+    if layout.status != WavStatus.OK:
+        raise DecodeError(
+            "the audio cannot be decoded: " + _REASONS[layout.status].format(stated=layout.stated, held=layout.held)
+        )
+
+
+_REASONS = {
+    WavStatus.NO_FORMAT: "the WAV file has no format chunk before its samples",
+    WavStatus.NO_DATA: "the WAV file has no samples: it was cut short",
+    WavStatus.BAD_FORMAT: "the format chunk of the WAV file contradicts itself",
+    WavStatus.TRUNCATED: "the WAV file says it has {stated} bytes of samples, and {held} are there; it was cut short",
+}
+
+
+def as_bytes(value: Any) -> bytes:
+    """Return the bytes of a file, given as `bytes` or as an array of them."""
+    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1:
+        value = value.tobytes()
+    elif isinstance(value, (bytearray, memoryview)):
+        value = bytes(value)
+    if not isinstance(value, bytes):
+        raise DecodeError(
+            f"the audio cannot be decoded: decode takes the bytes of an audio file, not {type(value).__name__}"
+        )
+    if not value:
+        raise DecodeError("the audio cannot be decoded: it is empty (0 bytes)")
+    return value
+
+
+def _opened(data: bytes) -> Any:
+    soundfile = require(
+        "soundfile",
+        extra="audio",
+        purpose=f"decoding audio that is not plain WAV (its first bytes are {data[:8]!r})",
+    )
+    try:
+        return soundfile.SoundFile(io.BytesIO(data))
+    except (soundfile.SoundFileError, TypeError, ValueError, RuntimeError) as error:
+        raise DecodeError(
+            f"the audio cannot be decoded: its {len(data)} bytes begin with {data[:8]!r}, which is no format known "
+            f"here ({error})"
+        ) from error
+
+
+def _check_size(frames: int, channels: int, most: int) -> None:
+    if frames * channels > most:
+        raise DecodeError(
+            f"the audio cannot be decoded: it has {frames} frames of {channels} channels, more than the limit of "
+            f"max_samples={most}"
+        )

@@ -1,0 +1,86 @@
+"""Make audio at least, or just, some seconds long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.audio.crop import cut
+from penstock.audio.samples import check_frames, check_samples, with_frames
+from penstock.elements.spec import ArraySpec, Spec
+from penstock.plan.operation import Operation
+
+
+@dataclass(frozen=True, repr=False)
+class Pad(Operation):
+    """Add silence at the end up to some seconds."""
+
+    name: ClassVar[str] = "pad"
+    arguments: ClassVar[int] = 2
+
+    seconds: float
+    sample_rate: int
+
+    def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
+        return _padded(check_samples("pad", value), check_frames("pad", self.seconds, self.sample_rate))
+
+    def spec(self, spec: Spec) -> Spec | None:
+        before = spec.shape[0] if isinstance(spec, ArraySpec) and spec.shape else None
+        frames = check_frames("pad", self.seconds, self.sample_rate)
+        return with_frames(spec, None if before is None else max(before, frames))
+
+
+@dataclass(frozen=True, repr=False)
+class PadOrCrop(Operation):
+    """Make it just some seconds long: silence added, or the rest cut off, at the end."""
+
+    name: ClassVar[str] = "pad_or_crop"
+    arguments: ClassVar[int] = 2
+
+    seconds: float
+    sample_rate: int
+
+    def apply(self, value: Any, draw: int) -> NDArray[np.float32]:
+        samples = check_samples("pad_or_crop", value)
+        frames = check_frames("pad_or_crop", self.seconds, self.sample_rate)
+        return cut(samples, 0, frames) if len(samples) > frames else _padded(samples, frames)
+
+    def spec(self, spec: Spec) -> Spec | None:
+        return with_frames(spec, check_frames("pad_or_crop", self.seconds, self.sample_rate))
+
+
+def pad(seconds: float, sample_rate: int) -> Pad:
+    """Add silence at the end of what is shorter than `seconds`: float32 (frames,) or (frames, channels).
+
+    `sample_rate` is that of the samples. What is long enough is returned itself, not a copy.
+
+    >>> import numpy as np
+    >>> pad(0.5, 8)(np.ones(3, np.float32)).tolist()
+    [1.0, 1.0, 1.0, 0.0]
+    """
+    check_frames("pad", seconds, sample_rate)
+    return Pad(seconds, int(sample_rate))
+
+
+def pad_or_crop(seconds: float, sample_rate: int) -> PadOrCrop:
+    """Make it just `seconds` long, by silence at the end, or without what comes after them.
+
+    Takes and returns float32 (frames,) or (frames, channels); `sample_rate` is that of the samples.
+
+    >>> import numpy as np
+    >>> [pad_or_crop(0.5, 8)(np.ones(frames, np.float32)).tolist() for frames in (3, 9)]
+    [[1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    check_frames("pad_or_crop", seconds, sample_rate)
+    return PadOrCrop(seconds, int(sample_rate))
+
+
+def _padded(samples: NDArray[np.float32], frames: int) -> NDArray[np.float32]:
+    if len(samples) >= frames:
+        return samples
+    padded = np.zeros((frames, *samples.shape[1:]), np.float32)
+    padded[: len(samples)] = samples
+    return padded

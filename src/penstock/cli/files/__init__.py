@@ -1,0 +1,1 @@
+"""What the commands on data files do: index, inspect, peek, convert."""

@@ -1,0 +1,41 @@
+"""Numbers in words: bytes, times, and how many of something."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
+
+
+def size(count: float) -> str:
+    """Return so many bytes with a fitting unit, of a thousand bytes each.
+
+    >>> size(999), size(1_234), size(56_700_000)
+    ('999 bytes', '1.23 KB', '56.7 MB')
+    """
+    unit = 0
+    while count >= 999.5 and unit < len(_UNITS) - 1:
+        count, unit = count / 1000, unit + 1
+    return f"{count:.3g} {_UNITS[unit]}" if unit and count < 999.5 else f"{count:.0f} {_UNITS[unit]}"
+
+
+def many(count: int, what: str) -> str:
+    """Return how many there are of something.
+
+    >>> many(1, "record"), many(1234, "record")
+    ('1 record', '1,234 records')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes that `256MB`, `1.5 GiB` or `1000` say; a `ValueError` says what is wrong with others.
+
+    >>> parse_size("256MB"), parse_size("1 GiB")
+    (256000000, 1073741824)
+    """
+    matched = re.fullmatch(r"\s*([\d_.]+)\s*([kmgtp]?)(i?)b?\s*", text, re.IGNORECASE)
+    if matched is None or matched[1].count(".") > 1 or (matched[3] and not matched[2]):
+        raise ValueError(f"expected a size such as 256MB, not {text!r}")
+    power = " kmgtp".index(matched[2].lower() or " ")
+    return int(float(matched[1]) * (1024 if matched[3] else 1000) ** power)

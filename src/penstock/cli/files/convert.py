@@ -1,0 +1,168 @@
+"""Write what is in files as files of another format: in shards, side by side, each compared with its source."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from itertools import islice, zip_longest
+from multiprocessing import get_context
+from typing import Any
+
+from penstock.cli.files.amounts import many, size
+from penstock.cli.files.formats import find_format, format_of, group_files
+from penstock.cli.files.stored import STORED, Columns, columns_of, sample_of
+from penstock.cli.loading import TargetError
+from penstock.cli.terminal import Terminal
+from penstock.core.errors import DataError
+from penstock.storage.shards import ALL
+
+_SAMPLED = 1000  # elements, from all over the files, that tell how many fit into a shard, and what columns there are
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Which files become which: the records `bounds[i]` to `bounds[i + 1]` of `paths` go into the file `names[i]`."""
+
+    source: str
+    paths: list[str]
+    fingerprint: str
+    target: str
+    names: list[str]
+    bounds: list[int]
+    columns: Columns
+
+
+def convert(
+    patterns: Sequence[str],
+    to: str,
+    terminal: Terminal,
+    *,
+    name: str | None = None,
+    max_bytes: int | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+) -> bool:
+    """Convert the files that match into `to`, of the format that its extension says, or shards of it.
+
+    A shard has its name once it is whole, and has been read again and found the same. A conversion that was interrupted
+    goes on where it was when it is asked for again.
+    """
+    plan = _planned(patterns, os.path.expanduser(to), name, max_bytes)
+    todo = _begin(plan, to, overwrite=overwrite)
+    done = len(plan.names) - len(todo)
+    if done:
+        terminal.show(f"going on: {done} of {many(len(plan.names), 'file')} are there already", 0)
+    count = min(workers or len(os.sched_getaffinity(0)), max(len(todo), 1))
+    with terminal.progress("converting", len(plan.names)) as update:
+        if count == 1:
+            for shard in todo:
+                _write_shard(plan, shard)
+                update(done := done + 1, "")
+        else:
+            with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+                futures = [pool.submit(_write_shard, plan, shard) for shard in todo]
+                try:
+                    for future in as_completed(futures):
+                        future.result()
+                        update(done := done + 1, "")
+                except BaseException:
+                    pool.shutdown(cancel_futures=True)
+                    raise
+    os.unlink(_note(to))
+    written = sum(map(os.path.getsize, plan.names))
+    terminal.show(
+        f"{plan.source} to {plan.target}: {many(plan.bounds[-1], 'record')} in {many(len(plan.names), 'file')}, "
+        f"{size(written)}; each read again and found the same.",
+        0,
+    )
+    return True
+
+
+def _planned(patterns: Sequence[str], to: str, name: str | None, max_bytes: int | None) -> Conversion:
+    groups = group_files(patterns, name)
+    if len(groups) != 1:
+        found = ", ".join(f"{many(len(paths), 'file')} of {known.name}" for known, paths in groups)
+        raise TargetError(f"convert takes files of one format, and these are {found}: name it with --format")
+    (known, paths), *_ = groups
+    target = format_of(to).name if os.path.splitext(to)[1] else ""
+    if target not in STORED:
+        raise TargetError(f"convert writes {', '.join(STORED)}; {to} is none of them by its extension")
+    dataset = known.read(paths)
+    count = dataset.cardinality()
+    if count < 0:
+        raise TargetError(f"{known.name} files that are compressed are streams; unpack them first")
+    some = [
+        sample_of(dataset[row]) for row in sorted({count * i // _SAMPLED for i in range(_SAMPLED)} if count else ())
+    ]
+    columns = columns_of(some) if target == "Parquet" else {}
+    shards = 1
+    if max_bytes is not None and count:
+        held = sum(_bytes_in(STORED[target].store(sample, i, columns)) for i, sample in enumerate(some))
+        shards = min(max(math.ceil(held / len(some) * count / max_bytes), 1), count)
+    start, extension = os.path.splitext(to)
+    names = (
+        [to] if max_bytes is None else [start + ALL.format(number=i, count=shards) + extension for i in range(shards)]
+    )
+    bounds = [count * i // shards for i in range(shards + 1)]
+    return Conversion(known.name, paths, dataset.fingerprint(), target, names, bounds, columns)
+
+
+def _bytes_in(stored: Any) -> int:
+    if isinstance(stored, dict):
+        return sum(map(_bytes_in, stored.values())) + 512 * len(stored)
+    return len(stored) if isinstance(stored, (bytes, str)) else 8
+
+
+def _note(to: str) -> str:
+    """Where it is written down what is being converted, as long as that goes on."""
+    folder, name = os.path.split(os.path.expanduser(to))
+    return os.path.join(folder, f".{name}.converting")
+
+
+def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
+    """Return the shards that are still to be written, after a look at what an interrupted run has left."""
+    note = _note(to)
+    os.makedirs(os.path.dirname(note) or os.curdir, exist_ok=True)
+    described = json.dumps(asdict(plan))
+    if os.path.exists(note):
+        with open(note) as file:
+            begun = file.read()
+        if begun == described:
+            return [i for i, path in enumerate(plan.names) if not os.path.exists(path)]
+        if not overwrite:
+            raise TargetError(f"another conversion to {to} was interrupted; finish it, or start anew with --overwrite")
+    there = [path for path in plan.names if os.path.lexists(path)]
+    if there and not overwrite:
+        raise TargetError(f"{there[0]} is there already; remove it, or pass --overwrite")
+    for path in there:
+        os.unlink(path)
+    with open(note, "w") as file:
+        file.write(described)
+    return list(range(len(plan.names)))
+
+
+def _write_shard(plan: Conversion, shard: int) -> None:
+    """Write one shard under a hidden name, read it again, and give it its name if all is the same."""
+    stored = STORED[plan.target]
+    low, high = plan.bounds[shard], plan.bounds[shard + 1]
+    dataset = find_format(plan.source).read(plan.paths)
+    if dataset.fingerprint() != plan.fingerprint:
+        raise DataError(f"{plan.paths[0]} or another of the files changed while they were converted; start anew")
+    elements = dataset.skip(low).take(high - low)
+    made = [stored.store(sample_of(element), low + i, plan.columns) for i, element in enumerate(elements)]
+    folder, name = os.path.split(plan.names[shard])
+    hidden = os.path.join(folder, f".{os.getpid()}.{name}")
+    try:
+        stored.write(made, hidden, plan.columns)
+        for i, (wanted, got) in enumerate(zip_longest(made, islice(stored.read(hidden), len(made) + 1))):
+            if got != wanted:
+                raise DataError(f"record {low + i} was written to {plan.names[shard]} and read again as another")
+        os.replace(hidden, plan.names[shard])
+    finally:
+        for left in (hidden, f"{hidden}.psindex"):
+            if os.path.exists(left):
+                os.unlink(left)

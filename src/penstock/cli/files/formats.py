@@ -1,0 +1,90 @@
+"""Which format a file is of, and the dataset of what is in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import penstock as ps
+from penstock.cli.loading import TargetError
+from penstock.kernels.records import masked_crc32c
+from penstock.storage.paths import list_files
+
+_LOOKED_AT = 512  # bytes of the beginning of a file
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: its name, what its files are called and begin with, and the function that reads them."""
+
+    name: str
+    extensions: tuple[str, ...]
+    reader: str
+    begins: Callable[[bytes], bool] = lambda head: False
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def read(self, paths: Sequence[str]) -> ps.Dataset[Any]:
+        """Return the dataset of files of this format."""
+        return getattr(ps, self.reader)(list(paths), **dict(self.options))
+
+
+def _begins_tfrecord(head: bytes) -> bool:
+    return len(head) >= 12 and int.from_bytes(head[8:12], "little") == masked_crc32c(head[:8])
+
+
+FORMATS = (
+    Format("TFRecord", (".tfrecord", ".tfrecords", ".tfrec"), "read_tfrecord", _begins_tfrecord),
+    Format("tar", (".tar",), "read_tar", lambda head: head[257:262] == b"ustar"),
+    Format("Parquet", (".parquet", ".pq"), "read_parquet", lambda head: head.startswith(b"PAR1")),
+    Format("Arrow", (".arrow", ".feather", ".ipc"), "read_arrow", lambda head: head.startswith(b"ARROW1")),
+    Format("NumPy", (".npy", ".npz"), "read_numpy", lambda head: head.startswith(b"\x93NUMPY")),
+    Format("JSON lines", (".jsonl", ".ndjson"), "read_json", lambda head: head.lstrip().startswith(b"{")),
+    Format("CSV", (".csv", ".tsv"), "read_csv"),
+    Format("text", (".txt", ".text", ".log", ".md"), "read_text"),
+    Format("files", (), "read_files"),
+)
+"""What there is, the surest first; what is of none of them is read as whole files."""
+
+
+def find_format(name: str) -> Format:
+    """Return the format of this name, in letters of any case and without spaces."""
+    wanted = name.lower().replace(" ", "").replace("-", "")
+    for known in FORMATS:
+        if known.name.lower().replace(" ", "") == wanted:
+            return known
+    raise TargetError(f"there is no format {name!r}; there are {', '.join(each.name for each in FORMATS)}")
+
+
+def format_of(path: str) -> Format:
+    """Return the format of a file: by its name, or by what it begins with where the name does not tell.
+
+    >>> format_of("train-00000.tfrecord").name
+    'TFRecord'
+    """
+    lowered = path.lower()
+    for known in FORMATS:
+        if lowered.endswith(known.extensions or ("\0",)):
+            return known
+    with open(path, "rb") as file:
+        head = file.read(_LOOKED_AT)
+    return next((known for known in FORMATS if known.begins(head)), FORMATS[-1])
+
+
+def group_files(patterns: Sequence[str], name: str | None = None) -> list[tuple[Format, list[str]]]:
+    """Return the files that match, by format; a folder stands for the files in it. With `name`, all are of that one."""
+    try:
+        found = list_files([_inside(pattern) for pattern in patterns])
+    except (FileNotFoundError, ValueError) as error:
+        raise TargetError(str(error)) from None
+    groups: dict[str, tuple[Format, list[str]]] = {}
+    given = None if name is None else find_format(name)
+    for path in found:
+        known = given or format_of(path)
+        groups.setdefault(known.name, (known, []))[1].append(path)
+    return list(groups.values())
+
+
+def _inside(pattern: str) -> str:
+    return os.path.join(pattern, "**", "*") if os.path.isdir(os.path.expanduser(pattern)) else pattern

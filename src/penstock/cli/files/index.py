@@ -1,0 +1,58 @@
+"""Make the indexes of files beforehand, as before a job with many readers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+from penstock.cli.files.amounts import many, size
+from penstock.cli.files.formats import group_files
+from penstock.cli.terminal import Terminal
+from penstock.ops.read.source import Read
+from penstock.plan.graph import post_order
+from penstock.storage.indexing import Kind, cached_index_path, index_path
+
+
+def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, force: bool = False) -> bool:
+    """Index the files that match, and say for each format what there is; return whether all of them could be."""
+    for known, paths in group_files(patterns, name):
+        total = sum(map(os.path.getsize, paths))
+        kinds: list[Kind] = []
+        source = source_of(known.read(paths))
+        if isinstance(getattr(source, "kind", None), Kind):
+            kinds.append(source.kind)
+        if not kinds:
+            terminal.show(f"{known.name}: {many(len(paths), 'file')}, {size(total)}; needs no index.", 0)
+            continue
+        if force:
+            _forget(paths, kinds[0])
+        began = perf_counter()
+        count = source.length
+        took = perf_counter() - began
+        held = sum(os.path.getsize(place) for path in paths for place in _places(path, kinds[0]))
+        rate = f" ({size(total / took)}/s)" if total > 1e6 else ""
+        terminal.show(
+            f"{known.name}: {many(len(paths), 'file')}, {size(total)}: {many(count, 'record')}; "
+            f"indexes of {size(held)}, ready in {took:.2f} s{rate}.",
+            0,
+        )
+    return True
+
+
+def source_of(dataset: Any) -> Any:
+    """Return what a dataset of files reads from, or `None` where that is several things or a stream."""
+    plan = dataset._plan  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a command may look inside
+    sources = [node.source for node in post_order(plan) if isinstance(node, Read)]
+    return sources[0] if len(sources) == 1 else None
+
+
+def _forget(paths: Sequence[str], kind: Kind) -> None:
+    for path in paths:
+        for place in _places(path, kind):
+            os.unlink(place)
+
+
+def _places(path: str, kind: Kind) -> list[str]:
+    return [place for place in (index_path(path, kind), cached_index_path(path, kind)) if os.path.exists(place)]

@@ -1,0 +1,102 @@
+"""What is in some files: formats, records, sizes, schema, first elements and, if asked, whether all can be read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import penstock as ps
+from penstock.cli.files.amounts import many, size
+from penstock.cli.files.formats import Format, group_files
+from penstock.cli.files.index import source_of
+from penstock.cli.files.words import lines_of
+from penstock.cli.terminal import Terminal
+from penstock.core.errors import DataError
+
+_READ_AT_ONCE = 1024  # records
+_MOST_FAULTS = 20  # shown
+
+
+def inspect(
+    patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, elements: int = 1, verify: bool = False
+) -> bool:
+    """Show what the files that match hold; return whether all that was read could be."""
+    shown = [_show(known, paths, terminal, elements, verify) for known, paths in group_files(patterns, name)]
+    return all(shown)
+
+
+def _show(known: Format, paths: list[str], terminal: Terminal, elements: int, verify: bool) -> bool:
+    total = sum(map(os.path.getsize, paths))
+    terminal.heading(f"{known.name}: {many(len(paths), 'file')}, {size(total)}")
+    try:
+        dataset = known.read(paths)
+        count = dataset.cardinality()
+        spec = dataset.element_spec
+        first = list(dataset.take(elements))
+    except (DataError, OSError) as error:
+        terminal.say(f"cannot be read: {error}")
+        return False
+    terminal.show(f"records   {f'{count:,}' if count >= 0 else 'known only by reading: it is a stream'}")
+    _show_sizes(dataset, terminal)
+    terminal.show(f"element   {spec!r}")
+    for i, element in enumerate(first):
+        terminal.show(f"\nelement {i}")
+        terminal.show("\n".join(lines_of(element)), 6)
+    return not verify or _verified(dataset, terminal)
+
+
+def _show_sizes(dataset: ps.Dataset[Any], terminal: Terminal) -> None:
+    """How long the records are, where an index tells."""
+    sidecars = getattr(source_of(dataset), "sidecars", [])
+    offsets = [sidecar.arrays["offsets"] for sidecar in sidecars if "offsets" in sidecar.arrays]
+    lengths = np.concatenate([np.diff(of_file) for of_file in offsets]) if offsets else np.empty(0)
+    if len(lengths):
+        least, middle, most = np.percentile(lengths, [0, 50, 100])
+        terminal.show(f"sizes     {size(least)} to {size(most)}, half of them up to {size(middle)}, with their framing")
+
+
+def _verified(dataset: ps.Dataset[Any], terminal: Terminal) -> bool:
+    """Read everything, and show what cannot be."""
+    read, faults = 0, 0
+    with terminal.live() as replace:
+        for count, fault in _reading(dataset):
+            read += count
+            replace(f"   reading: {many(read, 'record')}")
+            if fault is not None:
+                faults += 1
+                if faults <= _MOST_FAULTS:
+                    replace("")
+                    terminal.say(f"damaged   {fault}")
+    if faults > _MOST_FAULTS:
+        terminal.say(f"damaged   and {faults - _MOST_FAULTS:,} more")
+    terminal.show(f"verified  {many(read, 'record')} read, {faults:,} damaged")
+    return not faults
+
+
+def _reading(dataset: ps.Dataset[Any]) -> Iterator[tuple[int, Exception | None]]:
+    """Read all records, in runs; yield how many could be read, and the error of one that could not."""
+    source = source_of(dataset)
+    if source is None or not 0 <= dataset.cardinality() == source.length:
+        try:
+            for _ in dataset:
+                yield 1, None
+        except (DataError, OSError) as error:
+            yield 0, error
+        return
+    low = 0
+    while low < source.length:
+        high = min(low + _READ_AT_ONCE, source.length)
+        try:
+            source.read_many(np.arange(low, high))
+            yield high - low, None
+            low = high
+        except (DataError, OSError) as error:
+            element = getattr(error, "element", None)
+            if element is None:
+                yield 0, error
+                return
+            yield element, error
+            low += element + 1

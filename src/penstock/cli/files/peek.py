@@ -1,0 +1,73 @@
+"""Some elements of files, printed, and their images on a contact sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import penstock as ps
+from penstock.cli.files.formats import group_files
+from penstock.cli.files.sheet import contact_sheet, save_png
+from penstock.cli.files.stored import features_of
+from penstock.cli.files.words import kind_of, lines_of
+from penstock.cli.terminal import Terminal
+from penstock.core.errors import DataError
+from penstock.elements.structure import flatten
+
+_PICTURES = ("JPEG", "PNG", "GIF")
+_ELSEWHERE = (b"BM", b"II*\0", b"MM\0*")  # BMP, TIFF
+
+
+def peek(
+    patterns: Sequence[str],
+    terminal: Terminal,
+    *,
+    name: str | None = None,
+    count: int = 5,
+    seed: int | None = None,
+    sheet: str | None = None,
+) -> bool:
+    """Print the first `count` elements of each format, or with a `seed` any, and draw their images on a `sheet`."""
+    images: list[NDArray[np.uint8]] = []
+    for known, paths in group_files(patterns, name):
+        dataset = known.read(paths)
+        if seed is not None:
+            dataset = dataset.shuffle(seed=seed) if dataset.cardinality() >= 0 else dataset.shuffle(1000, seed=seed)
+        try:
+            for i, element in enumerate(dataset.take(count)):
+                terminal.show(_place_of(dataset, i), 0)
+                opened = (features_of(element) if isinstance(element, bytes) else None) or element
+                terminal.show("\n".join(lines_of(opened)))
+                images.extend(images_in(opened))
+        except (DataError, OSError) as error:
+            terminal.say(f"cannot be read: {error}", 0)
+            return False
+    if images:
+        place = sheet or "peek.png"
+        save_png(contact_sheet(images), place)
+        terminal.show(f"{len(images)} image{'s' * (len(images) > 1)} on {place}", 0)
+    elif sheet is not None:
+        terminal.say(f"there is no image in these elements, so {sheet} was not written", 0)
+    return True
+
+
+def _place_of(dataset: ps.Dataset[Any], row: int) -> str:
+    """Which record of which file an element is, where it can be said."""
+    return ", ".join(map(str, dataset.locate(row))) if dataset.cardinality() >= 0 else f"element {row}"
+
+
+def images_in(element: Any) -> Iterator[NDArray[np.uint8]]:
+    """Yield the images among an element's leaves: encoded ones that can be decoded, and arrays that look like one."""
+    for leaf in flatten(element)[0]:
+        if isinstance(leaf, bytes) and (kind_of(leaf) in _PICTURES or leaf.startswith(_ELSEWHERE)):
+            try:
+                yield ps.image.decode()(leaf)
+            except DataError:
+                continue  # it only begins like one
+        elif isinstance(leaf, np.ndarray) and leaf.dtype == np.uint8 and leaf.ndim in (2, 3) and min(leaf.shape) > 0:
+            image = leaf if leaf.ndim == 3 else leaf[..., None]
+            if image.shape[2] in (1, 3) and max(image.shape[:2]) > 4:
+                yield image

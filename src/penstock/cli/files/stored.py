@@ -1,0 +1,189 @@
+"""How a sample is stored in each format that files can be converted to: written, and read back to be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import penstock as ps
+from penstock.cli.files.words import kind_of
+from penstock.core.errors import DataError, ElementError
+from penstock.core.lazy import require
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+
+KEY = "__key__"
+"""What the name of a sample in a tar file is called among its parts."""
+_EXTENSIONS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "FLAC": "flac"}
+_RECORD = "record"
+
+Sample = dict[str, Any]
+"""Parts by name: `bytes`, `str`, a number, or an array or a list of these."""
+
+Columns = dict[str, tuple[str, bool]]
+"""Of each part, the Arrow type of its values, and whether a sample may have several."""
+
+
+def sample_of(element: Any) -> Sample:
+    """Return an element of any reader as a sample; the features of a tf.train.Example, where it is the bytes of one."""
+    if isinstance(element, bytes):
+        return features_of(element) or {_RECORD: element}
+    if isinstance(element, dict):
+        return {str(name): _plain(str(name), value) for name, value in element.items()}
+    return {_RECORD: _plain(_RECORD, element)}
+
+
+def features_of(record: bytes) -> Sample:
+    """Return the features of a record that is a tf.train.Example, single values as they are; none where it is no such.
+
+    >>> features_of(ps.records.encode_example({"name": "a"})), features_of(b"text")
+    ({'name': b'a'}, {})
+    """
+    try:
+        return {name: _single(values) for name, values in ps.records.decode_example(record).items()}
+    except DataError:
+        return {}
+
+
+def _single(values: Any) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, (Ragged, Sparse)) or (isinstance(value, np.ndarray) and value.ndim > 1):
+        raise ElementError(f"{name!r} is {type(value).__name__} of several dimensions, which has no place in a sample")
+    return value
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A format to convert to: how a sample is stored, how stored samples are written, and how they are read again."""
+
+    store: Callable[[Sample, int, Columns], Any]
+    write: Callable[[Sequence[Any], str, Columns], object]
+    read: Callable[[str], Iterable[Any]]
+
+
+def _as_record(sample: Sample, number: int, columns: Columns) -> bytes:
+    if sample.keys() == {_RECORD} and isinstance(sample[_RECORD], bytes):
+        return sample[_RECORD]
+    return ps.records.encode_example(sample)
+
+
+def _as_members(sample: Sample, number: int, columns: Columns) -> dict[str, Any]:
+    """A sample as the members of a tar file: bytes and text as they are, all else as JSON."""
+    members: dict[str, Any] = {KEY: str(sample.get(KEY, f"{number:09d}"))}
+    for name, value in sample.items():
+        if name == KEY:
+            continue
+        extension, content = _as_member(name.replace("/", "_"), value)
+        if extension in members:
+            raise ElementError(f"two parts of sample {number} would both be called {extension!r} in a tar file")
+        members[extension] = content
+    return members
+
+
+def _as_member(name: str, value: Any) -> tuple[str, bytes]:
+    if isinstance(value, bytes):
+        extension = _EXTENSIONS.get(kind_of(value), "")
+        return (name if not extension or name.endswith((extension, "jpeg")) else f"{name}.{extension}"), value
+    if isinstance(value, str):
+        return name if name.endswith("txt") else f"{name}.txt", value.encode()
+    listed = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+    try:
+        return name if name.endswith("json") else f"{name}.json", json.dumps(listed).encode()
+    except TypeError:
+        raise ElementError(f"{name!r} is a list of bytes, which has no place in one member of a tar file") from None
+
+
+def columns_of(samples: Iterable[Sample]) -> Columns:
+    """Return the columns that hold these samples.
+
+    >>> columns_of([{"label": 1, "ids": [1, 2]}, {"label": 2, "ids": 7}])
+    {'label': ('int64', False), 'ids': ('int64', True)}
+    """
+    columns: Columns = {}
+    for sample in samples:
+        for name, value in sample.items():
+            several = _is_several(value)
+            kind, before = columns.get(name, ("null", False))
+            for each in value if several else (value,):
+                kind = _wider(kind, _arrow_type(name, each))
+            columns[name] = (kind, several or before)
+    return columns
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0
+
+
+def _arrow_type(name: str, value: Any) -> str:
+    if isinstance(value, np.generic):
+        return str(value.dtype)
+    kinds = {bool: "bool", int: "int64", float: "float64", bytes: "binary", str: "string", type(None): "null"}
+    if type(value) not in kinds:
+        raise ElementError(f"{name!r} is {type(value).__name__}, which has no place in a column")
+    return kinds[type(value)]
+
+
+def _wider(first: str, second: str) -> str:
+    """The type that holds both, or the first where there is none: storing then names the sample at fault."""
+    if "null" in (first, second):
+        return second if first == "null" else first
+    return "float64" if {first, second} == {"int64", "float64"} else first
+
+
+def _as_row(sample: Sample, number: int, columns: Columns) -> dict[str, Any]:
+    """A sample as a row; what it does not have is null, and so left out."""
+    row: dict[str, Any] = {}
+    for name, value in sample.items():
+        plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+        if name not in columns or (_is_several(plain) and not columns[name][1]):
+            raise ElementError(
+                f"record {number} has {'several values of' if name in columns else 'the part'} {name!r}, as none has "
+                "of the records that the columns were found from"
+            )
+        if plain is not None:
+            row[name] = [plain] if columns[name][1] and not _is_several(plain) else plain
+    return row
+
+
+def _write_parquet(rows: Sequence[Any], path: str, columns: Columns) -> None:
+    arrow: Any = require("pyarrow", extra="arrow", purpose="writing Parquet")
+    parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="writing Parquet")
+    fields = []
+    for name, (kind, several) in columns.items():
+        of_one = arrow.type_for_alias(kind)
+        fields.append((name, arrow.list_(of_one) if several else of_one))
+    parquet.write_table(arrow.Table.from_pylist(list(rows), schema=arrow.schema(fields)), path)
+
+
+def _read_parquet(path: str) -> Iterable[Any]:
+    parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="reading Parquet")
+    for row in parquet.read_table(path).to_pylist():
+        yield {name: value for name, value in row.items() if value is not None}
+
+
+def _write_tfrecord(records: Sequence[Any], path: str, columns: Columns) -> None:
+    ps.write_tfrecord(records, path, overwrite=True)
+
+
+def _read_tar(path: str) -> Iterable[Any]:
+    for sample in ps.read_tar(path):
+        yield {extension: content for extension, content in sample.items() if content is not None}
+
+
+def _write_tar(members: Sequence[Any], path: str, columns: Columns) -> None:
+    ps.write_tar(members, path, overwrite=True)
+
+
+STORED = {
+    "TFRecord": Stored(_as_record, _write_tfrecord, ps.read_tfrecord),
+    "tar": Stored(_as_members, _write_tar, _read_tar),
+    "Parquet": Stored(_as_row, _write_parquet, _read_parquet),
+}
+"""The formats that files can be converted to."""

@@ -1,0 +1,73 @@
+"""An element in a few lines: the path of each leaf, what it is, and how it begins."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from penstock.cli.files.amounts import size
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.structure import flatten, paths
+
+LONGEST = 60  # characters of a value
+_VALUES = 6
+_KINDS = (
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"\x89PNG\r\n", "PNG"),
+    (b"GIF8", "GIF"),
+    (b"RIFF", "RIFF (WAV, WebP)"),
+    (b"fLaC", "FLAC"),
+    (b"\x93NUMPY", "npy"),
+    (b"\x1f\x8b", "gzip"),
+)
+
+
+def lines_of(element: Any) -> list[str]:
+    """Return one line a leaf: its path, its kind and a part of its value.
+
+    >>> lines_of({"label": 3, "name": "cat"})
+    ['label  int  3', "name   str  'cat'"]
+    """
+    leaves, structure = flatten(element)
+    cells = [(_plain(path), *_told(leaf)) for path, leaf in zip(paths(structure), leaves, strict=True)]
+    widths = [max((len(row[column]) for row in cells), default=0) for column in (0, 1)]
+    return ["  ".join([p.ljust(widths[0]), k.ljust(widths[1]), value]).strip() for p, k, value in cells]
+
+
+def kind_of(content: bytes) -> str:
+    """Return what bytes are by their beginning, or nothing where that does not tell."""
+    return next((name for magic, name in _KINDS if content.startswith(magic)), "")
+
+
+def _plain(path: str) -> str:
+    """A path such as `["a"]["b"]` as `a.b`."""
+    return re.sub(r'\["([^"]*)"\]', r".\1", path).removeprefix(".")
+
+
+def _told(leaf: Any) -> tuple[str, str]:
+    if isinstance(leaf, bytes):
+        known = kind_of(leaf)
+        return f"bytes ({size(len(leaf))})", known or cut(repr(leaf[: LONGEST + 1]))
+    if isinstance(leaf, str):
+        return "str", cut(repr(leaf[: LONGEST + 1]))
+    if isinstance(leaf, (Ragged, Sparse)):
+        return type(leaf).__name__, cut(repr(leaf))
+    if isinstance(leaf, np.ndarray) and leaf.ndim:
+        flat = leaf.reshape(-1)[: _VALUES + 1].tolist()
+        shown = ", ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in flat[:_VALUES])
+        return f"{leaf.dtype}{list(leaf.shape)}", cut(f"[{shown}{', ...' if len(flat) > _VALUES else ''}]")
+    if isinstance(leaf, (np.generic, np.ndarray)):
+        return str(leaf.dtype), cut(str(leaf))
+    return type(leaf).__name__, cut(repr(leaf))
+
+
+def cut(text: str) -> str:
+    """Return the text, or its beginning where it is long.
+
+    >>> cut("a" * 100) == "a" * 59 + "…"
+    True
+    """
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

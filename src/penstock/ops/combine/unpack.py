@@ -1,0 +1,90 @@
+"""Put end to end what elements stand for, in the tasks that make them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain, groupby
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.chunk import Items
+from penstock.ops.combine.inner import chunk_of, is_sequence
+from penstock.plan.flow import Piece, Spread, child_ids, joined
+from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
+
+AT_A_TIME = 512
+"""Results that there are at a time: with 700 new containers Python begins to look for cycles among them."""
+
+
+class Held:
+    """A result whose elements are still to be made, in the place of them."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+
+
+@dataclass(frozen=True)
+class Unpack(Streamed):
+    """Yield the elements of the sequences that `input` yields; what is no sequence comes as one `Held` element."""
+
+    elementwise = True
+
+    input: Node
+
+    def spec(self) -> Spec | None:
+        return None
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        def run(piece: Piece) -> Piece:
+            made = _Unpacked()
+            for low in range(0, max(len(piece), 1), AT_A_TIME):
+                made.add(source(piece.slice(low, low + AT_A_TIME)))
+            together = made.together()
+            return Piece(together.chunk, together.ids, piece.after)
+
+        return run
+
+
+class _Unpacked:
+    """What comes of pieces of results: lists and tuples are gathered in one list, all else comes in parts."""
+
+    def __init__(self) -> None:
+        self._parts: list[Piece] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self._elements: list[Any] = []
+        self._counts: list[int] = []
+        self._ids: list[Rows] = []
+
+    def add(self, piece: Piece) -> None:
+        """Put what a piece stands for after all that came before."""
+        results = piece.chunk.elements()
+        types = piece.chunk.types if isinstance(piece.chunk, Items) else set(map(type, results))
+        if types <= {list, tuple}:
+            self._elements.extend(chain.from_iterable(results))
+            self._counts.extend(map(len, results))
+            self._ids.append(piece.ids)
+            return
+        self._end_part()
+        low = 0
+        for is_there, run in groupby(results, is_sequence):
+            those = list(run)
+            ids = piece.ids[low : low + len(those)]
+            low += len(those)
+            chunk, counts = chunk_of(those) if is_there else (Items(list(map(Held, those))), None)
+            self._parts.append(Piece(chunk, ids if counts is None else child_ids(ids, counts)))
+
+    def together(self) -> Piece:
+        """All of it."""
+        self._end_part()
+        return joined(self._parts)
+
+    def _end_part(self) -> None:
+        if self._ids:
+            ids = np.concatenate(self._ids)
+            self._parts.append(Piece(Items(self._elements), child_ids(ids, np.array(self._counts, np.int64))))
+            self._begin()

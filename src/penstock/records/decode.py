@@ -1,0 +1,33 @@
+"""Look at a tf.train.Example of which nothing is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.kernels.example import Kind, example_features
+from penstock.records.faults import refuse
+
+_DTYPES = {Kind.FLOAT: np.float32, Kind.INT64: np.int64}
+
+
+def decode_example(record: bytes) -> dict[str, list[bytes] | NDArray[Any]]:
+    """Return each feature of a serialized `tf.train.Example`: a list of `bytes`, or an array of `float32` or `int64`.
+
+    What has no values is left out. For looking at records, and for converting them; to train, `parse_example` is a
+    hundred times as fast. Bytes that are no Example are a `DataError`.
+
+    >>> from penstock.records import encode_example
+    >>> decode_example(encode_example({"name": b"a", "ids": [1, 2]}))
+    {'ids': array([1, 2]), 'name': [b'a']}
+    """
+    found = example_features(bytes(record))
+    if found is None:
+        refuse("it is no tf.train.Example", 0)
+    return {
+        name: values if kind is Kind.BYTES else np.array(values, _DTYPES[kind])
+        for name, (kind, values) in found.items()
+        if values
+    }

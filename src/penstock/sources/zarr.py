@@ -1,0 +1,77 @@
+"""Zarr stores, through the zarr package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
+from penstock.sources.chunked import Described
+
+
+@dataclass(frozen=True)
+class Zarr:
+    """An open store: a group with arrays in it, or one array, whose path is empty."""
+
+    path: str
+    node: Any
+
+    def described(self) -> Mapping[str, Described]:
+        with _told(self.path):
+            return {name: described for name, array in self._arrays() if (described := _described(array)) is not None}
+
+    def _arrays(self) -> list[tuple[str, Any]]:
+        zarr = require("zarr", extra="zarr", purpose="read_zarr")
+        if isinstance(self.node, zarr.Array):
+            return [("", self.node)]
+        found = self.node.members(max_depth=None)
+        return sorted((name, item) for name, item in found if isinstance(item, zarr.Array))
+
+    def read(self, name: str, low: int, high: int) -> NDArray[Any]:
+        with _told(f"{self.path}{name and ', '}{name}, rows {low:,} to {high:,}"):
+            return np.asarray((self.node[name] if name else self.node)[low:high])
+
+
+def open_zarr(path: str) -> Zarr:
+    """Return a store open for reading; what is none is a `DataError`."""
+    zarr = require("zarr", extra="zarr", purpose="read_zarr")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no Zarr store at {os.path.abspath(path)}")
+    with _told(f"{path} cannot be read as Zarr"):
+        return Zarr(path, zarr.open(path, mode="r"))
+
+
+def _described(array: Any) -> Described | None:
+    if not array.shape:
+        return None
+    chunks = getattr(array, "shards", None) or array.chunks
+    spec = _spec(array)
+    return None if spec is None else Described(array.shape[0], spec, chunks[0])
+
+
+def _spec(array: Any) -> LeafSpec | None:
+    """What a row is; `None` where it is nothing that an element could hold."""
+    if array.dtype.kind in "OTU":
+        return ObjectSpec(str) if array.ndim == 1 else None
+    if array.dtype.kind == "S":
+        return ObjectSpec(bytes) if array.ndim == 1 else None
+    return ArraySpec(array.shape[1:], array.dtype if array.dtype.fields else array.dtype.newbyteorder("="))
+
+
+@contextmanager
+def _told(place: str) -> Generator[None]:
+    """Raise what Zarr finds wrong as a `DataError` that begins with the place."""
+    try:
+        yield
+    except (PermissionError, DataError):
+        raise
+    except Exception as error:  # noqa: BLE001 - codecs and stores raise exceptions of their own
+        raise DataError(f"{place}: {type(error).__name__}: {error}") from None

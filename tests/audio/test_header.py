@@ -1,0 +1,51 @@
+"""What a file says of itself; and every hostile file is audio or an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from penstock import audio
+from penstock.audio.header import read_audio
+from penstock.core.errors import DecodeError, MissingDependencyError
+from tests.audio.waves import tone, wav
+
+HOSTILE = sorted((Path(__file__).resolve().parents[2] / "native" / "hostile" / "wav").glob("*.wav"))
+GOOD = {
+    *("12-bits", "chunk-after", "data-empty", "data-unknown-length", "data-zero-then-bytes", "extensible-24"),
+    *("extensible-float", "float32", "float64", "odd-chunk-before", "partial-frame", "pcm16", "pcm16-stereo", "pcm24"),
+    *("pcm32", "pcm8", "rate-most", "two-formats"),
+}
+
+
+@pytest.mark.parametrize("path", HOSTILE, ids=lambda path: path.stem)
+def test_a_hostile_file_is_audio_or_an_error(path):
+    data = path.read_bytes()
+    try:
+        samples, rate = read_audio(data, mono=False)
+    except (DecodeError, MissingDependencyError):
+        assert path.stem not in GOOD
+        return
+    assert (rate, len(samples), samples.shape[1]) == (
+        audio.info(data).sample_rate, audio.info(data).frames, audio.info(data).channels,
+    )  # fmt: skip
+    assert path.stem in GOOD | {"rifx", "mulaw", "adpcm", "extensible-other-guid", "rf64"}
+
+
+def test_there_are_hostile_files():
+    assert len(HOSTILE) > 40
+
+
+def test_info_tells_without_decoding():
+    found = audio.info(wav(tone(8000, channels=2), "s24", rate=16_000))
+    assert found == audio.AudioInfo(16_000, 2, 8000)
+    assert found.seconds == 0.5
+
+
+def test_bytes_may_be_an_array_of_them():
+    file = wav(tone(20), "f32")
+    array = np.frombuffer(file, np.uint8)
+    np.testing.assert_array_equal(read_audio(array, mono=True)[0], tone(20))
+    assert audio.info(memoryview(file)).frames == 20

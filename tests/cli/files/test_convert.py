@@ -1,0 +1,121 @@
+import io
+import os
+
+import pytest
+
+import penstock as ps
+from penstock.cli.files import convert as converting
+from penstock.cli.files.convert import convert
+from penstock.cli.loading import TargetError
+from penstock.cli.terminal import Terminal
+from penstock.core.errors import DataError
+
+RECORDS = [ps.records.encode_example({"label": i, "name": f"{i}" * 20}) for i in range(100)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ps.write_tfrecord(RECORDS, "a.tfrecord")
+
+
+def told(*asked, **settings):
+    stream = io.StringIO()
+    convert(*asked, Terminal(stream), **{"workers": 1, **settings})
+    return stream.getvalue()
+
+
+def test_a_file_becomes_one_of_another_format_and_back():
+    assert "100 records in 1 file" in told(["a.tfrecord"], "b.tar")
+    assert ps.read_tar("b.tar", decode=True)[3] == {
+        "__key__": "000000003", "label.json": 3, "name": b"3" * 20
+    }  # fmt: skip
+    told(["a.tfrecord"], "b.tfrecord")
+    assert list(ps.read_tfrecord("b.tfrecord")) == RECORDS
+
+
+def test_shards_are_about_as_large_as_asked_and_hold_all_in_order():
+    told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
+    names = sorted(name for name in os.listdir() if name.startswith("b-"))
+    names = [name for name in names if name.endswith(".tfrecord")]
+    assert names[0] == f"b-00000-of-{len(names):05d}.tfrecord"
+    assert max(map(os.path.getsize, names)) < 2500
+    assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
+
+
+def test_several_processes_write_the_same_files():
+    told(["a.tfrecord"], "one/b.tar", max_bytes=30_000)
+    told(["a.tfrecord"], "two/b.tar", max_bytes=30_000, workers=2)
+    names = sorted(os.listdir("one"))
+    assert len(names) > 1
+    assert sorted(os.listdir("two")) == names
+    for name in names:
+        with open(f"one/{name}", "rb") as one, open(f"two/{name}", "rb") as two:
+            assert one.read() == two.read()
+
+
+def test_an_interrupted_conversion_goes_on(monkeypatch):
+    wrote = []
+    plainly = converting._write_shard
+
+    def until_the_third(plan, shard):
+        if len(wrote) == 2:
+            raise KeyboardInterrupt
+        wrote.append(shard)
+        plainly(plan, shard)
+
+    monkeypatch.setattr(converting, "_write_shard", until_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
+    there = {name: os.stat(name).st_ino for name in os.listdir() if name.startswith("b-")}
+    assert len(there) == 2
+    monkeypatch.setattr(converting, "_write_shard", plainly)
+    assert "going on: 2 of" in told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
+    assert {name: os.stat(name).st_ino for name in there} == there
+    assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
+    assert not [name for name in os.listdir() if name.startswith(".")]
+
+
+def test_another_conversion_that_was_interrupted_is_not_mixed_with_this_one(monkeypatch):
+    def never(plan, shard):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(converting, "_write_shard", never)
+        with pytest.raises(KeyboardInterrupt):
+            told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
+    with pytest.raises(TargetError, match="--overwrite"):
+        told(["a.tfrecord"], "b.tfrecord", max_bytes=2000)
+    told(["a.tfrecord"], "b.tfrecord", max_bytes=2000, overwrite=True)
+    assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
+
+
+def test_what_is_read_again_as_another_is_an_error_and_leaves_nothing(monkeypatch):
+    stored = converting.STORED["TFRecord"]
+    poor = type(stored)(
+        stored.store, lambda records, path, columns: stored.write(records[:-1], path, columns), stored.read
+    )
+    monkeypatch.setitem(converting.STORED, "TFRecord", poor)
+    with pytest.raises(DataError, match="record 99"):
+        told(["a.tfrecord"], "b.tfrecord")
+    assert "b.tfrecord" not in os.listdir()
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ((["a.tfrecord"], "b.txt"), "none of them"),
+        ((["a.tfrecord"], "a.tfrecord"), "there already"),
+        ((["a.tfrecord", "other.tar"], "b.tar"), "files of one format"),
+    ],
+)
+def test_what_cannot_be_done_is_said_before_anything_is(asked, reason):
+    ps.write_tar([{"txt": "x"}], "other.tar")
+    with pytest.raises(TargetError, match=reason):
+        told(*asked)
+
+
+def test_no_records_are_a_file_without_any():
+    ps.write_tfrecord([], "none.tfrecord")
+    told(["none.tfrecord"], "none.tar")
+    assert len(ps.read_tar("none.tar")) == 0

@@ -1,0 +1,60 @@
+import pytest
+
+import penstock as ps
+from penstock.cli.files.formats import FORMATS, find_format, format_of, group_files
+from penstock.cli.loading import TargetError
+
+
+@pytest.fixture
+def records(tmp_path):
+    (path,) = ps.write_tfrecord([b"one", b"two"], tmp_path / "a.tfrecord")
+    return path
+
+
+@pytest.mark.parametrize("known", FORMATS)
+def test_a_format_is_known_by_its_extensions_and_name(known):
+    assert find_format(known.name.upper()) is known
+    for extension in known.extensions:
+        assert format_of(f"train{extension.upper()}") is known
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [(b"PAR1....", "Parquet"), (b"\x93NUMPY\1", "NumPy"), (b'{"a": 1}\n', "JSON lines"), (b"", "files")],
+)
+def test_a_name_that_does_not_tell_leaves_it_to_the_content(tmp_path, content, name):
+    path = tmp_path / "part-0"
+    path.write_bytes(content)
+    assert format_of(str(path)).name == name
+
+
+def test_records_are_known_by_the_checksum_of_the_first_length(tmp_path, records):
+    plain = tmp_path / "part-0"
+    with open(records, "rb") as file:
+        plain.write_bytes(file.read())
+    assert format_of(str(plain)).name == "TFRecord"
+    damaged = bytearray(plain.read_bytes())
+    damaged[9] ^= 1
+    plain.write_bytes(damaged)
+    assert format_of(str(plain)).name == "files"
+
+
+def test_a_folder_stands_for_its_files_by_format(tmp_path, records):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "notes.txt").write_text("a line\n")
+    groups = {known.name: paths for known, paths in group_files([str(tmp_path)])}
+    assert groups == {"TFRecord": [records], "text": [str(tmp_path / "deep" / "notes.txt")]}
+
+
+def test_a_given_format_is_that_of_all(tmp_path, records):
+    ((known, paths),) = group_files([str(tmp_path / "*")], "files")
+    assert (known.name, paths) == ("files", [records])
+    assert list(known.read(paths)) != []
+
+
+@pytest.mark.parametrize("asked", [(["nothing-*.tfrecord"], None), (["."], "TFRecords of another kind")])
+def test_what_is_not_there_is_said_plainly(tmp_path, monkeypatch, asked):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(TargetError, match=r"no file matches|there is no format"):
+        group_files(*asked)

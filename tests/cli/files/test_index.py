@@ -1,0 +1,51 @@
+import io
+
+import pytest
+
+import penstock as ps
+from penstock.cli.files.index import index, source_of
+from penstock.cli.terminal import Terminal
+
+
+@pytest.fixture
+def records(tmp_path):
+    return ps.write_tfrecord([bytes(20)] * 10, tmp_path / "a.tfrecord", max_bytes=100, index=False)
+
+
+def told(*asked, **settings):
+    stream = io.StringIO()
+    assert index(*asked, Terminal(stream), **settings)
+    return stream.getvalue()
+
+
+def test_indexes_are_made_beside_the_files(tmp_path, records):
+    text = told([str(tmp_path)])
+    assert "TFRecord: 4 files" in text
+    assert "10 records" in text
+    assert sorted(path.name for path in tmp_path.glob("*.psindex")) == [
+        f"a-0000{i}-of-00004.tfrecord.psindex" for i in range(4)
+    ]
+
+
+def test_what_is_true_is_kept_unless_forced(tmp_path, records):
+    told([str(tmp_path)])
+    places = sorted(tmp_path.glob("*.psindex"))
+    before = [place.stat().st_ino for place in places]
+    told([str(tmp_path)])
+    assert [place.stat().st_ino for place in places] == before
+    kept = [open(place, "rb") for place in places]  # noqa: SIM115 - so that no number is given out again
+    told([str(tmp_path)], force=True)
+    assert not set(before) & {place.stat().st_ino for place in places}
+    for file in kept:
+        file.close()
+
+
+def test_files_that_are_read_whole_need_no_index(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"abc")
+    assert "needs no index" in told([str(tmp_path)])
+
+
+def test_a_source_is_found_below_what_moves_its_elements(records):
+    source = source_of(ps.read_tfrecord(records).shuffle(seed=0).batch(2))
+    assert source.length == 10
+    assert source_of(ps.Dataset.zip(ps.Dataset.range(3), ps.Dataset.range(3))) is None

@@ -1,0 +1,53 @@
+import io
+
+import pytest
+
+import penstock as ps
+from penstock.cli.files.inspect import inspect
+from penstock.cli.terminal import Terminal
+
+
+@pytest.fixture
+def records(tmp_path):
+    (path,) = ps.write_tfrecord((bytes([i]) * i for i in range(100)), tmp_path / "a.tfrecord")
+    return path
+
+
+def told(*asked, **settings):
+    stream = io.StringIO()
+    good = inspect(*asked, Terminal(stream), **settings)
+    return good, stream.getvalue()
+
+
+def test_it_says_how_many_records_there_are_and_of_what_size(records):
+    good, text = told([records], elements=2)
+    assert good
+    for part in (
+        "TFRecord: 1 file",
+        "records   100",
+        "16 bytes to 115 bytes",
+        "element   bytes",
+        "element 1",
+        "b'\\x01'",
+    ):
+        assert part in text
+
+
+def test_verifying_names_each_damaged_record_and_goes_on(records):
+    assert told([records], verify=True) == (True, told([records], verify=True)[1])
+    with open(records, "r+b") as file:
+        for record in (40, 60):
+            file.seek(ps.read_tfrecord(records)._plan.source.sidecars[0].arrays["offsets"][record] + 12)
+            file.write(b"\xee")
+    good, text = told([records], verify=True)
+    assert not good
+    assert "98 records read, 2 damaged" in text
+    assert "record 40" in text
+    assert "record 60" in text
+
+
+def test_a_file_that_is_not_what_it_is_called_is_said_to_be_unreadable(tmp_path):
+    (tmp_path / "a.tfrecord").write_bytes(b"this is no record of any kind")
+    good, text = told([str(tmp_path)])
+    assert not good
+    assert "cannot be read" in text

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.cli.files.words import LONGEST, cut, kind_of, lines_of
+
+
+def test_each_leaf_has_a_line_with_its_path():
+    lines = lines_of({"image": {"bytes": b"\xff\xd8\xff\xe0" + bytes(2000)}, "label": np.int64(3), "words": ["a", "b"]})
+    assert [line.split()[0] for line in lines] == ["image.bytes", "label", "words[0]", "words[1]"]
+    assert "JPEG" in lines[0]
+    assert "2 KB" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("leaf", "told"),
+    [
+        (b"abc", "bytes (3 bytes)  b'abc'"),
+        ("abc", "str  'abc'"),
+        (3, "int  3"),
+        (np.float32(0.5), "float32  0.5"),
+        (np.arange(3), "int64[3]  [0, 1, 2]"),
+        (np.zeros((2, 5)), "float64[2, 5]  [0, 0, 0, 0, 0, 0, ...]"),
+        (ps.Ragged.from_rows([[1], []]), "Ragged  Ragged([[1], []], int64[2, ~])"),
+    ],
+)
+def test_a_leaf_says_what_it_is_and_how_it_begins(leaf, told):
+    assert lines_of(leaf) == [told]
+
+
+def test_a_long_value_is_cut():
+    (line,) = lines_of("a" * 10_000)
+    assert len(line) < LONGEST + 10
+    assert line.endswith("…")
+    assert cut("a" * LONGEST) == "a" * LONGEST
+
+
+def test_an_element_without_leaves_has_no_lines():
+    assert lines_of({}) == []
+
+
+def test_kinds_are_told_by_their_beginning():
+    assert [kind_of(content) for content in (b"\x89PNG\r\n\x1a\n", b"fLaC...", b"", b"none")] == ["PNG", "FLAC", "", ""]

@@ -1,0 +1,71 @@
+"""Tasks put end to end what elements stand for, whatever they are cut into."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.elements.chunk import Items
+from penstock.ops.combine.unpack import AT_A_TIME, Held, Unpack
+from penstock.ops.read.given import Given
+from penstock.plan.flow import Piece, child_ids
+from penstock.testing.laws import verify_determinism, verify_resume
+
+
+def unpacked(results, ids=None):
+    piece = Piece(Items(results), np.arange(len(results)) if ids is None else ids, "mark")
+    return Unpack(Given()).spread(lambda given: given, np.empty)(piece)
+
+
+@pytest.mark.parametrize("count", [0, 1, AT_A_TIME - 1, AT_A_TIME, AT_A_TIME + 1, 3 * AT_A_TIME])
+def test_sequences_are_put_end_to_end_with_the_ids_of_their_elements(count):
+    results = [list(range(i % 4)) for i in range(count)]
+    made = unpacked(results)
+    assert made.chunk.elements() == [x for result in results for x in result]
+    assert made.ids.tolist() == child_ids(np.arange(count), np.arange(count) % 4).tolist()
+    assert made.after == "mark"
+
+
+def test_what_is_no_sequence_keeps_its_place():
+    held, array = iter([7]), np.array([3, 4])
+    made = unpacked([[1, 2], held, "text", array, (), [5]], np.array([10, 20, 30, 40, 50, 60]))
+    elements = made.chunk.elements()
+    assert [type(element) is Held for element in elements] == [False, False, True, True, False, False, False]
+    assert [element.result for element in elements[2:4]] == [held, "text"]
+    assert elements[4:] == [3, 4, 5]
+    assert made.ids[2:4].tolist() == [20, 30]
+    assert made.ids[[0, 1, 4, 5, 6]].tolist() == child_ids(np.array([10, 40, 60]), np.array([2, 2, 1])).tolist()
+
+
+def test_the_rows_of_arrays_of_one_kind_stay_a_column():
+    made = unpacked([np.full((2, 3), i) for i in range(5)])
+    assert made.chunk.columns[0].shape == (10, 3)
+
+
+def of_every_kind(x):
+    kinds = ([x] * (x % 3), np.arange(x % 4), Dataset.range(x % 3), iter([x, "more"]), (x,), np.float32(x)[None])
+    return kinds[x * x % len(kinds)]
+
+
+@pytest.mark.parametrize("options", [Options(executor="inline"), Options(executor="threads", workers=2)])
+def test_runs_of_every_kind_come_in_order_and_go_on_from_everywhere(options):
+    ds = Dataset.range(3 * AT_A_TIME).flat_map(of_every_kind)
+    made = list(ds.with_options(options))
+    wanted = [x for i in range(3 * AT_A_TIME) for x in of_every_kind(i)]
+    assert [float(x) if x != "more" else x for x in made] == [float(x) if x != "more" else x for x in wanted]
+    short = Dataset.range(40).flat_map(of_every_kind)
+    verify_resume(short.map(str), options=options)
+    verify_determinism(short.map(str))
+
+
+def test_a_task_that_fails_hands_out_what_came_before():
+    def function(x):
+        if x == AT_A_TIME + 5:
+            raise LookupError
+        return [x, -x]
+
+    received = []
+    with pytest.raises(LookupError):
+        received.extend(Dataset.range(9_999).flat_map(function))
+    assert len(received) == 2 * (AT_A_TIME + 5)
