@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +157,23 @@ def line_files(rows: int) -> tuple[Path, Path]:
         text.write_text("".join(f"{i:07d} {line}\n" for i, line in enumerate(lines)), "utf-8")
         objects.write_text("".join(json.dumps(each) + "\n" for each in kept), "utf-8")
     return text, objects
+
+
+def tar_files(rows: int, archives: int) -> Path:
+    """`rows` samples in tar archives, by Python's own `tarfile`: `bin` of 4 to 12 KB, and `cls`, their number."""
+    folder = DATA / "tar"
+    if not folder.exists():
+        unfinished = folder.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        rng = np.random.default_rng(20267)
+        for archive, numbers in enumerate(np.array_split(np.arange(rows), archives)):
+            with tarfile.open(unfinished / f"{archive:03d}.tar", "w") as tar:
+                for number in numbers.tolist():
+                    content = rng.bytes(int(rng.integers(4_000, 12_000)))
+                    for name, value in ((f"{number:07d}.bin", content), (f"{number:07d}.cls", b"%d" % number)):
+                        info = tarfile.TarInfo(name)
+                        info.size = len(value)
+                        tar.addfile(info, io.BytesIO(value))
+        unfinished.rename(folder)
+    return folder

@@ -25,6 +25,15 @@ def test_images_to_numpy():
     assert len(re.findall(r"mean brightness 1[23]\d\.\d", told)) == 2
 
 
+def test_tables_are_shuffled_by_row_groups_and_resume():
+    pytest.importorskip("pyarrow")
+    told = printed("parquet_tabular.py")
+    assert "batches of {'features': float32[512, 4], 'fare': float32[512]}" in told
+    assert "40 blocks of about 1,399 rows in random order, and the rows of 10 at a time" in told
+    assert re.search(r"a mile costs 2\.[12]\d", told)
+    assert "resumed after 10 batches: True" in told
+
+
 def test_training_with_torch_resumes_to_the_same_loss():
     pytest.importorskip("torch")
     told = printed("torch_training.py")

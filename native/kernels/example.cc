@@ -17,8 +17,15 @@ constexpr FeatureKind kKindOf<float> = FeatureKind::kFloat;
 template <>
 constexpr FeatureKind kKindOf<std::int64_t> = FeatureKind::kInt64;
 
+// The packed values of a list, or its one text, where there is nothing else.
+inline Bytes only_values(Bytes list) {
+  const Bytes values = short_field(list.begin, list.end, 0x0a);
+  return values.end == list.end ? values : Bytes{nullptr, nullptr};
+}
+
 // Appends the values of a BytesList, FloatList or Int64List message, or of a part of it.
 bool read_list(Bytes list, const std::uint8_t* readable, Sink<std::int64_t>* sink) {
+  if (const Bytes packed = only_values(list); packed.begin) return unpack_varints(packed, readable, sink);
   WireReader reader(list);
   Field field;
   while (!reader.done()) {
@@ -30,23 +37,36 @@ bool read_list(Bytes list, const std::uint8_t* readable, Sink<std::int64_t>* sin
   return true;
 }
 
+bool read_floats(Bytes values, Sink<float>* sink) {
+  if (values.size() == sizeof(float) && sink->count < sink->room) {
+    std::memcpy(sink->values + sink->count++, values.begin, sizeof(float));
+    return true;
+  }
+  if (values.size() % sizeof(float)) return false;
+  const auto count = static_cast<std::int64_t>(values.size() / sizeof(float));
+  const std::int64_t fitting = std::clamp<std::int64_t>(sink->room - sink->count, 0, count);
+  if (fitting) std::memcpy(sink->values + sink->count, values.begin, static_cast<std::size_t>(fitting) * sizeof(float));
+  sink->count += count;
+  return true;
+}
+
 bool read_list(Bytes list, const std::uint8_t*, Sink<float>* sink) {
+  if (const Bytes packed = only_values(list); packed.begin) return read_floats(packed, sink);
   WireReader reader(list);
   Field field;
   while (!reader.done()) {
     if (!reader.next(&field)) return false;
     if (field.number != 1 || (field.wire != Wire::kBytes && field.wire != Wire::kFixed32)) continue;
-    if (field.payload.size() % sizeof(float)) return false;
-    const auto count = static_cast<std::int64_t>(field.payload.size() / sizeof(float));
-    const std::int64_t fitting = std::clamp<std::int64_t>(sink->room - sink->count, 0, count);
-    if (fitting)
-      std::memcpy(sink->values + sink->count, field.payload.begin, static_cast<std::size_t>(fitting) * sizeof(float));
-    sink->count += count;
+    if (!read_floats(field.payload, sink)) return false;
   }
   return true;
 }
 
 bool read_list(Bytes list, const std::uint8_t*, Sink<Bytes>* sink) {
+  if (const Bytes text = only_values(list); text.begin) {
+    sink->push(text);
+    return true;
+  }
   WireReader reader(list);
   Field field;
   while (!reader.done()) {
@@ -64,6 +84,11 @@ class FeatureReader {
       : readable_(readable), sink_(sink), start_(sink->count) {}
 
   bool take(Bytes feature) {
+    if (const Bytes list = only_list(feature); list.begin) {  // as everybody writes it
+      if (kind_ != kKindOf<Value>) sink_->count = start_;
+      kind_ = kKindOf<Value>;
+      return read_list(list, readable_, sink_);
+    }
     WireReader reader(feature);
     Field field;
     while (!reader.done()) {
@@ -75,6 +100,13 @@ class FeatureReader {
       if (kind == kKindOf<Value> && !read_list(field.payload, readable_, sink_)) return false;
     }
     return true;
+  }
+
+  // The list of the wanted kind, where there is nothing else.
+  static Bytes only_list(Bytes feature) {
+    const Bytes list =
+        short_field(feature.begin, feature.end, static_cast<std::uint8_t>(static_cast<int>(kKindOf<Value>) << 3 | 2));
+    return list.end == feature.end ? list : Bytes{nullptr, nullptr};
   }
 
   FeatureKind kind() const { return kind_; }
@@ -90,8 +122,8 @@ class FeatureReader {
 // Calls `take(piece)` for each piece of a value, as long as it returns true.
 template <class Take>
 bool each_piece(const FeatureFinder::Pieces& pieces, const Take& take) {
-  if (!pieces.several) return take(pieces.first);
-  WireReader entry(pieces.entry);
+  if (!pieces.several) return take(pieces.bytes);
+  WireReader entry(pieces.bytes);
   Field field;
   while (!entry.done()) {
     if (!entry.next(&field)) return false;

@@ -77,7 +77,7 @@ FeatureFinder::FeatureFinder(const ExampleSpec& spec) : spec_(spec) {
   names_.push_back({{nullptr, nullptr}, -1, false, -1});
   for (const FeatureSlot& slot : spec.slots())
     names_.push_back({bytes_of(slot.name), static_cast<std::int32_t>(names_.size()) - 1, slot.in_lists, -1});
-  found_.assign(spec.slots().size(), {{nullptr, nullptr}, {nullptr, nullptr}, 0, false});
+  found_.assign(spec.slots().size(), {{nullptr, nullptr}, 0, false});
 }
 
 bool FeatureFinder::find(Bytes record) {
@@ -98,6 +98,17 @@ bool FeatureFinder::find_in_map(Bytes map, bool in_lists) {
   WireReader message(map);
   Field field;
   while (!message.done()) {
+    // As everybody writes it: entries of a name, a value, and no more.
+    const Bytes entry = short_field(message.at(), map.end, kFirst);
+    if (entry.begin) {
+      const Bytes name = short_field(entry.begin, entry.end, kFirst);
+      const Bytes value = name.begin ? short_field(name.end, entry.end, kSecond) : name;
+      if (value.begin && value.end == entry.end) {
+        note(name, in_lists, {value, turn_, false});
+        message = WireReader({entry.end, map.end});
+        continue;
+      }
+    }
     if (!message.next(&field)) return false;
     if (field.number == 1 && field.wire == Wire::kBytes && !find_entry(field.payload, in_lists)) return false;
   }
@@ -105,19 +116,7 @@ bool FeatureFinder::find_in_map(Bytes map, bool in_lists) {
 }
 
 bool FeatureFinder::find_entry(Bytes entry, bool in_lists) {
-  // As everybody writes it: a name, a value, and no more.
-  Bytes name, value;
-  if (entry.size() > 2 && entry.begin[0] == kFirst) {
-    WireReader reader({entry.begin + 1, entry.end});
-    if (reader.bytes(&name) && !reader.done() && *reader.at() == kSecond) {
-      WireReader second({reader.at() + 1, entry.end});
-      if (second.bytes(&value) && second.done()) {
-        note(name, in_lists, {value, entry, turn_, false});
-        return true;
-      }
-    }
-  }
-  name = value = {entry.begin, entry.begin};
+  Bytes name{entry.begin, entry.begin}, value = name;
   int values = 0;
   WireReader message(entry);
   Field field;
@@ -127,7 +126,7 @@ bool FeatureFinder::find_entry(Bytes entry, bool in_lists) {
     if (field.number == 1) name = field.payload;
     if (field.number == 2) value = field.payload, ++values;
   }
-  note(name, in_lists, {value, entry, turn_, values > 1});
+  note(name, in_lists, {values > 1 ? entry : value, turn_, values > 1});
   return true;
 }
 

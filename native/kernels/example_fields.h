@@ -19,15 +19,15 @@ class FeatureFinder {
   // False if the record is damaged. What it found is in `pieces` until the next record.
   bool find(Bytes record);
 
-  // Where the value of a slot is: in none, one or several pieces that are to be read as one message.
+  // Where the value of a slot is: nowhere, in `bytes`, or in several pieces that are to be read as one message, and are
+  // the values of the entry of a map that `bytes` are.
   struct Pieces {
-    Bytes first;
-    Bytes entry;  // the entry of the map, where there are several
+    Bytes bytes;
     bool missing, several;
   };
   Pieces pieces(std::size_t slot) const {
     const Found& found = found_[slot];
-    return {found.value, found.entry, found.turn != turn_, found.several};
+    return {found.bytes, found.turn != turn_, found.several != 0};
   }
 
  private:
@@ -38,9 +38,9 @@ class FeatureFinder {
     std::int32_t next;  // the name that came after it the last time; -1: none did
   };
   struct Found {
-    Bytes value, entry;
-    std::uint64_t turn;
-    bool several;
+    Bytes bytes;
+    std::uint64_t turn : 63;
+    std::uint64_t several : 1;
   };
 
   bool find_in_map(Bytes map, bool in_lists);

@@ -22,6 +22,21 @@ struct Field {
   Bytes payload;
 };
 
+// The bytes of a field at `at`, if it has this tag (of one byte) and a length of one or two bytes, and ends by `end`;
+// else `begin` is null, and the field is to be looked at with more care.
+inline Bytes short_field(const std::uint8_t* at, const std::uint8_t* end, std::uint8_t tag) {
+  if (end - at < 3) return {nullptr, nullptr};
+  if (at[0] != tag) return {nullptr, nullptr};
+  std::size_t size = at[1];
+  at += 2;
+  if (size >= 0x80) {
+    if (*at >= 0x80) return {nullptr, nullptr};
+    size = (size & 0x7f) | static_cast<std::size_t>(*at++) << 7;
+  }
+  if (size > static_cast<std::size_t>(end - at)) return {nullptr, nullptr};
+  return {at, at + size};
+}
+
 // Takes a message apart, field by field. Nothing outside of it is ever read.
 class WireReader {
  public:

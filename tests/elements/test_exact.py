@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from penstock import Ragged, Sparse
 from penstock.elements.exact import MOST_BYTES, classes_in, copied, decoded, encoded
 from penstock.testing.laws import difference
 
@@ -42,8 +43,13 @@ DTYPES = st.one_of(
 )
 ARRAYS = npst.arrays(DTYPES, npst.array_shapes(min_dims=0, min_side=0, max_side=3))
 SCALARS = ARRAYS.filter(lambda array: array.size and array.dtype.itemsize).map(lambda array: array.ravel()[0])
+RAGGED = st.one_of(
+    npst.arrays(np.float32, st.just((6, 2))).map(lambda values: Ragged(values, [0, 1, 1, 6])),
+    npst.arrays(np.int16, st.just(4)).map(lambda values: Ragged(Ragged(values, np.int32([0, 3, 4])), [0, 0, 2])),
+)
+SPARSE = npst.arrays(np.float64, npst.array_shapes(min_dims=1, min_side=0, max_side=3)).map(Sparse.from_dense)
 NESTINGS = st.recursive(
-    PYTHON | ARRAYS | SCALARS,
+    PYTHON | ARRAYS | SCALARS | RAGGED | SPARSE,
     lambda inner: st.one_of(
         *(st.lists(inner, max_size=3), st.tuples(inner, inner), st.dictionaries(st.text() | st.integers(), inner)),
     ),

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from penstock.elements.size import bytes_of, own_bytes_of
+from penstock import Ragged, Sparse
+from penstock.elements.chunk import Columns, Items
+from penstock.elements.nesting import leaf_column
+from penstock.elements.size import bytes_of, own_bytes_of, sizes_of
+from penstock.elements.structure import LEAF
 
 
 def test_arrays_count_by_what_they_hold():
@@ -20,3 +25,34 @@ def test_views_of_what_somebody_else_holds_count_nothing():
     assert own_bytes_of(view) == 0
     assert own_bytes_of({"view": view, "own": np.zeros(2, np.uint8)}) == 2
     assert own_bytes_of((view, 5)) == own_bytes_of(5) > 0
+
+
+@pytest.mark.parametrize(
+    ("column", "wanted"),
+    [
+        (np.arange(3), [8, 8, 8]),
+        (np.arange(3, dtype=np.int8), [1, 1, 1]),
+        (np.array([True, False]), [1, 1]),
+        (np.array([0.5, np.nan]), [8, 8]),
+        (np.zeros((2, 3, 2), np.float32), [24, 24]),
+        (np.zeros((2, 0)), [1, 1]),
+        (np.array(["abc", "d"]), [3, 1]),
+        (np.array(["abc", 5], object), [3, 8]),
+        (np.array(["2024-01-01"], "M8[D]"), [8]),
+        (np.zeros(0), []),
+        ([b"abc", "de", object(), 1j, 2**70], [3, 2, 64, 16, 8]),
+        ([np.zeros(3), np.float32(1), np.zeros((0, 9))], [24, 4, 1]),
+        (Ragged.from_rows([[1, 2], [], [3]]), [16, 1, 8]),
+        (Sparse.from_dense(np.array([[0, 1.0, 2.0], [0, 0, 0]])), [16, 1]),
+    ],
+)
+def test_sizes_are_the_same_in_whatever_form_elements_are(column, wanted):
+    chunk = Columns(LEAF, [column], len(column))
+    assert sizes_of(chunk).tolist() == wanted
+    assert sizes_of(Items(chunk.elements())).tolist() == wanted
+    assert sizes_of(Items([(element,) for element in chunk.elements()])).tolist() == wanted
+
+
+def test_the_leaves_of_an_element_add_up():
+    assert sizes_of(Items([{"x": 1, "y": [b"ab", np.zeros(2)]}, ()])).tolist() == [26, 1]
+    assert sizes_of(leaf_column(np.arange(2)).slice(0, 0)).tolist() == []

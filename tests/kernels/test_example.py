@@ -126,7 +126,7 @@ def outcome(kernel: ExampleKernel, records: list) -> list | tuple:
 def plain(slot: Slot, values, splits, steps) -> tuple:
     assert values.dtype == slot.dtype
     same = values.tolist() if values.dtype.hasobject else values.tobytes()  # a float may be no number
-    return same, *(None if each is None else np.asarray(each).tolist() for each in (splits, steps))
+    return same, *([] if each is None else np.asarray(each).tolist() for each in (splits, steps))
 
 
 def twin(slots: list[Slot], records: list[bytes]) -> list | tuple:

@@ -74,5 +74,8 @@ def test_lists_are_cut_step_by_step() -> None:
     parse = R.parse_sequence_example({}, {"x": R.RaggedFeature("int64", "v", [P.RowLengths("p")])})
     record = R.encode_sequence_example({}, {"v": [[1, 2, 3], [], [4]], "p": [[1, 2], [], [1]]})
     assert parse(record)[1]["x"].tolist() == [[[1], [2, 3]], [], [[4]]]
+    bad = R.encode_sequence_example({}, {"v": [[1], [2]], "p": [[1], [2]]})
+    with pytest.raises(ps.errors.DataError, match=r'record 2 .*"x": its 1 values are not divided'):
+        parse([record, b"", bad, record])
     with pytest.raises(ps.errors.DataError, match="another number of steps"):
         parse(R.encode_sequence_example({}, {"v": [[1], [2]], "p": [[1]]}))

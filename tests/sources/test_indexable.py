@@ -5,8 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
+from penstock import Dataset
 from penstock.core.errors import ElementError
 from penstock.sources.indexable import indexable
+from penstock.testing.sources import verify_source
 
 
 class Squares:
@@ -138,3 +140,41 @@ def test_the_fingerprint_is_what_the_object_says_or_its_type_length_and_simple_v
     assert indexable([object()]).fingerprint() == indexable([object()]).fingerprint()
     assert indexable(Versioned()).fingerprint()[-1] == "v1"
     assert read(pickle.loads(pickle.dumps(indexable(Squares()))), 2) == [{"x": 4}]
+
+
+@pytest.mark.filterwarnings("ignore")  # what the package warns of when it is imported is not ours
+def test_a_dataset_of_hugging_face_is_a_source_like_any_other():
+    datasets = pytest.importorskip("datasets")
+    rows = {"x": list(range(300)), "text": [f"t{i}" for i in range(300)], "v": [[float(i), 1.0] for i in range(300)]}
+    data = datasets.Dataset.from_dict(rows)
+    ds = Dataset.from_source(data)
+    verify_source(indexable(data))
+    assert ds[3] == {"x": 3, "text": "t3", "v": [3.0, 1.0]}
+    assert sorted(x for batch in ds.shuffle(seed=0).batch(64) for x in batch["x"].tolist()) == rows["x"]
+    formatted = indexable(data.with_format("numpy"))
+    verify_source(formatted)
+    assert formatted.read_many(np.array([7])).elements()[0]["v"].tolist() == [7.0, 1.0]
+    assert len(Dataset.from_source(data.select(range(10, 20)))) == 10
+
+
+def test_a_map_style_dataset_of_pytorch_is_a_source_like_any_other():
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.TensorDataset(torch.arange(40).reshape(20, 2), torch.arange(20))
+    ds = Dataset.from_source(data).shuffle(seed=0).batch(8)
+    batches = list(ds)
+    assert [tuple(part.shape for part in batch) for batch in batches] == [((8, 2), (8,))] * 2 + [((4, 2), (4,))]
+    assert sorted(np.concatenate([labels for _, labels in batches])) == list(range(20))
+    subset = torch.utils.data.Subset(data, [3, 5])  # it has __getitems__
+    assert [int(label) for _, label in Dataset.from_source(subset)] == [3, 5]
+
+
+def test_array_record_is_a_source_like_any_other(tmp_path):
+    module = pytest.importorskip("array_record.python.array_record_module")
+    records = pytest.importorskip("array_record.python.array_record_data_source")
+    writer = module.ArrayRecordWriter(str(tmp_path / "a.array_record"), "group_size:1")
+    for i in range(300):
+        writer.write(b"record %d" % i)
+    writer.close()
+    source = indexable(records.ArrayRecordDataSource(str(tmp_path / "a.array_record")))
+    verify_source(source)
+    assert source.read_many(np.array([299, 0])).elements() == [b"record 299", b"record 0"]

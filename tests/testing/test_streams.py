@@ -11,7 +11,20 @@ from penstock.testing.streams import streams
 OPERATIONS = {
     *("filter", "scan", "take_while", "unique", "map", "batch", "enumerate", "shuffle", "take", "skip", "shard"),
     *("repeat", "concatenate", "zip", "flat_map", "interleave", "ignore_errors", "errors", "prefetch", "with_options"),
-    *("unbatch", "rebatch", "window", "padded_batch", "expand", "exclude", "cache", "from_generator"),
+    *(
+        "unbatch",
+        "rebatch",
+        "window",
+        "padded_batch",
+        "ragged_batch",
+        "sparse_batch",
+        "pack",
+        "split",
+        "expand",
+        "exclude",
+        "cache",
+        "from_generator",
+    ),
     *("sample_from_datasets", "choose_from_datasets", "rejection_resample"),
     *("group_by_window", "bucket_by_sequence_length", "batch_by_tokens", "group_by_reducer"),
 }

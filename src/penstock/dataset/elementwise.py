@@ -172,10 +172,10 @@ class Elementwise(Handle[T_co]):
         which are its own; a tuple is passed as one argument; with a parameter `rng` it gets a generator of the
         element's own. What comes of it is a stream, made one element after another.
 
-        States of numbers, text, bytes, arrays and nestings of them (also named tuples and dataclasses that the initial
-        state has) are saved with the iterator's, to the last bit, up to 1 MiB; large ones not after every element, so
-        that a restored iterator calls the function again for up to one element a 256 bytes. With another state it goes
-        through the epoch again: `explain()` says so.
+        States of numbers, text, bytes, arrays, `Ragged`, `Sparse` and nestings of them (also named tuples and
+        dataclasses that the initial state has) are saved with the iterator's, to the last bit, up to 1 MiB; large ones
+        not after every element, so that a restored iterator calls the function again for up to one element a 256 bytes.
+        With another state it goes through the epoch again: `explain()` says so.
 
         >>> list(Dataset.range(5).scan(0, lambda total, x: (total + x, total + x)))
         [0, 1, 3, 6, 10]

@@ -21,6 +21,7 @@ from penstock.ops.order.expand import Expand
 from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.shuffle import Shuffle, ShuffleBlocks
+from penstock.ops.order.shuffle_bytes import ShuffleBytes
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.split import Hashes, Keyed, Part
 from penstock.ops.order.take import Take
@@ -43,6 +44,7 @@ class Order(Handle[T_co]):
         seed: int | None = None,
         reshuffle_each_iteration: bool = True,
         *,
+        buffer_bytes: int | None = None,
         uniform: bool = False,
     ) -> Dataset[T_co]:
         """Permute the elements: all of them, in an order computed on the fly, without a buffer or a start-up time.
@@ -57,7 +59,10 @@ class Order(Handle[T_co]):
 
         A stream needs a `buffer_size`. Blocks of half as many elements are permuted, and again with blocks across their
         borders: up to one and a half times `buffer_size` elements are held, and a restored iterator makes at most as
-        many again.
+        many again. Or it needs `buffer_bytes`, where elements differ in size: blocks end with the element that fills
+        half of them, so that up to one and a half times as many bytes are held, and one element. What elements hold
+        counts: the bytes of arrays, numbers and `bytes`, the characters of text, and `nbytes` of other objects, or 64.
+        What is not a stream holds no elements: all of it is permuted, whatever `buffer_bytes` says.
 
         The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute`.
 
@@ -67,6 +72,14 @@ class Order(Handle[T_co]):
         True
         """
         plan = self._plan
+        reshuffle = check_flag("shuffle", "reshuffle_each_iteration", reshuffle_each_iteration)
+        seed = check_seed("shuffle", seed)
+        if buffer_bytes is not None:
+            buffer_bytes = check_count("shuffle", "buffer_bytes", buffer_bytes, least=1, clip=True)
+            if buffer_size is not None:
+                raise ValueError("shuffle(): give it one of buffer_size and buffer_bytes")
+            if not plan.indexed:
+                return self._over(ShuffleBytes(plan, None, seed, reshuffle, buffer_bytes))
         window = buffer_size
         if window is not None:
             window = check_count("shuffle", "buffer_size", window, least=1, also=(UNKNOWN,), clip=True)
@@ -75,15 +88,13 @@ class Order(Handle[T_co]):
         if window is None and not plan.indexed:
             raise PlanError(
                 "shuffle(): a stream cannot be permuted as a whole; shuffle before what makes it one, or give a "
-                "buffer_size"
+                "buffer_size or buffer_bytes"
             )
         if window is None and plan.length == INFINITE:
             raise PlanError(
                 "shuffle(): a dataset without end cannot be permuted as a whole; shuffle before repeat(), "
                 "or give a buffer_size"
             )
-        reshuffle = check_flag("shuffle", "reshuffle_each_iteration", reshuffle_each_iteration)
-        seed = check_seed("shuffle", seed)
         blocks = None if window is not None or check_flag("shuffle", "uniform", uniform) else blocks_of(plan)
         if blocks is None or blocks.window >= blocks.count:
             return self._over(Shuffle(plan, window, seed, reshuffle))

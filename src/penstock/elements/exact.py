@@ -1,4 +1,4 @@
-"""Values as JSON data and back, to the last bit: numbers, text, bytes, arrays, and nestings of them."""
+"""Values as JSON data and back, to the last bit: numbers, text, bytes, arrays, ragged and sparse ones, nestings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import math
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.structure import flatten, unflatten
 
 MOST_BYTES = 1 << 20
@@ -74,7 +77,13 @@ def copied(value: Any) -> Any:
     if type(value) in PLAIN_TYPES or isinstance(value, np.generic):
         return value
     leaves, structure = flatten(value)
-    return unflatten(structure, [leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
+    return unflatten(structure, list(map(_copied_leaf, leaves)))
+
+
+def _copied_leaf(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return leaf.copy()
+    return deepcopy(leaf) if isinstance(leaf, Ragged | Sparse) else leaf
 
 
 def classes_in(value: Any) -> Classes:
@@ -112,13 +121,22 @@ class _Encoder:
         if cls is str:
             self._count(len(value))
             return value
-        if cls in (list, tuple):
-            return [cls.__name__, [self.encode(part) for part in self._counted(value)]]
+        if cls in (list, tuple, dict) or cls in self._classes:
+            return self._nesting(value)
+        return self._uneven(value) if isinstance(value, Ragged | Sparse) else self._atom(value)
+
+    def _nesting(self, value: Any) -> list[Any]:
+        cls = type(value)
         if cls is dict:
             return ["dict", [[self.encode(key), self.encode(part)] for key, part in self._counted(value.items())]]
         if cls in self._classes:
             return ["record", self._classes.index(cls), [self.encode(part) for part in self._counted(_fields(value))]]
-        return self._atom(value)
+        return [cls.__name__, [self.encode(part) for part in self._counted(value)]]
+
+    def _uneven(self, value: Ragged | Sparse) -> list[Any]:
+        if isinstance(value, Ragged):
+            return ["ragged", self.encode(value.flat_values), [self.encode(each) for each in value.nested_row_splits]]
+        return ["sparse", self.encode(value.indices), self.encode(value.values), list(value.dense_shape)]
 
     def _atom(self, value: Any) -> list[Any]:
         cls = type(value)
@@ -167,6 +185,17 @@ def _array_of(classes: Classes, dtype: str, shape: list[int], content: str) -> n
     return np.frombuffer(b64decode(content), np.dtype(dtype)).reshape(shape).copy()
 
 
+def _ragged_of(classes: Classes, values: Any, splits: list[Any]) -> Ragged:
+    made = decoded(values, classes)
+    for each in reversed(splits):
+        made = Ragged(made, decoded(each, classes))
+    return made
+
+
+def _sparse_of(classes: Classes, indices: Any, values: Any, shape: list[int]) -> Sparse:
+    return Sparse(decoded(indices, classes), decoded(values, classes), shape)
+
+
 def _record_of(classes: Classes, which: int, parts: list[Any]) -> Any:
     cls: Any = classes[which]
     values = [decoded(part, classes) for part in parts]
@@ -189,6 +218,8 @@ _DECODERS: dict[str, Callable[..., Any]] = {
     "list": lambda classes, parts: [decoded(part, classes) for part in parts],
     "tuple": lambda classes, parts: tuple(decoded(part, classes) for part in parts),
     "dict": lambda classes, pairs: {decoded(key, classes): decoded(part, classes) for key, part in pairs},
+    "ragged": _ragged_of,
+    "sparse": _sparse_of,
     "record": _record_of,
 }
 

@@ -320,6 +320,13 @@ class Ragged(RaggedExchange):
         return f"Ragged({_shown(self)}, {self.dtype}[{dimensions}])"
 
 
+def made(values: NDArray[Any] | Ragged, row_splits: NDArray[Any]) -> Ragged:
+    """Put together what is known to fit: splits of one dtype, which nobody has to check."""
+    if isinstance(values, Ragged):
+        return _made(values.flat_values, (row_splits, *values.nested_row_splits))
+    return _made(values, (row_splits,))
+
+
 def _made(values: NDArray[Any], splits: tuple[NDArray[Any], ...]) -> Ragged:
     """Put together what is known to fit."""
     made = object.__new__(Ragged)

@@ -1,4 +1,4 @@
-"""About how much memory an element takes."""
+"""About how much memory elements take."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import sys
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from penstock.elements.structure import flatten
+from penstock.elements.chunk import Chunk, Column, Columns, Items
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.structure import are_leaves, flatten
 
 
 def bytes_of(element: Any) -> int:
@@ -31,3 +35,47 @@ def own_bytes_of(element: Any) -> int:
     """
     leaves = [leaf for leaf in flatten(element)[0] if not (isinstance(leaf, np.ndarray) and not leaf.flags.writeable)]
     return bytes_of(leaves) if leaves else 0
+
+
+_NUMBERS: dict[type, int] = {bool: 1, int: 8, float: 8, complex: 16}
+_OTHER = 64  # bytes that an object of another kind counts
+
+
+def sizes_of(chunk: Chunk) -> NDArray[np.int64]:
+    """Return how many bytes the leaves of each element hold: `int64[k]`, from 1 on, the same in whatever form they are.
+
+    Python's numbers count as those of NumPy do, text by its characters, and what is unknown `nbytes`, or 64. Unlike
+    what `sys.getsizeof` says, that is the same everywhere.
+
+    >>> from penstock.elements.chunk import Items
+    >>> sizes_of(Items([{"x": np.zeros(3), "y": 1}, {"x": b"", "y": "text"}, ()])).tolist()
+    [32, 4, 1]
+    """
+    if isinstance(chunk, Items) and are_leaves(chunk.types):
+        total = np.asarray(_sizes_in(chunk.values))
+    elif isinstance(chunk, Columns):
+        total = np.zeros(len(chunk), np.int64)
+        for column in chunk.columns:
+            total += _sizes_in(column)
+    else:
+        elements = chunk.elements()
+        total = np.fromiter((sum(map(_size, flatten(element)[0])) for element in elements), np.int64, len(elements))
+    return np.maximum(total, 1)
+
+
+def _sizes_in(column: Column) -> int | NDArray[np.int64]:
+    if isinstance(column, np.ndarray) and not column.dtype.hasobject and column.dtype.kind not in "SU":
+        return column[:1].nbytes
+    return np.fromiter(map(_size, column), np.int64, len(column))
+
+
+def _size(leaf: Any) -> int:
+    known = _NUMBERS.get(type(leaf))
+    if known is not None:
+        return known
+    if isinstance(leaf, bytes | str):
+        return len(leaf)
+    if isinstance(leaf, Ragged | Sparse):  # without splits and indices, whose dtype and number hang on their form
+        leaf = leaf.flat_values if isinstance(leaf, Ragged) else leaf.values
+    nbytes = getattr(leaf, "nbytes", _OTHER)
+    return nbytes if isinstance(nbytes, int) else _OTHER

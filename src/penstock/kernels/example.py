@@ -22,6 +22,7 @@ _FIRST_GUESS = 4  # values of a record for which there is room at first
 _SPARE = 1.25  # room beside what was needed before
 
 _INT64 = np.dtype(np.int64)
+_NO_SPLITS = np.zeros(0, _INT64)
 
 
 class Kind(IntEnum):
@@ -77,12 +78,12 @@ class Values(NamedTuple):
     """What all records have of one slot, end to end.
 
     Those of record i are from `splits[i]` to `splits[i + 1]`; in lists these are its steps, and the values of step s
-    are those from `step_splits[s]` on. Where the size is fixed there are no splits.
+    are those from `step_splits[s]` on. Where there are no records of any size, or no lists, there are no such splits.
     """
 
     values: NDArray[Any]
-    splits: NDArray[np.int64] | None = None
-    step_splits: NDArray[np.int64] | None = None
+    splits: NDArray[np.int64] = _NO_SPLITS
+    step_splits: NDArray[np.int64] = _NO_SPLITS
 
 
 class Fault(NamedTuple):
@@ -118,7 +119,7 @@ class ExampleKernel:
 
         >>> kernel = ExampleKernel([Slot("x", Kind.INT64)])
         >>> kernel.parse([b"", b""])
-        [Values(values=array([], dtype=int64), splits=array([0, 0, 0]), step_splits=None)]
+        [Values(values=array([], dtype=int64), splits=array([0, 0, 0]), step_splits=array([], dtype=int64))]
         """
         parsing = _native.ExampleParsing(self._spec, records)
         count = parsing.records()
@@ -157,7 +158,7 @@ class _Room:
         self, slot: Slot, count: int, out: NDArray[Any] | None, guess: tuple[float, float], allocate: Allocate
     ) -> None:
         self.slot, self._count, self._allocate = slot, count, allocate
-        self._splits = self._step_splits = None
+        self._splits = self._step_splits = _NO_SPLITS
         steps, values = (int(most * _SPARE * count) + 8 for most in guess)
         if not slot.fixed:
             self._splits = _splits(count)
@@ -177,7 +178,6 @@ class _Room:
         """Make room for as many values or steps, and as many more as the records after this one are likely to have."""
         size = int(needed * _SPARE * self._count / (record + 1)) + 8
         if in_steps:
-            assert self._step_splits is not None  # noqa: S101 - what has steps has splits of them
             larger = _splits(size)
             larger[: len(self._step_splits)] = self._step_splits
             self._step_splits = larger
@@ -196,27 +196,26 @@ class _Room:
     @property
     def steps(self) -> int:
         """How many steps there are."""
-        return 0 if self._step_splits is None or self._splits is None else int(self._splits[-1])
+        return int(self._splits[-1]) if len(self._step_splits) else 0
 
     @property
     def used(self) -> int:
         """How many values there are."""
-        if self._splits is None:
+        if self.slot.fixed:
             return self._count * self.slot.size
-        return int(self._splits[-1] if self._step_splits is None else self._step_splits[self._splits[-1]])
+        return int(self._step_splits[self._splits[-1]] if len(self._step_splits) else self._splits[-1])
 
     def record_of(self, value: int) -> int:
         """Which record has the value at this position."""
-        if self._splits is None:
+        if self.slot.fixed:
             return value // self.slot.size
-        if self._step_splits is not None:
+        if len(self._step_splits):
             value = int(np.searchsorted(self._step_splits[: self.steps + 1], value, side="right")) - 1
         return int(np.searchsorted(self._splits, value, side="right")) - 1
 
     def made(self) -> Values:
         """The values, without the room that was not needed."""
-        steps = None if self._step_splits is None else self._step_splits[: self.steps + 1]
-        return Values(self._values[: self.used], self._splits, steps)
+        return Values(self._values[: self.used], self._splits, self._step_splits[: self.steps + 1])
 
 
 def _splits(count: int) -> NDArray[np.int64]:

@@ -75,8 +75,14 @@ class Samples:
 
     def key(self, sample: int) -> str:
         """Return the key of a sample."""
-        begin = int(self.key_ends[sample - 1]) if sample else 0
-        return text_of(self.keys[begin : int(self.key_ends[sample])].tobytes())
+        return self.keys_of(np.array([sample]))[0]
+
+    def keys_of(self, numbers: Rows) -> list[str]:
+        """Return the keys of samples."""
+        begins = np.where(numbers > 0, self.key_ends[numbers - 1], 0) if len(numbers) else numbers
+        spans = zip(begins.tolist(), self.key_ends[numbers].tolist(), strict=True)
+        keys = self.keys.data
+        return [str(keys[begin:end], "utf-8", "surrogateescape") for begin, end in spans]
 
 
 def text_of(name: bytes) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.errors import PlanError
-from penstock.elements.ragged import Ragged
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.ragged import Ragged, made
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec
 from penstock.kernels.example import Kind, Slot, Values
 from penstock.records.faults import refuse
@@ -106,24 +106,27 @@ def list_of(name: str, feature: Feature, found: Mapping[str, Values]) -> Leaf:
     match feature:
         case FixedLenSequenceFeature(shape=shape):
             values, splits, steps = found[name]
-            assert splits is not None and steps is not None  # noqa: S101, PT018 - lists have both
-            return Padded(Ragged(values.reshape(len(steps) - 1, *shape), splits), feature.fill)
+            return Padded(made(values.reshape(len(steps) - 1, *shape), splits), feature.fill)
         case RaggedFeature(value_key=value_key, partitions=partitions, row_splits_dtype=dtype):
             key = value_key or name
             for partition in partitions:
                 if not isinstance(partition, UniformRowLength):
                     _check_aligned(name, found[key], partition.key, found[partition.key])
-            values = _in_rows(name, feature, {k: v._replace(splits=v.step_splits) for k, v in found.items()})
-            return Uneven(Ragged(values, found[key].splits), dtype)
+            splits = found[key].splits
+            try:
+                values = _in_rows(name, feature, {k: v._replace(splits=v.step_splits) for k, v in found.items()})
+            except DataError as error:  # it names a step
+                error.element = int(np.searchsorted(splits, error.element or 0, side="right")) - 1
+                raise
+            return Uneven(made(values, splits), dtype)
         case _:
             values, splits, steps = found[name]
-            return Listed(Ragged(Ragged(values, steps), splits))
+            return Listed(made(made(values, steps), splits))
 
 
 def steps_of(name: str, found: Mapping[str, Values]) -> NDArray[np.int64]:
     """Return how many steps the list of each record has."""
     splits = found[name].splits
-    assert splits is not None  # noqa: S101 - lists have them
     return np.diff(splits)
 
 
@@ -136,35 +139,31 @@ def _in_rows(name: str, feature: RaggedFeature, found: Mapping[str, Values]) -> 
 
 
 def _check_aligned(name: str, values: Values, key: str, said: Values) -> None:
-    assert values.splits is not None and said.splits is not None  # noqa: S101, PT018 - lists have them
     other = np.flatnonzero(np.diff(values.splits) != np.diff(said.splits))
     if len(other):
         refuse(f'it has another number of steps than its partition "{key}"', int(other[0]), name)
 
 
 def _ragged(values: Values) -> Ragged:
-    return Ragged(values.values, values.splits)
+    return made(values.values, values.splits)
 
 
 def _items(name: str, shape: tuple[int, ...], values: Values) -> Ragged:
     size = _size(shape)
-    assert values.splits is not None  # noqa: S101 - its size is not fixed
     uneven = np.flatnonzero(np.diff(values.splits) % size)
     if len(uneven):
         at = int(uneven[0])
         found = int(values.splits[at + 1] - values.splits[at])
         refuse(f"its {found} values do not make items of shape {list(shape)}", at, name)
-    return Ragged(values.values.reshape(-1, *shape), values.splits // size)
+    return made(values.values.reshape(-1, *shape), values.splits // size)
 
 
 def _sparse(name: str, feature: SparseFeature, found: Mapping[str, Values], count: int) -> Any:
     values, splits, _ = found[feature.value_key]
-    assert splits is not None  # noqa: S101 - its size is not fixed
     record = np.repeat(np.arange(count), np.diff(splits))
     indices = [record]
     for key, size in zip(feature.keys, feature.shape, strict=True):
         at, its_splits, _ = found[key]
-        assert its_splits is not None  # noqa: S101 - nor is theirs
         other = np.flatnonzero(its_splits != splits)
         if len(other):
             i = int(other[0]) - 1
@@ -174,12 +173,12 @@ def _sparse(name: str, feature: SparseFeature, found: Mapping[str, Values], coun
             i = int(outside[0])
             refuse(f'index {at[i]} in "{key}" is outside of its size {size}', int(record[i]), name)
         indices.append(at)
-    made = placed(indices, values, (count, *feature.shape))
-    again = np.flatnonzero((np.diff(made.indices, axis=0) == 0).all(axis=1))
+    sparse = placed(indices, values, (count, *feature.shape))
+    again = np.flatnonzero((np.diff(sparse.indices, axis=0) == 0).all(axis=1))
     if len(again):
-        index = made.indices[again[0]].tolist()
+        index = sparse.indices[again[0]].tolist()
         refuse(f"index {index[1:]} is given twice", index[0], name)
-    return made
+    return sparse
 
 
 def spec_of_feature(feature: Feature, *, batch: tuple[int | None] | None, in_list: bool = False) -> LeafSpec:

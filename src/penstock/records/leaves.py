@@ -54,7 +54,8 @@ class Uneven(Leaf):
         return self.values if self.values.ragged_rank == 1 else self.values.with_splits(self.splits_dtype)
 
     def batch(self, low: int, high: int) -> Any:
-        return self.values[low:high].with_splits(self.splits_dtype)
+        whole = self.values if high - low == len(self.values) else self.values[low:high]
+        return whole.with_splits(self.splits_dtype)
 
 
 @dataclass(frozen=True)

@@ -59,12 +59,12 @@ def _spec(h5py: Any, item: Any) -> LeafSpec | None:
         return ObjectSpec(str if text.encoding == "utf-8" else bytes) if len(item.shape) == 1 else None
     inner = h5py.check_vlen_dtype(item.dtype)
     if inner is not None:
-        plain = _native(np.dtype(inner))
+        plain = _as_here(np.dtype(inner))
         return ArraySpec((None,), plain) if len(item.shape) == 1 and not plain.hasobject else None
-    return None if item.dtype.hasobject else ArraySpec(item.shape[1:], _native(item.dtype))
+    return None if item.dtype.hasobject else ArraySpec(item.shape[1:], _as_here(item.dtype))
 
 
-def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _as_here(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if dtype.fields else dtype.newbyteorder("=")
 
 

@@ -48,7 +48,7 @@ class IndexableSource:
         if many is not None:
             return self._chunk(many(rows), len(rows))
         items = getattr(self.data, "__getitems__", None)
-        if items is not None:
+        if items is not None and len(rows):  # asked for nothing, some fail
             return self._items(items(rows.tolist()), len(rows), "__getitems__")
         return Items(self._one_by_one(rows.tolist()))
 

@@ -18,7 +18,7 @@ from penstock.kernels.records import RecordReader
 from penstock.kernels.tar import Samples, scan_tar
 from penstock.sources.decoders import Decoders
 from penstock.sources.records import content_of
-from penstock.sources.tar_samples import Choice, Part, Shape, Where, of_sample, parts_found
+from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found, runs_of
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar
 
@@ -88,26 +88,34 @@ class TarFiles:
     def spec(self) -> Spec:
         return self.shape.spec()
 
+    @cached_property
+    def _archives(self) -> list[Archive]:
+        return [Archive(samples, self.shape.wanted(samples)) for samples in self.samples]
+
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         rows = np.asarray(rows, np.int64)
-        archives = np.searchsorted(self._starts, rows, side="right") - 1
-        choices: list[tuple[Rows, int, Choice]] = []
-        files = np.full((len(rows), len(self.shape.parts)), -1, np.int64)
-        keys = [""] * len(rows)
-        for archive in np.unique(archives).tolist():
-            at = np.flatnonzero(archives == archive)
-            choice = self.shape.chosen(self.samples[archive], rows[at] - self._starts[archive])
-            choices.append((at, archive, choice))
-            files[at] = np.where(choice.files < 0, -1, choice.files + self._member_starts[archive])
-            for i, number in zip(at.tolist(), choice.numbers.tolist(), strict=True):
-                keys[i] = choice.samples.key(number)
-        for at, archive, choice in choices:
-            try:
-                self.shape.refuse_missing(choice, self.paths[archive])
-            except DataError as error:
-                error.element = int(at[error.element or 0])
-                raise
-        return self.shape.chunk(keys, self._contents(files), lambda i, part: self._where(int(files[i, part])))
+        of = np.searchsorted(self._starts, rows, side="right") - 1
+        numbers = rows - self._starts[of]
+        files = self.shape.files(self._archives, of, numbers)
+        missing = self.shape.first_missing(files)
+        if missing is not None:
+            at, part = missing
+            error = lacking(self.samples[int(of[at])], int(numbers[at]), part, self.paths[int(of[at])])
+            error.element = at
+            raise error
+        files = np.where(files < 0, -1, files + self._member_starts[of, None])
+        return self.shape.chunk(
+            self._keys(of, numbers), self._contents(files), lambda i, part: self._where(int(files[i, part]))
+        )
+
+    def _keys(self, of: Rows, numbers: Rows) -> list[str]:
+        keys = [""] * len(numbers)
+        order = np.argsort(of, kind="stable")
+        for begin, end in runs_of(of[order]):
+            at = order[begin:end]
+            for i, key in zip(at.tolist(), self.samples[int(of[at[0]])].keys_of(numbers[at]), strict=True):
+                keys[i] = key
+        return keys
 
     def _contents(self, files: NDArray[np.int64]) -> list[list[bytes | None]]:
         """What the members hold, part by part; `None` where there is none."""

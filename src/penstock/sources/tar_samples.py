@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import flatten
 from penstock.kernels.tar import Samples, skipped_in_words
-from penstock.sources.decoders import LEAVES, Decoders, decoded, spec_of
+from penstock.sources.decoders import LEAVES, Decoders, decoded, spec_of, split
 
 KEY = "__key__"
 MOST_COLUMNS = 256
@@ -63,65 +64,78 @@ class Shape:
             entries[part.name] = specs[0]
         return entries
 
-    def chosen(self, samples: Samples, numbers: Rows) -> Choice:
-        """Find the files of some samples of an archive, `numbers`, shape (k,)."""
-        low, counts = samples.members[numbers], samples.members[numbers + 1] - samples.members[numbers]
-        of = np.repeat(np.arange(len(numbers)), counts)
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """A number for each extension that an entry may be made of."""
+        return {extension: i for i, extension in enumerate({e: 0 for part in self.parts for e in part.extensions})}
+
+    def wanted(self, samples: Samples) -> NDArray[np.int32]:
+        """For each extension of an archive the number it has here, or -1."""
+        return np.array([self._numbers.get(extension, -1) for extension in samples.extensions], np.int32)
+
+    def files(self, archives: Sequence[Archive], of: Rows, numbers: Rows) -> NDArray[np.int64]:
+        """Find the files of samples: of sample `numbers[i]` of archive `of[i]` the number of each part's member there.
+
+        Shape (k, parts); -1 where there is none.
+        """
+        order = np.argsort(of, kind="stable")
+        of, numbers = of[order], numbers[order]
+        runs = runs_of(of)
+        low, high = np.empty(len(of), np.int64), np.empty(len(of), np.int64)
+        for begin, end in runs:
+            members, wanted = archives[int(of[begin])].samples.members, numbers[begin:end]
+            low[begin:end], high[begin:end] = members[wanted], members[wanted + 1]
+        counts = high - low
         ends = np.cumsum(counts)
         member = np.repeat(low - (ends - counts), counts) + np.arange(int(ends[-1]) if len(ends) else 0)
-        kind = samples.extension[member]
-        files = np.full((len(numbers), len(self.parts)), -1, np.int64)
+        kind = np.empty(len(member), np.int32)
+        for begin, end in runs:
+            archive = archives[int(of[begin])]
+            there = slice(int(ends[begin] - counts[begin]), int(ends[end - 1]))
+            kind[there] = archive.wanted[archive.samples.extension[member[there]]]
+        row = np.repeat(order, counts)
+        files = np.full((len(of), len(self.parts)), -1, np.int64)
         for column, part in enumerate(self.parts):
             for extension in reversed(part.extensions):  # the first that is there counts
-                if extension in samples.extensions:
-                    found = kind == samples.extensions.index(extension)
-                    files[of[found], column] = member[found]
-        return Choice(samples, numbers, files)
+                found = np.flatnonzero(kind == self._numbers[extension])
+                files[row[found], column] = member[found]
+        return files
 
-    def refuse_missing(self, choice: Choice, path: str, offset: int = 0) -> None:
-        """Raise the `DataError` of the first sample that lacks a file which is required.
-
-        `offset` is where what was scanned begins in the archive.
-        """
-        required = np.array([part.required for part in self.parts], np.bool_)
-        missing = (choice.files < 0) & required
+    def first_missing(self, files: NDArray[np.int64]) -> tuple[int, Part] | None:
+        """The first sample that lacks a file which is required, and which part of it that is."""
+        missing = (files < 0) & np.array([part.required for part in self.parts], np.bool_)
         if not missing.any():
-            return
+            return None
         at, column = map(int, np.argwhere(missing)[0])
-        samples, sample = choice.samples, int(choice.numbers[at])
-        part = self.parts[column]
-        at_byte = offset + int(samples.heads[int(samples.members[sample])])
-        skipped = skipped_in_words(samples.skipped)
-        error = DataError(
-            f"{path}: the sample {samples.key(sample)!r}, at byte {at_byte}, has no {' or '.join(part.extensions)}; "
-            f"it has {', '.join(of_sample(samples, sample))}{f' ({skipped})' if skipped else ''}. Where not every "
-            f'sample has one, say "{";".join(part.extensions)}?", and it is None'
-        )
-        error.element = at
-        raise error
+        return at, self.parts[column]
 
     def chunk(self, keys: list[str], contents: list[list[bytes | None]], which: Callable[[int, int], Where]) -> Chunk:
         """Return elements of what their files hold: `contents[part][i]` is of element i; `which` says where it is."""
-        columns: list[list[Any]] = []
-        for number, part in enumerate(self.parts):
-            decoders = [self.decoders(extension) for extension in part.extensions]
-            column: list[Any] = contents[number]
-            if any(decoder is not None for decoder in decoders):
-                column = [self._decoded(value, i, number, which) for i, value in enumerate(column)]
-            columns.append(column)
+        columns = [self._decoded(number, contents[number], which) for number in range(len(self.parts))]
         if not self._is_flat:
             names = [KEY, *(part.name for part in self.parts)]
             return Items([dict(zip(names, values, strict=True)) for values in zip(keys, *columns, strict=True)])
         made = [self._column(number, column) for number, column in enumerate(columns)]
         return Columns(self.structure, [keys if i < 0 else made[i] for i in self._order], len(keys))
 
-    def _decoded(self, value: bytes | None, i: int, number: int, which: Callable[[int, int], Where]) -> Any:
+    def _decoded(self, number: int, values: list[Any], which: Callable[[int, int], Where]) -> list[Any]:
+        part = self.parts[number]
+        decoders = [self.decoders(extension) for extension in part.extensions]
+        if not any(decoders):
+            return values
+        if part.required and len(decoders) == 1 and split(part.extensions[0])[1] is None:
+            try:  # most are sound
+                return list(map(decoders[0], values))  # type: ignore[arg-type]
+            except Exception:  # noqa: BLE001, S110 - found again, and named
+                pass
+        return [self._decoded_one(value, i, number, which) for i, value in enumerate(values)]
+
+    def _decoded_one(self, value: bytes | None, i: int, number: int, which: Callable[[int, int], Where]) -> Any:
         if value is None:
             return None
         where = which(i, number)
-        decoder = self.decoders(where.extension)
         try:
-            return decoded(value, where.extension, decoder, where.text)
+            return decoded(value, where.extension, self.decoders(where.extension), where.text)
         except Exception as error:
             error.element = i  # type: ignore[attr-defined] - how a source says which it was
             raise
@@ -142,12 +156,11 @@ class Shape:
         return (*((part.name, ";".join(part.extensions), part.required) for part in self.parts), self.decoders)
 
 
-class Choice(NamedTuple):
-    """The files of some samples of an archive: `files[i, part]` is the number of a member, or -1."""
+class Archive(NamedTuple):
+    """The samples of an archive, and which of its extensions are wanted, as `Shape.wanted` says."""
 
     samples: Samples
-    numbers: Rows
-    files: NDArray[np.int64]
+    wanted: NDArray[np.int32]
 
 
 class Where(NamedTuple):
@@ -157,10 +170,32 @@ class Where(NamedTuple):
     text: str
 
 
+def runs_of(numbers: Rows) -> list[tuple[int, int]]:
+    """Return where runs of the same number begin and end.
+
+    >>> runs_of(np.array([3, 3, 5]))
+    [(0, 2), (2, 3)]
+    """
+    if not len(numbers):
+        return []
+    return list(pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]))
+
+
 def of_sample(samples: Samples, sample: int) -> list[str]:
     """Return the extensions of the files of a sample."""
     kinds = samples.extension[int(samples.members[sample]) : int(samples.members[sample + 1])]
     return [samples.extensions[kind] for kind in kinds.tolist()]
+
+
+def lacking(samples: Samples, sample: int, part: Part, path: str, offset: int = 0) -> DataError:
+    """Return the error for a sample without a file; `offset` is where what was scanned begins in the archive."""
+    at_byte = offset + int(samples.heads[int(samples.members[sample])])
+    skipped = skipped_in_words(samples.skipped)
+    return DataError(
+        f"{path}: the sample {samples.key(sample)!r}, at byte {at_byte}, has no {' or '.join(part.extensions)}; "
+        f"it has {', '.join(of_sample(samples, sample))}{f' ({skipped})' if skipped else ''}. Where not every "
+        f'sample has one, say "{";".join(part.extensions)}?", and it is None'
+    )
 
 
 def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[Part, ...]:

@@ -14,7 +14,7 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.tar import Samples, scan_tar_bytes
 from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files
-from penstock.sources.tar_samples import Choice, Shape, Where
+from penstock.sources.tar_samples import Archive, Shape, Where, lacking
 from penstock.storage.compression import open_decompressed
 
 
@@ -57,15 +57,25 @@ class TarStream:
                 missing = min(max(needed, READ_AT_ONCE), max(len(buffer), READ_AT_ONCE))
 
     def _chunk(self, samples: Samples, count: int, buffer: bytes, offset: int, path: str) -> Chunk:
-        choice = self.shape.chosen(samples, np.arange(count))
-        self.shape.refuse_missing(choice, path, offset)
+        archive = Archive(samples, self.shape.wanted(samples))
+        files = self.shape.files([archive], np.zeros(count, np.int64), np.arange(count))
+        missing = self.shape.first_missing(files)
+        if missing is not None:
+            raise lacking(samples, *missing, path, offset)
         begins, ends = samples.begins.tolist(), samples.ends.tolist()
         contents: list[list[bytes | None]] = [
             [None if member < 0 else buffer[begins[member] : ends[member]] for member in column]
-            for column in choice.files.T.tolist()
+            for column in files.T.tolist()
         ]
-        keys = [samples.key(sample) for sample in range(count)]
-        return self.shape.chunk(keys, contents, lambda i, part: _where(choice, i, part, offset, path))
+
+        def where(i: int, part: int) -> Where:
+            member = int(files[i, part])
+            extension = samples.extensions[int(samples.extension[member])]
+            return Where(
+                extension, f"{path}: '{samples.key(i)}.{extension}', at byte {offset + begins[member]} of its content"
+            )
+
+        return self.shape.chunk(samples.keys_of(np.arange(count)), contents, where)
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what elements have, and a digest of the sizes and content of the archives."""
@@ -74,10 +84,3 @@ class TarStream:
     @cached_property
     def _content(self) -> str:
         return content_of_files(self.paths)
-
-
-def _where(choice: Choice, i: int, part: int, offset: int, path: str) -> Where:
-    samples, member = choice.samples, int(choice.files[i, part])
-    extension = samples.extensions[int(samples.extension[member])]
-    at = offset + int(samples.begins[member])
-    return Where(extension, f"{path}: '{samples.key(i)}.{extension}', at byte {at} of its content")

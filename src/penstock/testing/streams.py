@@ -14,6 +14,7 @@ from penstock.core.errors import PlanError
 from penstock.core.on_error import ErrorBudget, replace, skip
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
+from penstock.elements.sparse import Sparse
 from penstock.testing import functions
 from penstock.testing.plans import LONGEST, SEEDS, datasets
 
@@ -119,6 +120,11 @@ def several(*element: Any) -> Any:
 def some(*element: Any) -> list[Any]:
     """The element up to twice."""
     return [element[0] if len(element) == 1 else element] * (number_of(*element) % 3)
+
+
+def as_marked(*element: Any) -> Sparse:
+    """A one among as many noughts as hang on the whole element."""
+    return Sparse.from_dense(np.arange(1 + number_of(*element) % 8) == 0)
 
 
 def as_rows(*element: Any) -> np.ndarray:
@@ -241,8 +247,22 @@ def _window(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.map(functions.as_text).window(*sizes, drop_remainder=draw(st.booleans())).map(functions.as_windows)
 
 
-def _padded_batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.map(as_run).padded_batch(draw(st.integers(1, 4)), drop_remainder=draw(st.booleans()))
+def _uneven_batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    runs, size, drop = ds.map(as_run), draw(st.integers(1, 4)), draw(st.booleans())
+    kind = draw(st.sampled_from(["padded", "ragged", "sparse"]))
+    if kind == "sparse":
+        return ds.map(as_marked).sparse_batch(size, (None,), drop)
+    return runs.padded_batch(size, drop_remainder=drop) if kind == "padded" else runs.ragged_batch(size, drop)
+
+
+def _pack(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    strategy = draw(st.sampled_from(["first_fit", "best_fit", "split"]))
+    return ds.map(as_rows).pack(draw(st.integers(6, 9)), strategy=strategy)
+
+
+def _split(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    parts = ds.split({"most": 0.8, "few": 0.2}, draw(SEEDS), key=number_of)
+    return parts["most"] if draw(st.booleans()) else parts["most"].concatenate(parts["few"])
 
 
 def _expand(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -262,6 +282,8 @@ def _enumerate(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _shuffle(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    if draw(st.booleans()):
+        return ds.shuffle(None, draw(st.none() | SEEDS), draw(st.booleans()), buffer_bytes=draw(st.integers(1, 200)))
     return ds.shuffle(draw(st.integers(1, 9)), draw(st.none() | SEEDS), draw(st.booleans()))
 
 
@@ -349,6 +371,7 @@ BEGINNINGS: tuple[Step, ...] = (
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,
     *(_map, _skip_errors, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix),
-    *(_choose, _prefetch, _unbatch, _window, _padded_batch, _expand, _exclude, _cache, _shard_streams),
+    *(_choose, _prefetch, _unbatch, _window, _uneven_batch, _expand, _exclude, _cache, _shard_streams),
+    *(_pack, _split),
 )
 """What streams may go through."""

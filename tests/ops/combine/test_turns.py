@@ -64,9 +64,7 @@ def test_what_comes_before_an_error_is_given_first():
     assert made == [10, 0, 20, 11, 1, 21, 12]
 
 
-@pytest.mark.parametrize(
-    "mark", [[2, [None, None]], [0, [None]], [0, [[None, 0], None]], ["a", [None] * 2]]
-)
+@pytest.mark.parametrize("mark", [[2, [None, None]], [0, [None]], [0, [[None, 0], None]], ["a", [None] * 2]])
 def test_a_mark_of_something_else_is_refused(mark):
     with pytest.raises(CursorError):
         elements_of(begun(turns(2), *[stream_of(range(4), (2,))] * 2), 0, mark)

@@ -38,6 +38,16 @@ def test_what_is_no_sequence_keeps_its_place():
     assert made.ids[[0, 1, 4, 5, 6]].tolist() == child_ids(np.array([10, 40, 60]), np.array([2, 2, 1])).tolist()
 
 
+def test_where_nothing_is_left_to_unpack_nothing_comes():
+    none = Items([7, 8], {int}).where(np.zeros(2, bool))
+    assert none.types == {int}  # it still knows what type they had
+    piece = Piece(none, np.zeros(0, np.int64))
+    assert len(Unpack(Given()).spread(lambda given: given, np.empty)(piece)) == 0
+    ds = Dataset.range(9).map(lambda x: [x]).filter(lambda x: False)
+    assert list(ds.flat_map(lambda x: x)) == []
+    assert list(ds.map(lambda x: x).flat_map(lambda x: Dataset.range(2))) == []
+
+
 def test_the_rows_of_arrays_of_one_kind_stay_a_column():
     made = unpacked([np.full((2, 3), i) for i in range(5)])
     assert made.chunk.columns[0].shape == (10, 3)
@@ -69,3 +79,11 @@ def test_a_task_that_fails_hands_out_what_came_before():
     with pytest.raises(LookupError):
         received.extend(Dataset.range(9_999).flat_map(function))
     assert len(received) == 2 * (AT_A_TIME + 5)
+
+
+def test_of_a_piece_none_of_which_a_filter_kept_nothing_comes():
+    kept = Items(["a", "b"]).where(np.zeros(2, bool))
+    piece = Piece(kept, np.arange(0), "mark")
+    made = Unpack(Given()).spread(lambda given: given, np.empty)(piece)
+    assert (len(made), made.after) == (0, "mark")
+    assert list(Dataset.range(3).map(str).filter(lambda x: False).flat_map(list)) == []

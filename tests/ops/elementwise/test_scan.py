@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import INFINITE, UNKNOWN, Dataset, Options
+from penstock import INFINITE, UNKNOWN, Dataset, Options, Ragged, Sparse
 from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.elements.chunk import Items
 from penstock.ops.elementwise.scan import Scan
@@ -252,3 +252,18 @@ def test_a_state_that_cannot_be_copied_is_refused():
 def test_no_row_of_it_can_be_made_alone():
     with pytest.raises(PlanError, match="scan"):
         Dataset.range(4).scan(0, summed)[1]
+
+
+def longer(state, x):
+    state["rows"].flat_values[:1] += 1  # in place: the state is the function's own
+    rows = Ragged.concatenate([state["rows"], Ragged.from_rows([np.arange(x % 3)])])[-4:]
+    state = {"rows": rows, "last": Sparse.from_dense(np.arange(5) == x % 5)}
+    return state, (int(rows.flat_values.sum()), rows.row_lengths().tolist(), state["last"].indices[0, 0])
+
+
+def test_states_of_ragged_and_sparse_arrays_are_saved():
+    initial = {"rows": Ragged.from_rows([np.array([1, 2])]), "last": Sparse.from_dense(np.zeros(5, bool))}
+    ds = Dataset.range(30).scan(initial, longer)
+    verify_resume(ds)
+    assert initial["rows"].tolist() == [[1, 2]]
+    assert "goes through the epoch again" not in ds.explain()

@@ -64,7 +64,7 @@ class _Unpacked:
         """Put what a piece stands for after all that came before."""
         results = piece.chunk.elements()
         types = piece.chunk.types if isinstance(piece.chunk, Items) else set(map(type, results))
-        if types <= {list, tuple}:
+        if types <= {list, tuple} or not results:
             self._elements.extend(chain.from_iterable(results))
             self._counts.extend(map(len, results))
             self._ids.append(piece.ids)
@@ -81,7 +81,7 @@ class _Unpacked:
     def together(self) -> Piece:
         """All of it."""
         self._end_part()
-        return joined(self._parts)
+        return joined(self._parts) if self._parts else Piece(Items([]), np.zeros(0, np.int64))
 
     def _end_part(self) -> None:
         if self._ids:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from penstock.core.seeds import mix
+from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, resumed
 from penstock.plan.node import Allocate, Passing, Rows
 
 
@@ -46,11 +49,11 @@ class Shuffle(Passing):
         size = max((self.window + 1) // 2, 2)
 
         def once(epoch: int, mark: Mark = None) -> Flow:
-            return _blocks(source, epoch, mark, (size, size), mix(key, 1))
+            return permuted_blocks(source, epoch, mark, (size, size), mix(key, 1))
 
         if self.window == 2:  # two passes would move elements by up to two places
             return once(epoch, mark)
-        return _blocks(once, epoch, mark, (size // 2, size), mix(key, 2))
+        return permuted_blocks(once, epoch, mark, (size // 2, size), mix(key, 2))
 
     def arguments(self) -> str:
         window = [] if self.window is None else [str(self.window)]
@@ -84,12 +87,37 @@ class ShuffleBlocks(Shuffle):
         )
 
 
-def _blocks(source: Open, epoch: int, mark: Mark, sizes: tuple[int, int], key: int) -> Flow:
-    """The elements of `source` with each block permuted; the first block has `sizes[0]` elements, others `sizes[1]`."""
+Weigh: TypeAlias = Callable[[Chunk], np.ndarray]
+"""What each element of a chunk takes of the room in a block: `int64[k]`, from 1 on."""
+
+
+def permuted_blocks(
+    source: Open, epoch: int, mark: Mark, room: tuple[int, int], key: int, weigh: Weigh | None = None
+) -> Flow:
+    """The elements of `source` with each block permuted; there is `room[0]` in the first, `room[1]` in others.
+
+    A block ends with the element that fills it. Each takes one of the room, or as much as `weigh` says.
+    """
     number, at = resumed(mark, (0, None))
+    parts: list[Piece] = []
+    taken = 0  # of the room, by `parts`
     with Reader(source, epoch, at) as reader:
-        while (block := reader.take(sizes[min(number, 1)])) is not None:
-            order = permuted(np.arange(len(block)), length=len(block), key=mix(key, number), reshuffle=False)
-            number += 1
-            chosen = block.select(order)
-            yield Piece(chosen.chunk, chosen.ids, [number, reader.mark])
+        for piece, mark_after in reader.runs():
+            # ends[i]: what elements up to i take together
+            ends = np.arange(1, len(piece) + 1) if weigh is None else np.cumsum(weigh(piece.chunk))
+            low, gone = 0, 0
+            while (high := int(np.searchsorted(ends, gone + room[min(number, 1)] - taken)) + 1) <= len(piece):
+                parts.append(piece.slice(low, high))
+                yield _permuted(parts, mix(key, number), [number + 1, mark_after(high)])
+                number, parts, taken, low, gone = number + 1, [], 0, high, int(ends[high - 1])
+            if low < len(piece):
+                parts.append(piece.slice(low, len(piece)))
+                taken += int(ends[-1]) - gone
+        if parts:
+            yield _permuted(parts, mix(key, number), [number + 1, reader.mark])
+
+
+def _permuted(parts: list[Piece], key: int, after: Mark) -> Piece:
+    block = joined(parts)
+    chosen = block.select(permuted(np.arange(len(block)), length=len(block), key=key, reshuffle=False))
+    return Piece(chosen.chunk, chosen.ids, after)
