@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.core.errors import DataError, PlanError
 from penstock.sources.json_lines import json_files
+from penstock.testing.sources import verify_source
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
@@ -141,6 +142,12 @@ def test_fields_that_are_none_are_refused(fields):
         json_files(["a.jsonl"], fields=fields)
     with pytest.raises(TypeError, match="in a list"):
         json_files(["a.jsonl"], fields="text")
+
+
+@pytest.mark.parametrize("fields", [None, ["a"], {"a": np.int16, "b": np.float32}])
+def test_it_keeps_what_is_asked_of_a_source(tmp_path, fields):
+    path = written(tmp_path, "".join(f'{{"a": {i}, "b": [{i}.5, 2]}}\n' for i in range(60)))
+    verify_source(json_files([str(path)], fields=fields))
 
 
 def test_the_source_travels_and_its_fingerprint_knows_the_fields(tmp_path):

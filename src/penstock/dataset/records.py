@@ -73,8 +73,8 @@ def read_fixed_length(
 
     `header_bytes` and `footer_bytes` of each file are left out. With a `dtype`, records are copied from the file
     straight into the batch; `record_bytes` then follows from `shape`, or a shape of one dimension from `record_bytes`.
-    Bytes are taken in the order that the dtype says (`">u2"` for big-endian). Files are read in sorted order, each
-    record at random, and need no index. A file whose size does not fit is a `DataError` now.
+    Bytes are taken in the order that the dtype says (`">u2"` for big-endian; elements have the machine's). Files are
+    read in sorted order, each record at random, and need no index. A file whose size does not fit is a `DataError` now.
 
     >>> import numpy as np, tempfile
     >>> path = tempfile.mkdtemp() + "/points.bin"
