@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bench.job import Job
-from bench.workloads import arrays, images, lines, overhead, overlap, seek, start, steady, streams, tar, tokens
+from bench.workloads import arrays, images, lines, overhead, overlap, seek, start, steady, streams, tables, tar, tokens
 
 WORKLOADS = {
     "images": images,
@@ -14,6 +14,7 @@ WORKLOADS = {
     "streams": streams,
     "tokens": tokens,
     "lines": lines,
+    "tables": tables,
     "tar": tar,
     "overlap": overlap,
     "start": start,

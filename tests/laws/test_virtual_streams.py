@@ -44,7 +44,7 @@ def assert_same(made, wanted):
 
 
 @given(streams(), CUTS, EPOCHS)
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_every_number_of_shards_has_the_same_streams_in_turns(ds, count, epoch):
     apart = [elements(cut(ds, count, number, count), epoch) for number in range(count)]
     for shards in (number for number in range(1, count + 1) if count % number == 0):
@@ -174,7 +174,7 @@ def resumed(datasets, states, epoch):
 
 
 @given(streams(), CUTS, EPOCHS, st.integers(0, 9), st.data())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_states_load_into_any_number_of_shards(ds, count, epoch, steps, data):
     before, after = data.draw(st.sampled_from(divisors(count))), data.draw(st.sampled_from(divisors(count)))
     step = data.draw(st.sampled_from([lambda ds: ds, lambda ds: ds.map(functions.as_text)]))

@@ -166,6 +166,26 @@ def test_the_budget_of_errors_is_that_of_elements():
             list(ds)
 
 
+@pytest.mark.parametrize(
+    "ds",
+    [
+        Dataset.range(3).map(lambda x: {"a": x}).map(lambda x: x + 1, on="b"),
+        Dataset.range(3).map(lambda x: (x, x)).map(lambda x: x + 1, on=2),
+        Dataset.range(3).map(lambda x: {"a": x}).map(image.random_flip(), on="a").map(lambda d: d["a"] + 1),
+        Dataset.range(3).map(lambda x: x + 1).unbatch().map(lambda x: x + 1),
+    ],
+)
+def test_what_does_not_fit_together_is_said_of_an_element(ds):
+    ds.explain()
+    told = []
+    for how in (True, False):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            list(ds.with_options(Options(rewrite=how, seed=0)))
+        notes = [note.replace(", traced", "") for note in caught.value.__notes__]
+        told.append((type(caught.value), str(caught.value).partition(" in an element")[0], notes))
+    assert told[0] == told[1]
+
+
 def test_predicates_that_fail_are_taken_as_said():
     for on_error, kept in (
         ("skip", [0, 1, 4, 5]),

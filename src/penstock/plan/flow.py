@@ -65,7 +65,8 @@ class Piece:
 
     def where(self, wanted: np.ndarray) -> Piece:
         """The elements where `wanted`, `bool[k]`, is true, with the same mark after them."""
-        return Piece(self.chunk.where(wanted), self.ids[wanted], self.after)
+        kept = self.ids[np.flatnonzero(wanted)]  # several times as fast as by the mask
+        return Piece(self.chunk.where(wanted), kept, self.after)
 
 
 Flow: TypeAlias = Iterator[Piece]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.elements.nesting import part_in
+from penstock.elements.nesting import Part, part_in
 from penstock.elements.spec import ArraySpec
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
@@ -30,8 +30,7 @@ def trace_map(node: Node) -> Node | None:
     """`x.map(f) -> x.map(f, traced)` where the elements of x are known, and columns are known to give what f gives."""
     if not isinstance(node, Map) or not _may_trace(node, node.function):
         return None
-    spec = _spec_of(node.input)
-    function = _traced(node.function, spec if spec is None or node.on is None else part_in(spec, node.on))
+    function = _traced(node.function, _spec_of(node.input, node.on))
     return None if function is None else replace(node, function=function)
 
 
@@ -47,9 +46,13 @@ def _may_trace(node: Map | Filter, function: object) -> bool:
     return node.traceable and not node.vectorized and not node.draws and isinstance(function, PLAIN)
 
 
-def _spec_of(node: Node) -> Spec | None:
-    """The spec of a node, where traced functions tell theirs too."""
-    return rebuild(node, _telling).spec()
+def _spec_of(node: Node, on: Part | None = None) -> Spec | None:
+    """The spec of a node or of a part of its elements, where traced functions tell theirs too."""
+    try:
+        spec = rebuild(node, _telling).spec()
+        return spec if spec is None or on is None else part_in(spec, on)
+    except Exception:  # noqa: BLE001 - what does not fit together is said of the first element it is wrong with
+        return None
 
 
 def _telling(node: Node) -> Node:

@@ -70,13 +70,13 @@ class LineFiles(RecordFiles):
         """Return the elements of lines, which have no ends; a `LineError` says what is wrong with which."""
         return Columns(LEAF, [lines if self.encoding is None else self._texts(lines)], len(lines))
 
-    def _texts(self, lines: list[bytes]) -> list[str]:
+    def _texts(self, lines: list[bytes], first: int = 0) -> list[str]:
         encoding, errors = self.encoding or "utf-8", self.errors
         texts: list[str] = []
         try:
             texts.extend(line.decode(encoding, errors) for line in lines)  # up to the one at fault
         except UnicodeDecodeError as failure:
-            raise _undecodable(failure, encoding, len(texts)) from failure
+            raise _undecodable(failure, encoding, first + len(texts)) from failure
         return texts
 
     def read_text(self, rows: Rows) -> list[str]:

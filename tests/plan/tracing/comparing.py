@@ -16,6 +16,9 @@ from penstock.plan.tracing.traced import traced
 
 F4, I8, F8, U1, BOOL = (np.dtype(name) for name in ("f4", "i8", "f8", "u1", "?"))
 
+NUMPY_1 = np.lib.NumpyVersion(np.__version__) < "2.0.0"
+"""There the value of a scalar may decide on the dtype, and programs then step aside."""
+
 
 def chunk_of(columns):
     """Columns nested like `columns`, a tuple, dict or one array."""
@@ -46,7 +49,7 @@ def verify(function, columns):
     made = trace_of(function, columns)
     assert made is not None, "not traced"
     wanted = alone(function, columns)
-    assert verify_made(made, columns, wanted), "the program stepped aside"
+    assert verify_made(made, columns, wanted) or NUMPY_1, "the program stepped aside"
 
 
 def verify_made(made, columns, wanted):

@@ -52,6 +52,7 @@ def test_every_operator_equals_pythons_or_steps_aside(operation, kinds, data):
         (lambda x: x / 7, 2**53),
         (lambda x: x < 0.5, 2**53),
         (lambda x: x % 5 + x // 3, MOST // 2),
+        (lambda x: x % 8 + x % 1, -MOST),
         (lambda x: x >> 70, MOST),
     ],
 )

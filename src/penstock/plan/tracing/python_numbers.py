@@ -65,6 +65,8 @@ def _integers(trace: Trace, symbol: str, a: Any, b: Any) -> Value:
     bounds = {"<<": _shifted, "%": _remainder, **BOUNDS}.get(symbol)
     if bounds is not None:
         guards.append(within(trace, INT64, bounds, a, b))
+    if symbol == "%" and is_constant(b) and b > 0 and b & (b - 1) == 0:
+        symbol, b = "&", b - 1  # the same, ten times as fast
     return _step(trace, symbol, INT64, a, b, guards)
 
 
