@@ -1,4 +1,4 @@
-"""Rows of Parquet to batches for a model of a table, shuffled by row groups and resumed: `python examples/parquet_tabular.py`.
+"""Rows of Parquet to batches for a model of a table, shuffled by row groups: `python examples/parquet_tabular.py`.
 
 Makes some days of taxi rides, one file a day, and reads those paid by card. Needs pyarrow: `pip install
 'penstock[arrow]'`.

@@ -120,10 +120,19 @@ def test_a_value_that_is_something_else_is_an_error(tmp_path, value, kind):
 
 def test_a_field_that_is_missing_is_an_error_or_its_default(tmp_path):
     path = written(tmp_path, '{"a": 1}\n{"a": null, "b": 2}\n')
-    with pytest.raises(DataError, match=r"line 1: the object has no field 'b'; it has 'a'"):
+    with pytest.raises(DataError, match=r"line 1: the object has no field 'b'"):
         read(path, fields=["a", "b"])
     assert read(path, fields=["a", "b"], defaults={"b": 0}) == [{"a": 1, "b": 0}, {"a": None, "b": 2}]
     assert read(path, defaults={"a": 9}) == [{"a": 1}, {"a": 9, "b": 2}]
+
+
+def test_other_encodings_are_read(tmp_path):
+    path = written(tmp_path, '{"a": "é"}\n{"a": tru}\n'.encode("latin-1"))
+    assert read(path, [0], encoding="latin-1") == [{"a": "é"}]
+    with pytest.raises(DataError, match="line 2, column 7"):
+        read(path, encoding="latin-1")
+    with pytest.raises(DataError, match=r"line 1, at byte 7 of the file: 0xe9 is no utf-8"):
+        read(path)
 
 
 def test_of_several_lines_at_fault_the_first_is_named(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from penstock.elements.chunk import Items
 from penstock.elements.spec import Spec
 from penstock.kernels.json import parse_objects
 from penstock.kernels.lines import Wanted
-from penstock.sources.lines import LineError, LineFiles, line_files, line_kind
+from penstock.sources.lines import LineError, LineFiles, line_files, line_kind, undecodable
 
 Kinds = Mapping[str, Any]
 """What the fields that are read have to be: a dtype, `str`, or `None` for anything."""
@@ -40,36 +40,26 @@ class JsonFiles(LineFiles):
         rows = np.ascontiguousarray(rows, np.int64)
         try:
             if self.encoding == "utf-8":
-                return Items(self._of_bytes(*self.reader.join(rows)))
-            return Items(self._of_texts(self.read_text(rows)))
+                return Items(self._objects(*self.reader.join(rows)))
+            return Items(self._objects(*_joined(text.encode() for text in self.read_text(rows))))
         except LineError as error:
             row = int(rows[error.index])
             file, line = self.reader.place(row)
             raise error.placed(self.describe(row), int(self.offsets[file][line])) from error.__cause__
 
     def made_of(self, lines: list[bytes]) -> Items:
-        if self.encoding == "utf-8":
-            return Items(self._of_bytes(b"".join(lines), np.cumsum([0, *map(len, lines)])))
-        return Items(self._of_texts(self._texts(lines)))
+        if self.encoding != "utf-8":
+            lines = [text.encode() for text in self._texts(lines)]
+        return Items(self._objects(*_joined(lines)))
 
-    def _of_bytes(self, data: Any, splits: NDArray[np.int64]) -> list[Any]:
+    def _objects(self, data: Any, splits: NDArray[np.int64]) -> list[Any]:
         """Return the objects on the lines of joined UTF-8; a `LineError` says what is wrong with which."""
         made, elsewhere = parse_objects(data, splits, None if self.fields is None else list(self.fields))
         for i in elsewhere:
             try:
-                made[i] = _object(self._texts([bytes(data[splits[i] : splits[i + 1]])], i)[0], i)
+                made[i] = _object(bytes(data[splits[i] : splits[i + 1]]), i)
             except LineError:
                 self._all_fitted(made[:i])  # what is wrong with one before it comes first
-                raise
-        return self._all_fitted(made)
-
-    def _of_texts(self, texts: list[str]) -> list[Any]:
-        made: list[Any] = []
-        for i, text in enumerate(texts):
-            try:
-                made.append(_object(text, i))
-            except LineError:
-                self._all_fitted(made)
                 raise
         return self._all_fitted(made)
 
@@ -94,8 +84,7 @@ class JsonFiles(LineFiles):
         for name, convert in self._converters:
             if name not in value:
                 raise DataError(
-                    f"the object has no field {name!r}; it has {', '.join(map(repr, value)) or 'none'}; "
-                    f"defaults={{{name!r}: ...}} says what to take where it is missing"
+                    f"the object has no field {name!r}; defaults={{{name!r}: ...}} says what to take in its place"
                 )
             found = value[name]
             try:
@@ -114,8 +103,18 @@ class JsonFiles(LineFiles):
         return (*super().reading(), "json", repr(kinds), repr(self.defaults))
 
 
-def _object(text: str, index: int) -> dict[str, Any]:
-    """Return the object in a line; a `LineError` says in which column it is none."""
+def _joined(lines: Iterable[bytes]) -> tuple[bytes, NDArray[np.int64]]:
+    """Return lines as one, and the offsets between them."""
+    lines = list(lines)
+    return b"".join(lines), np.cumsum([0, *map(len, lines)])
+
+
+def _object(line: bytes, index: int) -> dict[str, Any]:
+    """Return the object in a line of UTF-8; a `LineError` says in which column it is none."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as failure:
+        raise undecodable(failure, "utf-8", index) from failure
     start = len(text) - len(text.lstrip(_SPACE))
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)

@@ -70,13 +70,13 @@ class LineFiles(RecordFiles):
         """Return the elements of lines, which have no ends; a `LineError` says what is wrong with which."""
         return Columns(LEAF, [lines if self.encoding is None else self._texts(lines)], len(lines))
 
-    def _texts(self, lines: list[bytes], first: int = 0) -> list[str]:
+    def _texts(self, lines: list[bytes]) -> list[str]:
         encoding, errors = self.encoding or "utf-8", self.errors
         texts: list[str] = []
         try:
             texts.extend(line.decode(encoding, errors) for line in lines)  # up to the one at fault
         except UnicodeDecodeError as failure:
-            raise _undecodable(failure, encoding, first + len(texts)) from failure
+            raise undecodable(failure, encoding, len(texts)) from failure
         return texts
 
     def read_text(self, rows: Rows) -> list[str]:
@@ -88,7 +88,7 @@ class LineFiles(RecordFiles):
             element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - the kernel says which
             row = int(rows[element])
             file, line = self.reader.place(row)
-            error = _undecodable(failure, encoding, element)
+            error = undecodable(failure, encoding, element)
             raise error.placed(self.describe(row), int(self.offsets[file][line])) from failure
 
     def line_of(self, row: int) -> tuple[int, int]:
@@ -125,7 +125,8 @@ class LineFiles(RecordFiles):
         return min(before, len(self.sidecars[file].arrays["offsets"]) - 1)
 
 
-def _undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
+def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
+    """Return the error of the line with this index in which a byte is none in the encoding."""
     why = f"0x{failure.object[failure.start]:02x} is no {encoding} there ({failure.reason})"
     return LineError(f"{why}; say which encoding= the file has, or errors='replace'", element, failure.start)
 
