@@ -73,6 +73,8 @@ def test_every_example_is_run_here():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         "audio_commands.py",
         "images_numpy.py",
+        "parquet_tabular.py",
+        "tfrecord_ctr.py",
         "tokens_pretrain.py",
         "torch_training.py",
         "webdataset_images.py",
