@@ -177,3 +177,22 @@ def tar_files(rows: int, archives: int) -> Path:
                         tar.addfile(info, io.BytesIO(value))
         unfinished.rename(folder)
     return folder
+
+
+def table_files(rows: int, features: int) -> tuple[Path, Path]:
+    """`rows` rows of `id`, `label`, `kind` of three texts and `features` floats: Parquet by 20,000 rows, and CSV."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+    import pyarrow.parquet as pq
+
+    parquet, csv = DATA / "table.parquet", DATA / "table.csv"
+    if not (parquet.exists() and csv.exists()):
+        DATA.mkdir(exist_ok=True)
+        rng = np.random.default_rng(20268)
+        columns: dict[str, np.ndarray] = {"id": np.arange(rows), "label": rng.integers(0, 10, rows)}
+        columns["kind"] = np.array(["red", "green", "blue"])[rng.integers(0, 3, rows)]
+        columns |= {f"x{i:02d}": rng.normal(size=rows).astype(np.float32) for i in range(features)}
+        table = pa.table(columns)
+        arrow_csv.write_csv(table, csv)
+        pq.write_table(table, parquet, row_group_size=20_000)
+    return parquet, csv

@@ -1,4 +1,4 @@
-"""What every contender of `lines` does with a batch: counts its rows, and on a thorough run reads their numbers."""
+"""What contenders do with a batch of lines or rows: count them, and on a thorough run read their numbers."""
 
 from __future__ import annotations
 
@@ -20,3 +20,8 @@ def look_at_lines(tally: Tally, lines: np.ndarray) -> None:
 def look_at_objects(tally: Tally, columns: dict[str, Any]) -> None:
     """Take a batch of objects: an array of shape (k,) for each field."""
     tally.add(columns["score"], columns["id"])
+
+
+def look_at_rows(tally: Tally, columns: dict[str, Any]) -> None:
+    """Take a batch of rows of a table: an array of shape (k,) for each column, or a list of texts."""
+    tally.add(columns["x00"], columns["id"])

@@ -1,7 +1,7 @@
-"""Rows of Parquet to batches for a model of a table, shuffled by row groups and resumed: `python examples/parquet_tabular.py`.
+"""Rows of Parquet to batches for a model of a table, shuffled by row groups: `python examples/parquet_tabular.py`.
 
-Makes some days of taxi rides, one file a day, and reads those that paid by card. Needs pyarrow (`pip install
-'penstock[arrow]'`).
+Makes some days of taxi rides, one file a day, and reads those paid by card. Needs pyarrow: `pip install
+'penstock[arrow]'`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def to_arrays(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def write_days(folder: str, days: int = 4, rides: int = 20_000) -> None:
     """A file of rides for each day, in row groups of 2,000."""
-    import pyarrow
-    import pyarrow.parquet
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
     for day in range(days):
@@ -52,7 +52,7 @@ def write_days(folder: str, days: int = 4, rides: int = 20_000) -> None:
             "card": rng.random(rides) < 0.7,
             "fare": (3 + 2.2 * distance + rng.normal(0, 1, rides)).astype(np.float32),
         }
-        pyarrow.parquet.write_table(pyarrow.table(table), f"{folder}/day-{day}.parquet", row_group_size=2_000)
+        pq.write_table(pa.table(table), f"{folder}/day-{day}.parquet", row_group_size=2_000)
 
 
 def slope_of(batches: Any) -> float:

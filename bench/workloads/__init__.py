@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from bench.job import Job
-from bench.workloads import arrays, images, lines, overhead, overlap, seek, start, steady, streams, tar, tokens
+from bench.workloads import (
+    arrays,
+    images,
+    lines,
+    overhead,
+    overlap,
+    records,
+    seek,
+    start,
+    steady,
+    streams,
+    tables,
+    tar,
+    tokens,
+)
 
 WORKLOADS = {
     "images": images,
@@ -13,7 +27,9 @@ WORKLOADS = {
     "overhead": overhead,
     "streams": streams,
     "tokens": tokens,
+    "records": records,
     "lines": lines,
+    "tables": tables,
     "tar": tar,
     "overlap": overlap,
     "start": start,

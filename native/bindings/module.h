@@ -13,6 +13,7 @@ void bind_numbers(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_audio(nanobind::module_& module);
+void bind_json(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_example(nanobind::module_& module);

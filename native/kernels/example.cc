@@ -140,8 +140,11 @@ class Parse {
   ExampleOutcome record(Bytes record, std::size_t number) {
     number_ = number;
     readable_ = record.end;
-    if (!finder_.find(record)) return {ExampleStatus::kDamaged, number, slots_.size(), 0, false};
+    const auto take = [this](std::size_t slot, Bytes value) { return take_at_once(slot, value); };
+    if (!finder_.find(record, take)) return {ExampleStatus::kDamaged, number, slots_.size(), 0, false};
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      const FeatureFinder::Pieces pieces = finder_.pieces(slot);
+      if (pieces.done && !pieces.missing) continue;
       const ExampleOutcome outcome = parse(slot);
       if (outcome.status != ExampleStatus::kDone) return outcome;
     }
@@ -149,6 +152,40 @@ class Parse {
   }
 
  private:
+  // Takes a value that is as everybody writes it: one list of the wanted kind, as many values as are wanted, room for
+  // them. False where it is not, and then nothing is done yet: a value before this one of its slot is written over.
+  bool take_at_once(std::size_t slot, Bytes value) {
+    const FeatureSlot& wanted = slots_[slot];
+    if (wanted.in_lists) return false;
+    const auto tag = static_cast<std::uint8_t>(static_cast<int>(wanted.kind) << 3 | 2);
+    const Bytes list = short_field(value.begin, value.end, tag);
+    if (!list.begin || list.end != value.end) return false;
+    const Bytes values = only_values(list);
+    if (!values.begin) return false;
+    switch (wanted.kind) {
+      case FeatureKind::kFloat:
+        return put<float>(slot, [values](Sink<float>* sink) { return read_floats(values, sink); });
+      case FeatureKind::kInt64:
+        return put<std::int64_t>(slot, [this, values](auto* sink) { return unpack_varints(values, readable_, sink); });
+      default:
+        return put<Bytes>(slot, [values](Sink<Bytes>* sink) { return sink->push(values), true; });
+    }
+  }
+
+  template <class Value, class Fill>
+  bool put(std::size_t slot, const Fill& fill) {
+    const FeatureColumn& column = columns_[slot];
+    const std::int64_t size = slots_[slot].size;
+    const auto row = static_cast<std::int64_t>(number_);
+    const std::int64_t start = size >= 0 ? row * size : column.splits[row];
+    Sink<Value> sink{static_cast<Value*>(column.values) + start, size >= 0 ? size : column.room - start};
+    if (!fill(&sink)) return false;
+    if (size >= 0) return sink.count == size;
+    if (sink.count > sink.room) return false;
+    column.splits[row + 1] = start + sink.count;
+    return true;
+  }
+
   ExampleOutcome parse(std::size_t slot) {
     const bool in_lists = slots_[slot].in_lists;
     switch (slots_[slot].kind) {

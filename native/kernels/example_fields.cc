@@ -7,37 +7,6 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kMostNames = 256;  // not wanted, but remembered
-constexpr std::uint8_t kFirst = 0x0a;    // the tags of bytes in field 1 and 2
-constexpr std::uint8_t kSecond = 0x12;
-
-inline bool same(Bytes one, Bytes other) {
-  const std::size_t size = one.size();
-  if (size != other.size()) return false;
-  if (size >= 8) {
-    std::uint64_t a, b;
-    std::size_t at = 0;
-    for (; at + 8 < size; at += 8) {
-      std::memcpy(&a, one.begin + at, 8);
-      std::memcpy(&b, other.begin + at, 8);
-      if (a != b) return false;
-    }
-    std::memcpy(&a, one.end - 8, 8);
-    std::memcpy(&b, other.end - 8, 8);
-    return a == b;
-  }
-  if (size >= 4) {
-    std::uint32_t a, b, c, d;
-    std::memcpy(&a, one.begin, 4);
-    std::memcpy(&b, other.begin, 4);
-    std::memcpy(&c, one.end - 4, 4);
-    std::memcpy(&d, other.end - 4, 4);
-    return a == b && c == d;
-  }
-  for (std::size_t at = 0; at < size; ++at)
-    if (one.begin[at] != other.begin[at]) return false;
-  return true;
-}
-
 inline Bytes bytes_of(const std::string& text) {
   const auto* begin = reinterpret_cast<const std::uint8_t*>(text.data());
   return {begin, begin + text.size()};
@@ -67,7 +36,7 @@ std::int32_t ExampleSpec::find(Bytes name, bool in_lists) const {
   const std::size_t mask = table_.size() - 1;
   for (std::size_t place = hash_of(name, in_lists) & mask; table_[place] >= 0; place = (place + 1) & mask) {
     const FeatureSlot& slot = slots_[static_cast<std::size_t>(table_[place])];
-    if (slot.in_lists == in_lists && same(bytes_of(slot.name), name)) return table_[place];
+    if (slot.in_lists == in_lists && FeatureFinder::same(bytes_of(slot.name), name)) return table_[place];
   }
   return -1;
 }
@@ -77,42 +46,7 @@ FeatureFinder::FeatureFinder(const ExampleSpec& spec) : spec_(spec) {
   names_.push_back({{nullptr, nullptr}, -1, false, -1});
   for (const FeatureSlot& slot : spec.slots())
     names_.push_back({bytes_of(slot.name), static_cast<std::int32_t>(names_.size()) - 1, slot.in_lists, -1});
-  found_.assign(spec.slots().size(), {{nullptr, nullptr}, 0, false});
-}
-
-bool FeatureFinder::find(Bytes record) {
-  ++turn_;
-  before_ = 0;
-  WireReader message(record);
-  Field field;
-  while (!message.done()) {
-    if (!message.next(&field)) return false;
-    if (field.wire != Wire::kBytes) continue;
-    if (field.number == 1 && !find_in_map(field.payload, false)) return false;
-    if (field.number == 2 && spec_.has_lists() && !find_in_map(field.payload, true)) return false;
-  }
-  return true;
-}
-
-bool FeatureFinder::find_in_map(Bytes map, bool in_lists) {
-  WireReader message(map);
-  Field field;
-  while (!message.done()) {
-    // As everybody writes it: entries of a name, a value, and no more.
-    const Bytes entry = short_field(message.at(), map.end, kFirst);
-    if (entry.begin) {
-      const Bytes name = short_field(entry.begin, entry.end, kFirst);
-      const Bytes value = name.begin ? short_field(name.end, entry.end, kSecond) : name;
-      if (value.begin && value.end == entry.end) {
-        note(name, in_lists, {value, turn_, false});
-        message = WireReader({entry.end, map.end});
-        continue;
-      }
-    }
-    if (!message.next(&field)) return false;
-    if (field.number == 1 && field.wire == Wire::kBytes && !find_entry(field.payload, in_lists)) return false;
-  }
-  return true;
+  found_.assign(spec.slots().size(), {{nullptr, nullptr}, 0, State::kWhole});
 }
 
 bool FeatureFinder::find_entry(Bytes entry, bool in_lists) {
@@ -126,21 +60,19 @@ bool FeatureFinder::find_entry(Bytes entry, bool in_lists) {
     if (field.number == 1) name = field.payload;
     if (field.number == 2) value = field.payload, ++values;
   }
-  note(name, in_lists, {values > 1 ? entry : value, turn_, values > 1});
+  const std::int32_t slot = slot_of(name, in_lists);
+  if (slot < 0) return true;
+  const bool several = values > 1;
+  found_[static_cast<std::size_t>(slot)] = {several ? entry : value, turn_, several ? State::kSeveral : State::kWhole};
   return true;
 }
 
-void FeatureFinder::note(Bytes name, bool in_lists, const Found& found) {
-  std::int32_t at = names_[static_cast<std::size_t>(before_)].next;
-  if (at < 0 || names_[static_cast<std::size_t>(at)].in_lists != in_lists ||
-      !same(names_[static_cast<std::size_t>(at)].text, name)) {
-    at = name_of(name, in_lists);
-    names_[static_cast<std::size_t>(before_)].next = at;
-    if (at < 0) return;
-  }
+std::int32_t FeatureFinder::looked_up(Bytes name, bool in_lists) {
+  const std::int32_t at = name_of(name, in_lists);
+  names_[static_cast<std::size_t>(before_)].next = at;
+  if (at < 0) return -1;
   before_ = at;
-  const std::int32_t slot = names_[static_cast<std::size_t>(at)].slot;
-  if (slot >= 0) found_[static_cast<std::size_t>(slot)] = found;
+  return names_[static_cast<std::size_t>(at)].slot;
 }
 
 // The name as one of `names_`, or -1 where it is not wanted and there is no room to remember it.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "kernels/example.h"
@@ -16,18 +17,33 @@ class FeatureFinder {
  public:
   explicit FeatureFinder(const ExampleSpec& spec);
 
-  // False if the record is damaged. What it found is in `pieces` until the next record.
-  bool find(Bytes record);
+  // False if the record is damaged. A value that is in one piece is shown to `take(slot, value)`, which says whether it
+  // is done with it; where the others are is in `pieces` until the next record. Of several values of a slot the last
+  // counts.
+  template <class Take>
+  bool find(Bytes record, const Take& take) {
+    ++turn_;
+    before_ = 0;
+    WireReader message(record);
+    Field field;
+    while (!message.done()) {
+      if (!message.next(&field)) return false;
+      if (field.wire != Wire::kBytes) continue;
+      if (field.number == 1 && !find_in_map(field.payload, false, take)) return false;
+      if (field.number == 2 && spec_.has_lists() && !find_in_map(field.payload, true, take)) return false;
+    }
+    return true;
+  }
 
   // Where the value of a slot is: nowhere, in `bytes`, or in several pieces that are to be read as one message, and are
   // the values of the entry of a map that `bytes` are.
   struct Pieces {
     Bytes bytes;
-    bool missing, several;
+    bool missing, several, done;
   };
   Pieces pieces(std::size_t slot) const {
     const Found& found = found_[slot];
-    return {found.bytes, found.turn != turn_, found.several != 0};
+    return {found.bytes, found.turn != turn_, found.state == State::kSeveral, found.state == State::kDone};
   }
 
  private:
@@ -37,16 +53,88 @@ class FeatureFinder {
     bool in_lists;
     std::int32_t next;  // the name that came after it the last time; -1: none did
   };
+  enum class State : std::uint8_t { kWhole, kSeveral, kDone };
   struct Found {
     Bytes bytes;
-    std::uint64_t turn : 63;
-    std::uint64_t several : 1;
+    std::uint64_t turn;
+    State state;
   };
 
-  bool find_in_map(Bytes map, bool in_lists);
+  template <class Take>
+  bool find_in_map(Bytes map, bool in_lists, const Take& take) {
+    const std::uint8_t* at = map.begin;
+    while (at != map.end) {
+      // As everybody writes it: entries of a name, a value, and no more.
+      const Bytes entry = short_field(at, map.end, kFirst);
+      if (entry.begin) {
+        const Bytes name = short_field(entry.begin, entry.end, kFirst);
+        const Bytes value = name.begin ? short_field(name.end, entry.end, kSecond) : name;
+        if (value.begin && value.end == entry.end) {
+          at = entry.end;
+          const std::int32_t slot = slot_of(name, in_lists);
+          if (slot < 0) continue;
+          Found& found = found_[static_cast<std::size_t>(slot)];
+          const State state = take(static_cast<std::size_t>(slot), value) ? State::kDone : State::kWhole;
+          found = {value, turn_, state};
+          continue;
+        }
+      }
+      WireReader message({at, map.end});
+      Field field;
+      if (!message.next(&field)) return false;
+      at = message.at();
+      if (field.number == 1 && field.wire == Wire::kBytes && !find_entry(field.payload, in_lists)) return false;
+    }
+    return true;
+  }
+
+  // The slot of a name, or -1: the one that came next in the record before, or else by looking it up.
+  std::int32_t slot_of(Bytes name, bool in_lists) {
+    const std::int32_t next = names_[static_cast<std::size_t>(before_)].next;
+    if (next >= 0) {
+      const Name& expected = names_[static_cast<std::size_t>(next)];
+      if (expected.in_lists == in_lists && same(expected.text, name)) {
+        before_ = next;
+        return expected.slot;
+      }
+    }
+    return looked_up(name, in_lists);
+  }
+
+  static constexpr std::uint8_t kFirst = 0x0a;  // the tags of bytes in field 1 and 2
+  static constexpr std::uint8_t kSecond = 0x12;
+
+  static bool same(Bytes one, Bytes other) {
+    const std::size_t size = one.size();
+    if (size != other.size()) return false;
+    if (size >= 8) {
+      std::uint64_t a, b;
+      for (std::size_t at = 0; at + 8 < size; at += 8) {
+        std::memcpy(&a, one.begin + at, 8);
+        std::memcpy(&b, other.begin + at, 8);
+        if (a != b) return false;
+      }
+      std::memcpy(&a, one.end - 8, 8);
+      std::memcpy(&b, other.end - 8, 8);
+      return a == b;
+    }
+    if (size >= 4) {
+      std::uint32_t a, b, c, d;
+      std::memcpy(&a, one.begin, 4);
+      std::memcpy(&b, other.begin, 4);
+      std::memcpy(&c, one.end - 4, 4);
+      std::memcpy(&d, other.end - 4, 4);
+      return a == b && c == d;
+    }
+    for (std::size_t at = 0; at < size; ++at)
+      if (one.begin[at] != other.begin[at]) return false;
+    return true;
+  }
+
   bool find_entry(Bytes entry, bool in_lists);
-  void note(Bytes name, bool in_lists, const Found& found);
+  std::int32_t looked_up(Bytes name, bool in_lists);
   std::int32_t name_of(Bytes text, bool in_lists);
+  friend class ExampleSpec;  // which compares names in the same way
 
   const ExampleSpec& spec_;
   std::vector<Name> names_;  // the beginning of a record, those of all slots, and others that were met

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock import audio
 from penstock.audio.header import read_audio
 from penstock.core.errors import DecodeError, MissingDependencyError
-from tests.audio.waves import tone, wav
+from tests.audio.waves import WIDTHS, tone, wav
 
 HOSTILE = sorted((Path(__file__).resolve().parents[2] / "native" / "hostile" / "wav").glob("*.wav"))
 GOOD = {
@@ -32,6 +34,21 @@ def test_a_hostile_file_is_audio_or_an_error(path):
         audio.info(data).sample_rate, audio.info(data).frames, audio.info(data).channels,
     )  # fmt: skip
     assert path.stem in GOOD | {"rifx", "mulaw", "adpcm", "extensible-other-guid", "rf64"}
+
+
+@given(kind=st.sampled_from(sorted(WIDTHS)), data=st.data())
+def test_a_mutated_file_is_audio_within_its_bytes_or_an_error(kind, data):
+    file = bytearray(wav(tone(20, channels=2), kind))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(file) - 1))
+        file[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=5) | st.just(b"\xff" * 4))
+        file = file or bytearray(b"R")
+    try:
+        samples, _ = read_audio(bytes(file), mono=False)
+    except (DecodeError, MissingDependencyError):
+        return
+    assert samples.dtype == np.float32
+    assert samples.size <= 8 * len(file)
 
 
 def test_there_are_hostile_files():

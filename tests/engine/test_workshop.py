@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from time import perf_counter_ns
 
 import numpy as np
 import pytest
@@ -101,9 +102,27 @@ def test_datasets_that_are_elements_have_the_same_workers_and_end(shop_with):
 
 
 def test_they_work_inline_where_plans_would_have_to_travel(shop_with):
+    class Elsewhere(Executor):
+        pass
+
+    inner = shop_with(executor=Elsewhere()).inner()
+    tuner = inner.tuner()
+    for _ in range(5):
+        tuner.observe(Cost(10**9, 10**9), 1)
+    assert inner.is_inline(tuner)
+
+
+def test_they_work_in_a_pool_of_threads_once_that_pays(shop_with):
     with ThreadPoolExecutor(1) as executor:
         inner = shop_with(executor=executor).inner()
-        assert inner.is_inline(inner.tuner())
+        tuner = inner.tuner()
+        for _ in range(5):
+            tuner.observe(Cost(1_000, 1_000), 1)
+            assert inner.is_inline(tuner)
+        dear = inner.tuner()
+        for _ in range(3):
+            dear.observe(Cost(10**7, 10**6), 1)
+        assert not inner.is_inline(dear)
 
 
 def test_closed_it_wakes_drops_and_ends_whatever_there_is(shop_with):
@@ -198,3 +217,21 @@ def test_streams_that_take_turns_share_tuners_and_what_is_made_ahead(shop_with):
     assert shop.turns == 1
     assert shop.tuner() is shop.tuners[2]
     assert shop.tuners[0] is first
+
+
+def test_a_pool_of_threads_gives_the_same_elements_of_datasets_that_are_elements():
+    def slow(x, *, rng):
+        deadline = perf_counter_ns() + 1_000_000
+        while perf_counter_ns() < deadline:
+            pass
+        threads.add(threading.get_ident())
+        return x + rng.random()
+
+    threads = set()
+    for combine in (Dataset.flat_map, Dataset.interleave):
+        ds = combine(Dataset.range(4), lambda x: Dataset.range(x, x + 12).map(slow).filter(lambda x: True))
+        wanted = list(ds.with_options(Options(executor="inline", seed=1)).iterator(epoch=0))
+        threads.clear()
+        with ThreadPoolExecutor(2) as executor:
+            assert list(ds.with_options(Options(executor=executor, seed=1)).iterator(epoch=0)) == wanted
+        assert len(threads) > 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.core.errors import DataError, PlanError
 from penstock.sources.fixed import fixed_files
+from penstock.testing.sources import verify_source
 
 
 def read(files, rows, out=None):
@@ -43,14 +44,26 @@ def test_records_are_the_slices_of_the_files(tmp_path_factory, counts, size, hea
 
 def test_records_are_written_into_the_memory_given(tmp_path):
     path = tmp_path / "points.bin"
-    points = np.arange(24, dtype=">i2").reshape(4, 2, 3)
+    points = np.arange(24, dtype="i2").reshape(4, 2, 3)
     points.tofile(path)
-    files = fixed_files([str(path)], dtype=">i2", shape=(2, 3))
-    out = np.zeros((3, 2, 3), ">i2")
+    files = fixed_files([str(path)], dtype="i2", shape=(2, 3))
+    out = np.zeros((3, 2, 3), "i2")
     assert read(files, [3, 0, 3], [out]) is out
     assert out.tolist() == points[[3, 0, 3]].tolist()
-    strided = np.zeros((3, 2, 6), ">i2")[..., ::2]
+    strided = np.zeros((3, 2, 6), "i2")[..., ::2]
     assert read(files, [1, 2, 0], [strided]).tolist() == points[[1, 2, 0]].tolist()
+
+
+def test_bytes_of_another_order_become_those_of_the_machine(tmp_path):
+    path = tmp_path / "points.bin"
+    points = np.arange(500, 524, dtype=">i2").reshape(4, 6)
+    points.tofile(path)
+    files = fixed_files([str(path)], dtype=">i2", shape=(6,))
+    assert repr(files.spec()) == "int16[6]"
+    for out in (None, [np.zeros((2, 6), np.int16)]):
+        found = read(files, [3, 1], out)
+        assert found.dtype == np.int16
+        assert found.tolist() == points[[3, 1]].tolist()
 
 
 def test_a_pipeline_shuffles_and_batches_them(tmp_path):
@@ -105,6 +118,13 @@ def test_what_a_record_is_may_be_said_in_parts():
     assert layout(record_bytes=12, dtype=np.int32) == (12, (3,))
     assert layout(record_bytes=12, dtype=np.int32, shape=(1, 3)) == (12, (1, 3))
     assert layout(dtype=[("x", "f4"), ("y", "u1")]) == (5, ())
+
+
+@pytest.mark.parametrize("settings", [{"record_bytes": 6}, {"dtype": ">i2", "shape": (3,)}, {"dtype": np.int16}])
+def test_it_keeps_what_is_asked_of_a_source(tmp_path, settings):
+    for name in "ab":
+        (tmp_path / name).write_bytes(np.random.default_rng(1).bytes(6 * 50))
+    verify_source(fixed_files([str(tmp_path / "a"), str(tmp_path / "b")], **settings))
 
 
 def test_the_source_travels_and_its_fingerprint_knows_the_layout(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import pickle
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import penstock as ps
 from penstock.core.errors import DataError, PlanError
 from penstock.sources.json_lines import json_files
+from penstock.testing.sources import verify_source
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(codec="utf-8")),
@@ -62,7 +65,7 @@ def test_numbers_are_as_python_reads_them(tmp_path):
         ("[1, 2]", "column 1: expected a JSON object, not an array"),
         ("3", "not a number"),
         ("null", "not null"),
-        ("x", "column 1: no JSON value"),
+        ("x", "column 1: Expecting value"),
         ('{"a": "' + "\x01" + '"}', "column 8"),
         ('{"a":' + "[" * 100_000, "nested too deeply"),
         ('{"a": ' + "1" * 10_000 + "}", "digits"),
@@ -117,10 +120,29 @@ def test_a_value_that_is_something_else_is_an_error(tmp_path, value, kind):
 
 def test_a_field_that_is_missing_is_an_error_or_its_default(tmp_path):
     path = written(tmp_path, '{"a": 1}\n{"a": null, "b": 2}\n')
-    with pytest.raises(DataError, match=r"line 1: the object has no field 'b'; it has 'a'"):
+    with pytest.raises(DataError, match=r"line 1: the object has no field 'b'"):
         read(path, fields=["a", "b"])
     assert read(path, fields=["a", "b"], defaults={"b": 0}) == [{"a": 1, "b": 0}, {"a": None, "b": 2}]
     assert read(path, defaults={"a": 9}) == [{"a": 1}, {"a": 9, "b": 2}]
+
+
+def test_other_encodings_are_read(tmp_path):
+    path = written(tmp_path, '{"a": "é"}\n{"a": tru}\n'.encode("latin-1"))
+    assert read(path, [0], encoding="latin-1") == [{"a": "é"}]
+    with pytest.raises(DataError, match="line 2, column 7"):
+        read(path, encoding="latin-1")
+    with pytest.raises(DataError, match=r"line 1, at byte 7 of the file: 0xe9 is no utf-8"):
+        read(path)
+
+
+def test_of_several_lines_at_fault_the_first_is_named(tmp_path):
+    path = written(tmp_path, '{"a": 1}\n{"b": 1}\n{"a": tru}\n')
+    with pytest.raises(DataError, match=r"line 2: the object has no field 'a'"):
+        read(path, fields=["a"])
+    packed = tmp_path / "a.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(DataError, match=r"a\.gz, line 2: the object has no field 'a'"):
+        list(ps.read_json(packed, fields=["a"]))
 
 
 @pytest.mark.parametrize("fields", [[], {}, [1], {"a": "no"}, {"a": "U3"}, {"a": object}])
@@ -129,6 +151,12 @@ def test_fields_that_are_none_are_refused(fields):
         json_files(["a.jsonl"], fields=fields)
     with pytest.raises(TypeError, match="in a list"):
         json_files(["a.jsonl"], fields="text")
+
+
+@pytest.mark.parametrize("fields", [None, ["a"], {"a": np.int16, "b": np.float32}])
+def test_it_keeps_what_is_asked_of_a_source(tmp_path, fields):
+    path = written(tmp_path, "".join(f'{{"a": {i}, "b": [{i}.5, 2]}}\n' for i in range(60)))
+    verify_source(json_files([str(path)], fields=fields))
 
 
 def test_the_source_travels_and_its_fingerprint_knows_the_fields(tmp_path):

@@ -7,7 +7,7 @@ import gzip
 import lzma
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import penstock as ps
@@ -19,6 +19,7 @@ COMPRESSORS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
 PIECES = ["\n", "\r\n", "\r", " ", "a", "é", "\ufeff", "x" * 70]
 
 
+@example(text="\ufeff", settings={"keep_empty": True, "skip_lines": 0, "encoding": "utf-8"}, at_once=1)
 @given(
     text=st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
     settings=st.fixed_dictionaries({

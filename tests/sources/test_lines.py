@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import DataError, PlanError
 from penstock.sources.lines import line_files
+from penstock.testing.sources import verify_source
 
 PIECES = ["\n", "\r\n", "\r", " ", "a", "é", "𝄞", "\u2028", "x" * 70]
 
@@ -118,6 +119,13 @@ def test_what_is_read_otherwise_has_another_fingerprint(tmp_path):
     path.write_bytes(b"one\n\ntwo\n")
     settings = ({}, {"encoding": None}, {"errors": "replace"}, {"skip_lines": 1}, {"keep_empty": False})
     assert len({lines_of(path, **each).fingerprint() for each in settings}) == len(settings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"encoding": None}, {"keep_empty": False, "skip_lines": 2}])
+def test_it_keeps_what_is_asked_of_a_source(tmp_path, settings):
+    for name in "ab":
+        (tmp_path / name).write_text("".join(f"{name} {i}\n" * (i % 3 > 0) + "\n" * (i % 5 == 0) for i in range(60)))
+    verify_source(lines_of(tmp_path / "a", tmp_path / "b", **settings))
 
 
 def test_the_source_travels_as_its_description(tmp_path):

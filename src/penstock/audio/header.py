@@ -15,6 +15,7 @@ from penstock.kernels.audio import WavLayout, WavStatus, wav_layout, wav_samples
 
 MOST_SAMPLES = 1 << 28
 """The most samples of a file, of all channels: 1 GiB of them."""
+_AT_ONCE = 1 << 16  # frames
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_SAMPLES) -> 
     with _opened(data) as file:
         _check_size(file.frames, file.channels, most_samples)
         try:
-            samples: NDArray[np.float32] = file.read(dtype="float32", always_2d=True)
+            samples = _read_all(file)
         except Exception as error:  # soundfile's own errors, and what libraries under it raise
             raise DecodeError(f"the audio cannot be decoded: {error} ({len(data)} bytes)") from error
         if len(samples) != file.frames:
@@ -118,6 +119,14 @@ def _opened(data: bytes) -> Any:
             f"the audio cannot be decoded: its {len(data)} bytes begin with {data[:8]!r}, which is no format known "
             f"here ({error})"
         ) from error
+
+
+def _read_all(file: Any) -> NDArray[np.float32]:
+    """Return the frames that there are; memory is taken for those, not for as many as the header says."""
+    parts: list[NDArray[np.float32]] = []
+    while len(part := file.read(_AT_ONCE, dtype="float32", always_2d=True)):
+        parts.append(part)
+    return np.concatenate(parts) if parts else np.empty((0, file.channels), np.float32)
 
 
 def _check_size(frames: int, channels: int, most: int) -> None:

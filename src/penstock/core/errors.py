@@ -4,7 +4,7 @@ PenstockError
 ├── PlanError(ValueError)             a pipeline that cannot be built as described
 ├── ElementError(ValueError)          elements that do not fit together
 ├── DataError(ValueError)             input that cannot be read as what it claims to be
-│   └── DecodeError                   an image that cannot be decoded
+│   └── DecodeError                   an image or audio that cannot be decoded
 ├── CursorError(ValueError)           a saved position that belongs to another plan or version
 ├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
 ├── FailuresError(RuntimeError)       more elements failed than the budget of their `on_error` allows
@@ -40,7 +40,7 @@ class DataError(PenstockError, ValueError):
 
 
 class DecodeError(DataError):
-    """An image cannot be decoded."""
+    """An image, or audio, cannot be decoded."""
 
 
 class CursorError(PenstockError, ValueError):

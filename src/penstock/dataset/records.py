@@ -31,7 +31,7 @@ def read_tfrecord(
     Files that are compressed as a whole (gzip, zlib, bz2, xz, zstd, lz4; told by their first bytes, or by
     `compression="GZIP"` and the like for all files) are a stream instead: the next file is read ahead, and a
     restored iterator reads the one in which it was again. To read more of them side by side, `interleave` over their
-    names.
+    names. Where all are zstd with a table of their frames (its "seekable format"), they are read at random like others.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tfrecord"
@@ -47,10 +47,14 @@ def read_tfrecord(
 
 def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dataset[bytes]:
     """The records of these files, in this order; `compression` is as `named_compression` returns it."""
+    from penstock.sources.seekable import SeekableRecords
     from penstock.sources.tfrecord_stream import TfRecordStream, compression_of_tfrecord
+    from penstock.storage.seekable import frames_of
 
     source = tfrecord_files(files, verify=verify)
     how = [compression_of_tfrecord(path) if compression == "auto" else compression for path in files]
+    if how and set(how) == {"zstd"} and all(map(frames_of, files)):
+        return reading(SeekableRecords(files, source.name, verify))
     if any(how):
         return Dataset(ReadStream(TfRecordStream(files, how, source.name, verify)))
     return reading(source)
@@ -69,8 +73,8 @@ def read_fixed_length(
 
     `header_bytes` and `footer_bytes` of each file are left out. With a `dtype`, records are copied from the file
     straight into the batch; `record_bytes` then follows from `shape`, or a shape of one dimension from `record_bytes`.
-    Bytes are taken in the order that the dtype says (`">u2"` for big-endian). Files are read in sorted order, each
-    record at random, and need no index. A file whose size does not fit is a `DataError` now.
+    Bytes are taken in the order that the dtype says (`">u2"` for big-endian; elements have the machine's). Files are
+    read in sorted order, each record at random, and need no index. A file whose size does not fit is a `DataError` now.
 
     >>> import numpy as np, tempfile
     >>> path = tempfile.mkdtemp() + "/points.bin"

@@ -35,14 +35,14 @@ class Sharding:
     """The shard of a plan after which elements are only changed one by one and put into batches.
 
     `plan` is the one as written, and `as_run` makes of it, or one like it, what is run: `above` are the nodes from the
-    end of that down to the shard.
+    end of that down to the turns of virtual streams.
     """
 
     def __init__(self, plan: Node, as_run: Callable[[Node], Node]) -> None:
         self.plan = plan
         self.run = as_run(plan)
         self.written, shard = _down_from(plan)
-        self.above, _ = _down_from(self.run)
+        self.above = _above_turns(self.run)
         self.shard = cast("Shard | VirtualStreams", shard)
         self._as_run = as_run
 
@@ -126,6 +126,17 @@ def _down_from(plan: Node) -> tuple[list[Node], Node]:
         above.append(plan)
         plan = plan.input
     return above, plan
+
+
+def _above_turns(run: Node) -> list[Node]:
+    """The nodes from the end of a plan that is run down to one that takes turns; none where there is no such node."""
+    above: list[Node] = []
+    while not run.within:
+        if not run.inputs:
+            return []
+        above.append(run)
+        run = run.inputs[0]
+    return above
 
 
 def _size(node: Node) -> int:

@@ -56,7 +56,8 @@ class Workshop:
     def inner(self) -> Workshop:
         """A workshop with the same workers, for datasets that are elements: many, of few kinds, and not counted."""
         settings = self.settings
-        if isinstance(settings.executor, Executor):  # a plan that travels is worth it for long work only
+        executor = settings.executor
+        if isinstance(executor, Executor) and not runs_here(executor):  # a plan that travels is worth long work only
             settings = replace(settings, executor="inline")
         shop = Workshop(settings, Legacy(), Unobserved(), self)
         self._inner.add(shop)
@@ -80,6 +81,8 @@ class Workshop:
         settings = self.settings
         if settings.executor == "inline":
             return True
+        if isinstance(settings.executor, Executor) and self._outer is not None:  # most datasets in datasets are cheap
+            return not tuner.threads_pay()
         return settings.executor == "auto" and settings.workers is None and not (tuner.threads or tuner.threads_pay())
 
     def crew(self, maker: Making, tuner: Tuner, observer: Observer) -> Crew:

@@ -173,3 +173,8 @@ def wav_samples(data: Any, first: int, count: int, mixed: bool, out: NDArray[np.
 def resample(
     input: NDArray[np.float32], weights: NDArray[np.float32], down: int, out: NDArray[np.float32], /
 ) -> None: ...
+
+# JSON: the objects, and which lines are left to the caller.
+def parse_json(
+    data: Any, splits: Rows, names: list[str] | None, /
+) -> tuple[list[dict[str, Any] | None], list[int]]: ...

@@ -27,7 +27,7 @@ from penstock.storage.sidecar import Stamp
 class FixedFiles:
     """Records of `record_bytes` that follow each other, behind a header and before a footer, in some files.
 
-    Without a `dtype` they are `bytes`, else arrays of `shape`.
+    Without a `dtype`, of the bytes in the file, they are `bytes`, else arrays of `shape` in the machine's byte order.
     """
 
     paths: list[str]
@@ -52,7 +52,7 @@ class FixedFiles:
         return RecordReader(self.paths, begins, [range(first + step, end + 1, step) for end in ends], self.sizes)
 
     def spec(self) -> Spec:
-        return ObjectSpec(bytes) if self.dtype is None else ArraySpec(self.shape, self.dtype)
+        return ObjectSpec(bytes) if self.dtype is None else ArraySpec(self.shape, self.dtype.newbyteorder("="))
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
         rows = np.ascontiguousarray(rows, np.int64)
@@ -63,7 +63,7 @@ class FixedFiles:
         if into is None or into.shape != shape or into.dtype != self.dtype or not into.flags.c_contiguous:
             into = np.empty(shape, self.dtype)
         self.reader.join(rows, lambda length, dtype: into.reshape(-1).view(np.uint8))
-        return Columns(LEAF, [into], len(rows))
+        return Columns(LEAF, [into.astype(self.dtype.newbyteorder("="), copy=False)], len(rows))
 
     def describe(self, row: int) -> str:
         file, record = self.reader.place(row)

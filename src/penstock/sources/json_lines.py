@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,8 +15,9 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunk import Items
 from penstock.elements.spec import Spec
+from penstock.kernels.json import parse_objects
 from penstock.kernels.lines import Wanted
-from penstock.sources.lines import LineError, LineFiles, line_files, line_kind
+from penstock.sources.lines import LineError, LineFiles, line_files, line_kind, undecodable
 
 Kinds = Mapping[str, Any]
 """What the fields that are read have to be: a dtype, `str`, or `None` for anything."""
@@ -38,24 +39,39 @@ class JsonFiles(LineFiles):
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Items:
         rows = np.ascontiguousarray(rows, np.int64)
         try:
-            return Items(self._objects(self.read_text(rows)))
+            if self.encoding == "utf-8":
+                return Items(self._objects(*self.reader.join(rows)))
+            return Items(self._objects(*_joined(text.encode() for text in self.read_text(rows))))
         except LineError as error:
-            raise error.placed(self.describe(int(rows[error.index])), None) from error.__cause__
+            row = int(rows[error.index])
+            file, line = self.reader.place(row)
+            raise error.placed(self.describe(row), int(self.offsets[file][line])) from error.__cause__
 
     def made_of(self, lines: list[bytes]) -> Items:
-        return Items(self._objects(self._texts(lines)))
+        if self.encoding != "utf-8":
+            lines = [text.encode() for text in self._texts(lines)]
+        return Items(self._objects(*_joined(lines)))
 
-    def _objects(self, texts: list[str]) -> list[Any]:
-        """Return the objects in lines; a `LineError` says what is wrong with which."""
-        scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # pyright: ignore[reportAttributeAccessIssue] - without the whitespace around it
-        made: list[Any] = []
-        try:
-            objects = (_parsed(text, scan) for text in texts)
-            made.extend(map(self._fitted, objects) if self.fields or self.defaults else objects)  # up to an error
-        except (ValueError, RecursionError) as failure:
-            why = "it is nested too deeply" if isinstance(failure, RecursionError) else str(failure)
-            raise LineError(why, len(made)) from failure
-        return made
+    def _objects(self, data: Any, splits: NDArray[np.int64]) -> list[Any]:
+        """Return the objects on the lines of joined UTF-8; a `LineError` says what is wrong with which."""
+        made, elsewhere = parse_objects(data, splits, None if self.fields is None else list(self.fields))
+        for i in elsewhere:
+            try:
+                made[i] = _object(bytes(data[splits[i] : splits[i + 1]]), i)
+            except LineError:
+                self._all_fitted(made[:i])  # what is wrong with one before it comes first
+                raise
+        return self._all_fitted(made)
+
+    def _all_fitted(self, values: list[Any]) -> list[Any]:
+        if not self.fields and not self.defaults:
+            return values
+        for i, value in enumerate(values):
+            try:
+                values[i] = self._fitted(value)
+            except DataError as error:
+                raise LineError(str(error), i) from None
+        return values
 
     def _fitted(self, value: dict[str, Any]) -> dict[str, Any]:
         if self.defaults:
@@ -68,8 +84,7 @@ class JsonFiles(LineFiles):
         for name, convert in self._converters:
             if name not in value:
                 raise DataError(
-                    f"the object has no field {name!r}; it has {', '.join(map(repr, value)) or 'none'}; "
-                    f"defaults={{{name!r}: ...}} says what to take where it is missing"
+                    f"the object has no field {name!r}; defaults={{{name!r}: ...}} says what to take in its place"
                 )
             found = value[name]
             try:
@@ -88,25 +103,39 @@ class JsonFiles(LineFiles):
         return (*super().reading(), "json", repr(kinds), repr(self.defaults))
 
 
-def _parsed(text: str, scan: Callable[[str, int], tuple[Any, int]]) -> dict[str, Any]:
-    """Return the object in a line; what is wrong with another is an error that begins with the column."""
-    start = 0 if text[0] == "{" else len(text) - len(text.lstrip(" \t\r\n"))
+def _joined(lines: Iterable[bytes]) -> tuple[bytes, NDArray[np.int64]]:
+    """Return lines as one, and the offsets between them."""
+    lines = list(lines)
+    return b"".join(lines), np.cumsum([0, *map(len, lines)])
+
+
+def _object(line: bytes, index: int) -> dict[str, Any]:
+    """Return the object in a line of UTF-8; a `LineError` says in which column it is none."""
     try:
-        value, end = scan(text, start)
-    except StopIteration as stop:
-        raise DataError(f", column {stop.value + 1}: no JSON value begins there") from None
+        text = line.decode()
+    except UnicodeDecodeError as failure:
+        raise undecodable(failure, "utf-8", index) from failure
+    start = len(text) - len(text.lstrip(_SPACE))
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
-        raise DataError(f", column {error.pos + 1}: {error.msg}") from None
-    if end != len(text) and text[end:].strip(" \t\r\n"):
-        raise DataError(f", column {end + 1}: there is more after the JSON value; put each on a line of its own")
+        raise LineError(f", column {error.pos + 1}: {error.msg}", index) from None
+    except RecursionError:
+        raise LineError("it is nested too deeply", index) from None
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise LineError(str(error), index) from None
+    if text[end:].strip(_SPACE):
+        raise LineError(f", column {end + 1}: there is more after the JSON value; put each on a line of its own", index)
     if type(value) is not dict:
-        raise DataError(
+        raise LineError(
             f", column {start + 1}: expected a JSON object, not {_NAMES.get(type(value), 'a number')}; "
-            "read_text(paths).map(json.loads) reads any values"
+            "read_text(paths).map(json.loads) reads any values",
+            index,
         )
     return value
 
 
+_SPACE = " \t\r\n"
 _NAMES: Mapping[type, str] = {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
 
 

@@ -40,13 +40,11 @@ class LineStream:
         path, number, form = self.paths[file], 0, self.form
         with open_decompressed(path, self.compressions[file]) as content:
             for block in _blocks(content, path):
-                lines = block.split(b"\n")
+                lines = (block if number else block.removeprefix(MARK)).split(b"\n")
                 end = len(lines) - 1  # before what is behind the last end: nothing, but in the last block
                 lines[:end] = [line.removesuffix(b"\r") for line in lines[:end]]
                 if not lines[-1]:
                     lines.pop()
-                if not number:
-                    lines[:1] = [line.removeprefix(MARK) for line in lines[:1]]
                 wanted = [i for i, line in enumerate(lines) if number + i >= form.skip_lines and self._is_wanted(line)]
                 chosen = [lines[i] for i in wanted]
                 try:

@@ -76,7 +76,7 @@ class LineFiles(RecordFiles):
         try:
             texts.extend(line.decode(encoding, errors) for line in lines)  # up to the one at fault
         except UnicodeDecodeError as failure:
-            raise _undecodable(failure, encoding, len(texts)) from failure
+            raise undecodable(failure, encoding, len(texts)) from failure
         return texts
 
     def read_text(self, rows: Rows) -> list[str]:
@@ -88,7 +88,7 @@ class LineFiles(RecordFiles):
             element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - the kernel says which
             row = int(rows[element])
             file, line = self.reader.place(row)
-            error = _undecodable(failure, encoding, element)
+            error = undecodable(failure, encoding, element)
             raise error.placed(self.describe(row), int(self.offsets[file][line])) from failure
 
     def line_of(self, row: int) -> tuple[int, int]:
@@ -125,7 +125,8 @@ class LineFiles(RecordFiles):
         return min(before, len(self.sidecars[file].arrays["offsets"]) - 1)
 
 
-def _undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
+def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
+    """Return the error of the line with this index in which a byte is none in the encoding."""
     why = f"0x{failure.object[failure.start]:02x} is no {encoding} there ({failure.reason})"
     return LineError(f"{why}; say which encoding= the file has, or errors='replace'", element, failure.start)
 

@@ -38,19 +38,28 @@ def test_what_is_no_sequence_keeps_its_place():
     assert made.ids[[0, 1, 4, 5, 6]].tolist() == child_ids(np.array([10, 40, 60]), np.array([2, 2, 1])).tolist()
 
 
-def test_where_nothing_is_left_to_unpack_nothing_comes():
-    none = Items([7, 8], {int}).where(np.zeros(2, bool))
-    assert none.types == {int}  # it still knows what type they had
-    piece = Piece(none, np.zeros(0, np.int64))
-    assert len(Unpack(Given()).spread(lambda given: given, np.empty)(piece)) == 0
-    ds = Dataset.range(9).map(lambda x: [x]).filter(lambda x: False)
-    assert list(ds.flat_map(lambda x: x)) == []
-    assert list(ds.map(lambda x: x).flat_map(lambda x: Dataset.range(2))) == []
-
-
 def test_the_rows_of_arrays_of_one_kind_stay_a_column():
     made = unpacked([np.full((2, 3), i) for i in range(5)])
     assert made.chunk.columns[0].shape == (10, 3)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: [x] * 4,
+        lambda x: (x + 1, x * 2),
+        lambda x: [x, x * 0.5],
+        lambda x: [np.float32(x)],
+        lambda x: [[x, x + 1], [x, x]],
+        lambda x: ({"a": x}, {"a": x + 1}),
+    ],
+)
+def test_what_traced_functions_return_is_put_end_to_end_as_what_others_do(function):
+    count = 2 * AT_A_TIME + 1
+    made = list(Dataset.range(count).flat_map(function))
+    assert made == [x for i in range(count) for x in function(i)]
+    assert list(map(type, made)) == [type(x) for i in range(count) for x in function(i)]
+    verify_resume(Dataset.range(9).flat_map(function).map(str))
 
 
 def of_every_kind(x):
@@ -81,7 +90,7 @@ def test_a_task_that_fails_hands_out_what_came_before():
     assert len(received) == 2 * (AT_A_TIME + 5)
 
 
-def test_of_a_piece_none_of_which_a_filter_kept_nothing_comes():
+def test_nothing_comes_of_a_piece_of_which_a_filter_kept_nothing():
     kept = Items(["a", "b"]).where(np.zeros(2, bool))
     piece = Piece(kept, np.arange(0), "mark")
     made = Unpack(Given()).spread(lambda given: given, np.empty)(piece)

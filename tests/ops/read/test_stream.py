@@ -116,3 +116,20 @@ def test_a_process_gets_it_by_its_description(tmp_path):
     (tmp_path / "a.gz").write_bytes(gzip.compress(framed(b"abc")))
     ds = ps.read_tfrecord(tmp_path / "a.gz")
     assert list(pickle.loads(pickle.dumps(ds))) == [b"abc"]
+
+
+@pytest.mark.parametrize("counts", [[], [3], [7, 2, 0, 9, 4]])
+def test_virtual_streams_read_every_so_many_th_file(counts):
+    ds = dataset(*counts)
+    whole = list(ds.shard(1, 0, streams=4))
+    assert sorted(whole) == sorted(ds)
+    parts = [list(ds.shard(2, i, streams=4)) for i in range(2)]
+    assert sorted(parts[0] + parts[1]) == sorted(whole)
+    assert {x // 1000 % 2 for x in parts[1]} <= {1}
+    verify_resume(ds.shard(2, 0, streams=4).batch(3), most=6)
+
+
+def test_random_functions_draw_apart_in_each_virtual_stream():
+    ds = dataset(5, 5).map(lambda x, *, rng: (x, float(rng.random()))).with_options(ps.Options(seed=1))
+    drawn = [draw for _, draw in ds.shard(1, 0, streams=2)]
+    assert len(set(drawn)) == 10

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Items
+from penstock.elements.chunk import Columns, Items
+from penstock.elements.nesting import leaf_column
 from penstock.ops.combine.inner import chunk_of, is_sequence
 from penstock.plan.flow import Piece, Spread, child_ids, joined
 from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
@@ -62,6 +63,11 @@ class _Unpacked:
 
     def add(self, piece: Piece) -> None:
         """Put what a piece stands for after all that came before."""
+        if isinstance(piece.chunk, Columns) and (rows := _rows_of(piece.chunk)) is not None:
+            self._end_part()
+            counts = np.full(len(piece), len(piece.chunk.columns))
+            self._parts.append(Piece(leaf_column(rows), child_ids(piece.ids, counts)))
+            return
         results = piece.chunk.elements()
         types = piece.chunk.types if isinstance(piece.chunk, Items) else set(map(type, results))
         if types <= {list, tuple} or not results:
@@ -81,10 +87,21 @@ class _Unpacked:
     def together(self) -> Piece:
         """All of it."""
         self._end_part()
-        return joined(self._parts) if self._parts else Piece(Items([]), np.zeros(0, np.int64))
+        return joined(self._parts)
 
     def _end_part(self) -> None:
         if self._ids:
             ids = np.concatenate(self._ids)
             self._parts.append(Piece(Items(self._elements), child_ids(ids, np.array(self._counts, np.int64))))
             self._begin()
+
+
+def _rows_of(chunk: Columns) -> np.ndarray | None:
+    """The elements of lists or tuples of n leaves of one kind, put end to end, `(k * n, ...)`; `None` for all else."""
+    treespec, columns = chunk.structure.treespec, chunk.columns
+    if treespec.type not in (list, tuple) or treespec.num_nodes != len(columns) + 1 or not columns:
+        return None
+    arrays = [column for column in columns if isinstance(column, np.ndarray)]
+    if len(arrays) < len(columns) or len({(array.dtype, array.shape) for array in arrays}) > 1:
+        return None
+    return np.stack(arrays, axis=1).reshape(-1, *arrays[0].shape[1:])

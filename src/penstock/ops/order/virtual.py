@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock.core.errors import PlanError
 from penstock.core.seeds import mix
@@ -27,6 +27,7 @@ from penstock.ops.order.take import Take
 from penstock.ops.order.take_while import TakeWhile
 from penstock.ops.order.unique import Unique
 from penstock.ops.read.generator import FromGenerator
+from penstock.ops.read.stream import ReadStream
 from penstock.plan.flow import Spread
 from penstock.plan.graph import fold, with_inputs
 from penstock.plan.node import INFINITE, Allocate, Node, Passing
@@ -125,7 +126,8 @@ class Cut(NamedTuple):
 def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
     """One of `streams` parts of a streamed plan; a `PlanError` where an operation needs to see all of its elements.
 
-    It is made of every `streams`-th row of what is indexed, from the `number`-th on. Wherever elements are counted its
+    It is made of every `streams`-th row of what is indexed, and of every `streams`-th file of what is read as a stream,
+    from the `number`-th on. Wherever elements are counted its
     element r is number `r * streams + place` of the whole.
     """
 
@@ -152,19 +154,23 @@ def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
     """The operation of one stream, where it goes by how many elements there are."""
     if type(node) in WHOLE and not (isinstance(node, AssertCardinality) and node.count == INFINITE):
         raise PlanError(f"shard(streams={streams}): {node.label()} {WHOLE[type(node)]}")
+    changed: dict[str, Any] = {}
     match node:
         case Take(count=int(count)) | Skip(count=int(count)) | Pad(count=int(count)):
-            return replace(node, count=_share(count, place, streams))
+            changed = {"count": _share(count, place, streams)}
         case Exclude(positions=positions):
-            return replace(node, positions=positions[positions % streams == place] // streams)
+            changed = {"positions": positions[positions % streams == place] // streams}
         case Enumerate(start=start, step=step):
-            return replace(node, start=start + place * step, step=step * streams)
+            changed = {"start": start + place * step, "step": step * streams}
         case Sample(weights=weights, exact=exact):
-            return replace(node, weights=weights.thinned(streams), phase=place if exact else 0)
+            changed = {"weights": weights.thinned(streams), "phase": place if exact else 0}
+        case ReadStream():
+            changed = {"first": number, "step": streams}
         case Cache(store=store):
-            return replace(node, store=store.part(number))
+            changed = {"store": store.part(number)}
         case _:
-            return node
+            pass
+    return replace(node, **changed) if changed else node
 
 
 def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:

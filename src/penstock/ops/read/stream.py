@@ -20,13 +20,15 @@ CHUNKS_AHEAD = 4  # of each file
 
 @dataclass(frozen=True)
 class ReadStream(Streamed):
-    """Yield the elements of the files of `source`, one file after another.
+    """Yield the elements of every `step`-th file of `source` from the `first`-th on, one file after another.
 
-    Its mark is the file, how many of its elements are out, and how many of all. The file at hand and the next one are
-    read ahead, each by a thread.
+    Its mark is which of them, how many of its elements are out, and how many of all. The file at hand and the next one
+    are read ahead, each by a thread.
     """
 
     source: Stream
+    first: int = 0
+    step: int = 1
 
     @property
     def name(self) -> str:
@@ -37,12 +39,13 @@ class ReadStream(Streamed):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         file, done, count = resumed(mark, (0, 0, 0))
-        coming = iter(range(file, len(self.source.paths)))
+        files = range(self.first, len(self.source.paths), self.step)
+        coming = iter(range(file, len(files)))
         opened: deque[Ahead[Chunk]] = deque()
         try:
             while True:
                 while len(opened) < FILES_AT_A_TIME and (number := next(coming, None)) is not None:
-                    opened.append(self._opened(number, done if number == file else 0))
+                    opened.append(self._opened(files[number], done if number == file else 0))
                 if not opened:
                     if done:  # in a file that is not there any more
                         raise CursorError(BEYOND)
@@ -65,11 +68,14 @@ class ReadStream(Streamed):
     def _opened(self, file: int, done: int) -> Ahead[Chunk]:
         return Ahead(lambda: without_first(self.source.read(file), done), CHUNKS_AHEAD)
 
+    def arguments(self) -> str:
+        return "" if self.step == 1 else f"every {self.step}-th file from file {self.first} on"
+
     def redone(self) -> str:
         return "reads the file in which it was again, from its beginning"
 
     def label(self) -> str:
-        return self.source.name
+        return ", ".join(filter(None, [self.source.name, self.arguments()]))
 
 
 def without_first(chunks: Iterator[Chunk], count: int) -> Iterator[Chunk]:

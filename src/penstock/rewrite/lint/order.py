@@ -118,12 +118,13 @@ def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
 
 
 def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
-    """A stream's shuffle whose buffer holds less than one of the files, or other parts, that are read one by one.
+    """A stream's shuffle whose buffer holds less than one of the parts, files perhaps, that `flat_map` puts end to end.
 
     It mixes neighbours within a file; what is in different files hardly meets, and files that are sorted, by class or
-    by time, stay so. Only a dry run knows how many records the first file has. Make the buffer several files large,
-    take turns among many of them (`interleave(cycle_length=)`), and shuffle the files. Best, read what has an index: it
-    is shuffled as a whole, without a buffer.
+    by time, stay so. Only a dry run knows how many records the first file has, and only of a `flat_map` or
+    `interleave` below: nothing tells how a generator reads its files, and a buffer in bytes is not looked at. Make the
+    buffer several files large, take turns among many of them (`interleave(cycle_length=)`), and shuffle the files.
+    Best, read what has an index: it is shuffled as a whole, without a buffer.
     """
     for shuffle in _shuffles(written.plan):
         if shuffle.window is None or shuffle.input.indexed:

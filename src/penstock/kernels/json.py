@@ -1,0 +1,24 @@
+"""The objects of JSON lines; Python's own `json` is what they are held against, and what does the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.kernels import _native
+
+
+def parse_objects(
+    data: NDArray[np.uint8] | bytes, splits: NDArray[np.int64], names: list[str] | None = None
+) -> tuple[list[dict[str, Any] | None], list[int]]:
+    """Return the JSON object on each line of `data` (line i is from `splits[i]` to `splits[i + 1]`), in UTF-8.
+
+    With `names`, objects have only those keys. What is no object, no UTF-8 or not plain (numbers beyond 64 bits, `NaN`,
+    lone surrogates, more than 64 levels) is left to the caller: `None` in its place, and its number in the second list.
+
+    >>> parse_objects(b'{"a": [1, 2.5]}{"a": NaN}', np.array([0, 15, 25]))
+    ([{'a': [1, 2.5]}, None], [1])
+    """
+    return _native.parse_json(data, splits, names)

@@ -1,0 +1,80 @@
+"""Zstandard files that are cut into frames with a table of them at the end: any frame can be decompressed alone.
+
+The format is zstd's own "seekable format" (contrib/seekable_format in its sources).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+
+LARGEST_FRAME = 1 << 28
+"""Bytes that one frame may hold; a file with a larger one is read as a stream."""
+_FOOTER = struct.Struct("<IBI")  # frames, which checksums, magic
+_MAGIC = 0x8F92EAB1
+_SKIPPABLE = struct.Struct("<II")  # magic, bytes
+_TABLE = 0x184D2A5E
+_HAS_CHECKSUMS, _RESERVED = 0x80, 0x7C
+
+
+class Frames(NamedTuple):
+    """Where each frame begins, and the last ends, in the file and in its content: both `int64[n + 1]`."""
+
+    compressed: Rows
+    content: Rows
+
+
+def frames_of(path: str) -> Frames | None:
+    """Return the frames of a file, or `None` where it has no table of them that fits it."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < _FOOTER.size + _SKIPPABLE.size:
+            return None
+        file.seek(size - _FOOTER.size)
+        count, descriptor, magic = _FOOTER.unpack(file.read(_FOOTER.size))
+        words = 3 if descriptor & _HAS_CHECKSUMS else 2
+        begin = size - _FOOTER.size - 4 * words * count - _SKIPPABLE.size
+        if magic != _MAGIC or descriptor & _RESERVED or begin < 0:
+            return None
+        file.seek(begin)
+        head, table = file.read(_SKIPPABLE.size), file.read(4 * words * count)
+    if _SKIPPABLE.unpack(head) != (_TABLE, len(table) + _FOOTER.size):
+        return None
+    sizes = np.frombuffer(table, "<u4").reshape(count, words).astype(np.int64)
+    compressed, content = (np.concatenate([[0], np.cumsum(sizes[:, i])]).astype(np.int64) for i in (0, 1))
+    if compressed[-1] != begin or sizes[:, 1].max(initial=0) > LARGEST_FRAME:
+        return None
+    return Frames(compressed, content)
+
+
+def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uint8]:
+    """Return the content of one frame; what it should not be is a `DataError` that names the file and the place."""
+    zstandard = require("zstandard", extra="compression", purpose=f"reading {path}")
+    begin, end = int(frames.compressed[number]), int(frames.compressed[number + 1])
+    size = int(frames.content[number + 1] - frames.content[number])
+    with open(path, "rb", buffering=0) as file:
+        data = os.pread(file.fileno(), end - begin, begin)
+    where = f"{path}: the zstd frame {number}, at byte {begin}"
+    if len(data) < end - begin:
+        raise DataError(f"{where}: the file ends inside of it: it was cut short")
+    try:
+        told = zstandard.get_frame_parameters(data).content_size
+        unknown = zstandard.CONTENTSIZE_UNKNOWN
+        content = b"" if told not in (size, unknown) or not size else _decompress(zstandard, data, size)
+    except zstandard.ZstdError as error:
+        raise DataError(f"{where}: it is damaged: {error}") from error
+    if len(content) != size:
+        raise DataError(f"{where}: it holds another number of bytes than the {size} that the table of frames says")
+    return np.frombuffer(content, np.uint8)
+
+
+def _decompress(zstandard: object, data: bytes, size: int) -> bytes:
+    return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)  # type: ignore[attr-defined]

@@ -1,0 +1,15 @@
+"""Damaged files give rows or an error with their name; more: `python -m tests.sources.damaged_tables csv 10000 1`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sources.damaged_tables import FORMATS, survive
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_damaged_files_give_rows_or_an_error_that_names_them(name, tmp_path):
+    pytest.importorskip({"hdf5": "h5py", "npy": "numpy", "npz": "numpy"}.get(name, "pyarrow"))
+    told = survive(name, 60, tmp_path)
+    assert told["error"] > 5
+    assert sum(told.values()) == 60

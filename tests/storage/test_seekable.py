@@ -1,0 +1,63 @@
+"""Tables of zstd frames: found where they are sound, and each frame decompressed alone."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import DataError
+from penstock.storage.seekable import LARGEST_FRAME, decompressed_frame, frames_of
+
+zstandard = pytest.importorskip("zstandard")
+
+
+def seekable(contents, *, checksums=False, sizes=True):
+    """A file of one frame for each of `contents`, with the table that zstd's own tool writes."""
+    compressor = zstandard.ZstdCompressor(write_content_size=sizes)
+    frames = [compressor.compress(content) for content in contents]
+    entries = [
+        struct.pack("<II", len(f), len(c)) + b"\1\2\3\4" * checksums for f, c in zip(frames, contents, strict=True)
+    ]
+    table = b"".join(entries) + struct.pack("<IBI", len(frames), 0x80 * checksums, 0x8F92EAB1)
+    return b"".join(frames) + struct.pack("<II", 0x184D2A5E, len(table)) + table
+
+
+@pytest.mark.parametrize("contents", [[], [b""], [b"a"], [b"one", b"", b"three" * 1000]])
+@pytest.mark.parametrize("checksums", [False, True])
+@pytest.mark.parametrize("sizes", [False, True])
+def test_frames_are_found_and_decompressed_alone(tmp_path, contents, checksums, sizes):
+    path = tmp_path / "a.zst"
+    path.write_bytes(seekable(contents, checksums=checksums, sizes=sizes))
+    frames = frames_of(str(path))
+    assert frames.content.tolist() == [sum(map(len, contents[:i])) for i in range(len(contents) + 1)]
+    assert [decompressed_frame(str(path), frames, i).tobytes() for i in range(len(contents))] == contents
+
+
+def test_without_a_sound_table_there_is_none(tmp_path):
+    path = tmp_path / "a.zst"
+    good = seekable([b"one", b"two"])
+    bad = [b"", good[:-1], good + b"x", b"x" + good, zstandard.compress(b"plain"), good[:-9] + b"\xff" * 4 + good[-5:]]
+    bad += [good[:-5] + b"\x7c" + good[-4:], seekable([b"a"])[:-17] + struct.pack("<I", LARGEST_FRAME + 1) * 4]
+    for data in bad:
+        path.write_bytes(data)
+        assert frames_of(str(path)) is None
+
+
+def test_damage_is_named(tmp_path):
+    path = tmp_path / "a.zst"
+    good = seekable([b"one" * 300, random.Random(0).randbytes(500)])
+    path.write_bytes(good)
+    frames = frames_of(str(path))
+    begin = int(frames.compressed[1])
+    for data in (good[:begin] + bytes(20) + good[begin + 20 :], good[: begin + 5]):
+        path.write_bytes(data)
+        assert len(decompressed_frame(str(path), frames, 0)) == 900
+        with pytest.raises(DataError, match=f"a.zst: the zstd frame 1, at byte {begin}: "):
+            decompressed_frame(str(path), frames, 1)
+    wrong = frames._replace(content=frames.content + np.array([0, 1, 0]))
+    path.write_bytes(good)
+    with pytest.raises(DataError, match="another number of bytes than the 901"):
+        decompressed_frame(str(path), wrong, 0)
