@@ -34,6 +34,13 @@ def test_tables_are_shuffled_by_row_groups_and_resume():
     assert "resumed after 10 batches: True" in told
 
 
+def test_clicks_are_predicted_from_records_of_sparse_features():
+    told = printed("tfrecord_ctr.py")
+    assert "20,000 records in 4 files" in told
+    assert """'seen': ps.records.RaggedFeature("int64")""" in told
+    assert float(re.search(r"epoch 3: loss (\S+),", told)[1]) < 0.52  # 0.69 is that of a coin
+
+
 def test_training_with_torch_resumes_to_the_same_loss():
     pytest.importorskip("torch")
     told = printed("torch_training.py")
@@ -66,6 +73,8 @@ def test_every_example_is_run_here():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         "audio_commands.py",
         "images_numpy.py",
+        "parquet_tabular.py",
+        "tfrecord_ctr.py",
         "tokens_pretrain.py",
         "torch_training.py",
         "webdataset_images.py",

@@ -293,7 +293,7 @@ TarGroups::Status TarGroups::add(const unsigned char* names, const std::int64_t*
     begins_sample[i] = 0;
     const std::size_t file = name.rfind('/') + 1;  // npos + 1 is 0
     const std::size_t dot = name.find('.', file);
-    if (dot == std::string_view::npos || dot == file) continue;
+    if (dot == std::string_view::npos || dot == file || dot + 1 == name.size()) continue;
     extension.assign(name.substr(dot + 1));
     for (char& letter : extension)
       if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');

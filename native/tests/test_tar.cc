@@ -98,7 +98,8 @@ void check_refusals() {
 
 void check_groups() {
   TarGroups groups;
-  const std::vector<std::string> list{"d/1.jpg", "d/1.SEG.png", "README", "d/1.cls", "d/.x.jpg", "d.e/1.jpg", "1.jpg"};
+  const std::vector<std::string> list{"d/1.jpg",  "d/1.SEG.png", "README",    "d/1.cls",
+                                      "d/.x.jpg", "d/x.",        "d.e/1.jpg", "1.jpg"};
   std::string names;
   std::vector<std::int64_t> ends;
   for (const std::string& name : list) ends.push_back(static_cast<std::int64_t>((names += name).size()));
@@ -111,8 +112,8 @@ void check_groups() {
                       fresh.data(), keys.data(), key_ends.data(), failed);
   };
   CHECK(add(list.size()) == TarGroups::Status::kOk);
-  CHECK((extensions == std::vector<std::int32_t>{0, 1, -1, 2, -1, 0, 0}));
-  CHECK((fresh == std::vector<unsigned char>{1, 0, 0, 0, 0, 1, 1}));
+  CHECK((extensions == std::vector<std::int32_t>{0, 1, -1, 2, -1, -1, 0, 0}));
+  CHECK((fresh == std::vector<unsigned char>{1, 0, 0, 0, 0, 0, 1, 1}));
   CHECK((groups.extensions() == std::vector<std::string>{"jpg", "seg.png", "cls"}));
   CHECK(std::string(keys.begin(), keys.begin() + key_ends[2]) == "d/1d.e/11");
   CHECK(add(1) == TarGroups::Status::kOk && fresh[0] == 1);  // after another sample

@@ -82,7 +82,14 @@ def test_what_belongs_to_no_sample_is_passed_over(tmp_path):
     folder, link, hard, pipe = (tarfile.TarInfo(name) for name in ("d.x", "l.txt", "h.txt", "p.txt"))
     folder.type, link.type, hard.type, pipe.type = tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE
     link.linkname = hard.linkname = "a.txt"
-    files = [(folder, b""), ("README", b"r"), (".hidden.txt", b"h"), ("d/._1.jpg", b"m"), ("a.txt", b"1")]
+    files = [
+        (folder, b""),
+        ("README", b"r"),
+        ("dot.", b"d"),
+        (".hidden.txt", b"h"),
+        ("d/._1.jpg", b"m"),
+        ("a.txt", b"1"),
+    ]
     data = archive([*files, (link, b""), (hard, b""), (pipe, b""), ("b.txt", b"2")])
     data = data[: -len(data) % 512 or len(data)]
     samples = scanned(tmp_path, data)

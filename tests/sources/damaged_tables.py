@@ -73,7 +73,7 @@ FORMATS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
 
 
 def damaged(content: bytes, random: np.random.Generator) -> bytes:
-    """The content cut short, or with a few bytes changed, more often near the end, where formats keep what they know."""
+    """The content cut short, or with a few bytes changed, more of them near the end, where formats have an index."""
     if random.random() < 0.25:
         return content[: int(random.integers(len(content)))]
     changed = bytearray(content)

@@ -15,6 +15,7 @@ from penstock.elements.spec import ObjectSpec
 from penstock.sources.records import content_of
 from penstock.sources.tfrecord import tfrecord_files
 from penstock.sources.tfrecord_writing import framed
+from penstock.testing.sources import verify_source
 
 
 def read(source, *rows):
@@ -36,6 +37,11 @@ def test_elements_are_bytes_by_their_number_over_all_files(paths):
     assert source.spec() == ObjectSpec(bytes)
     assert read(source, 6, 0, 2, 1, 6, 3) == [b"6", b"0", b"", b"1" * 1000, b"6", b"3"]
     assert read(source) == []
+
+
+def test_it_keeps_what_is_asked_of_a_source(paths):
+    verify_source(tfrecord_files(paths))
+    verify_source(tfrecord_files(paths[1:2]))
 
 
 def test_without_records_there_is_nothing(paths):

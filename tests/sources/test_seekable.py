@@ -13,6 +13,7 @@ from penstock.core.errors import DataError
 from penstock.sources.seekable import SeekableRecords
 from penstock.sources.tfrecord_writing import framed
 from penstock.testing.laws import verify_determinism, verify_resume
+from penstock.testing.sources import verify_source
 
 pytest.importorskip("zstandard")
 
@@ -39,6 +40,10 @@ def test_records_are_those_of_the_plain_file(tmp_path, cut):
     again = pickle.loads(pickle.dumps(source))
     assert again.read_many(rows[:3]).elements() == [RECORDS[row % 300] for row in rows[:3].tolist()]
     assert again.fingerprint() == source.fingerprint()
+
+
+def test_it_keeps_what_is_asked_of_a_source(tmp_path):
+    verify_source(SeekableRecords([written(tmp_path, 400), written(tmp_path, 1 << 20, "b.zst")], "x"))
 
 
 def test_a_dataset_of_them_is_indexed_and_shuffled_by_frames(tmp_path):

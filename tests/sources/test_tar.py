@@ -12,6 +12,7 @@ from penstock.core.errors import DataError
 from penstock.sources.decoders import Decoders
 from penstock.sources.tar import tar_files
 from penstock.sources.tar_samples import parts_of
+from penstock.testing.sources import verify_source
 from tests.sources.archives import archive
 
 
@@ -44,6 +45,15 @@ def test_elements_are_dicts_of_the_files(three):
     assert list(read(source, 1)[0]) == ["__key__", "jpg", "cls", "txt"]
     assert read(source) == []
     assert source.spec() is None
+
+
+def test_it_keeps_what_is_asked_of_a_source(three):
+    for decode in (False, True, {"txt": True, "jpg": str}):
+        (three[1].parent / "c.tar").write_bytes(archive([("x.cls", b"1"), ("y.jpg", b"\xc3\xa9")]))
+        numbers = [(f"{i}.cls", b"%d" % i) for i in range(30)]
+        (three[1].parent / "b.tar").write_bytes(archive(numbers))
+        verify_source(source_of(*three, decode=decode))
+    verify_source(source_of(three[0]))
 
 
 def test_extensions_choose_and_name(three):

@@ -95,6 +95,15 @@ class Fault(NamedTuple):
     found: int = 0
 
 
+def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
+    """Return the kind of each feature of an Example (0: none) and how many values it has; `None` where it is damaged.
+
+    >>> features_in(bytes.fromhex("0a0e0a0c0a017812071a050a03010203"))
+    {'x': (3, 3)}
+    """
+    return reference.features_in(record)
+
+
 class ExampleKernel:
     """Parses records by one list of slots; any thread may use it."""
 

@@ -10,3 +10,4 @@ from penstock.records.features import FixedLenSequenceFeature as FixedLenSequenc
 from penstock.records.features import RaggedFeature as RaggedFeature
 from penstock.records.features import SparseFeature as SparseFeature
 from penstock.records.features import VarLenFeature as VarLenFeature
+from penstock.records.infer import infer_features as infer_features

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.errors import DataError, PlanError
+from penstock.core.errors import DataError, ElementError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec
 from penstock.sources.arrow_layout import Layout, differences, layout_of
@@ -123,7 +123,7 @@ def told(place: str, first_row: int = 0) -> Generator[None]:
         ) from None
     except DataError as error:
         raise DataError(f"{place}: {error}") from None
-    except (arrow.ArrowException, UnicodeDecodeError, OverflowError) as error:
+    except (arrow.ArrowException, ElementError, UnicodeDecodeError, OverflowError) as error:
         raise DataError(f"{place}: {error}") from None
     except OSError as error:
         if error.errno is not None:

@@ -50,7 +50,10 @@ class Texts:
         _, offsets, content = self.array.buffers()
         width = np.int64 if name.startswith("large_") else np.int32
         first = self.array.offset
-        begins = np.frombuffer(offsets, width)[first : first + len(self.array) + 1] if offsets else np.zeros(1, width)
+        size = np.dtype(width).itemsize
+        begins = (
+            np.frombuffer(offsets, width, len(self.array) + 1, first * size) if len(self.array) else np.zeros(1, width)
+        )
         return begins, memoryview(content if content is not None else b""), name.endswith("string")
 
 

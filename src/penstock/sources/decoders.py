@@ -89,7 +89,11 @@ class Decoders:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what tells it from others."""
-        return tuple(sorted(self._by_extension.items()))
+        named = {
+            extension: decoder.__name__ if decoder in _OURS else decoder
+            for extension, decoder in self._by_extension.items()
+        }
+        return tuple(sorted(named.items(), key=lambda item: item[0]))
 
 
 def _decoder(extension: object, given: Any) -> Decoder:

@@ -151,8 +151,7 @@ class TarFiles:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what elements have, how many there are, and a digest of the sizes and content of the archives."""
-        parts = None if self.parts is None else self.shape
-        return ("tar", parts, self.decoders, self.length, content_of(self.sidecars))
+        return ("tar", self.parts is None, *self.shape.fingerprint(), self.length, content_of(self.sidecars))
 
     def __getstate__(self) -> Mapping[str, Any]:
         """The description alone: who receives it opens the archives anew, and finds the index where it is kept."""

@@ -123,12 +123,13 @@ class Shape:
         decoders = [self.decoders(extension) for extension in part.extensions]
         if not any(decoders):
             return values
-        if part.required and len(decoders) == 1 and split(part.extensions[0])[1] is None:
-            try:  # most are sound
-                return list(map(decoders[0], values))  # type: ignore[arg-type]
-            except Exception:  # noqa: BLE001, S110 - found again, and named
-                pass
-        return [self._decoded_one(value, i, number, which) for i, value in enumerate(values)]
+        one_by_one = (self._decoded_one(value, i, number, which) for i, value in enumerate(values))
+        if not part.required or len(decoders) > 1 or split(part.extensions[0])[1] is not None:
+            return list(one_by_one)
+        try:
+            return list(map(decoders[0], values))  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001 - it is raised again, and named, by the one at fault
+            return list(one_by_one)
 
     def _decoded_one(self, value: bytes | None, i: int, number: int, which: Callable[[int, int], Where]) -> Any:
         if value is None:
@@ -153,7 +154,7 @@ class Shape:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what tells it from others."""
-        return (*((part.name, ";".join(part.extensions), part.required) for part in self.parts), self.decoders)
+        return (*map(tuple, self.parts), *self.decoders.fingerprint())
 
 
 class Archive(NamedTuple):

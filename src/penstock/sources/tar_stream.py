@@ -79,7 +79,7 @@ class TarStream:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what elements have, and a digest of the sizes and content of the archives."""
-        return ("tar stream", self.shape, self._content)
+        return ("tar stream", *self.shape.fingerprint(), self._content)
 
     @cached_property
     def _content(self) -> str:

@@ -44,7 +44,10 @@ def _advice(stats: Stats) -> str:
 
 def _advice_on_cores(stats: Stats) -> str:
     if stats.mode == "inline":
-        return "Batches this cheap stay inline; map(..., vectorized=True) makes them cheaper still."
+        return (
+            "Batches this cheap stay inline; functions of whole columns make them cheaper still: those of NumPy "
+            "arithmetic alone, or map(..., vectorized=True)."
+        )
     if stats.workers < stats.cores:
         asked = f"Only {stats.workers} of {stats.cores:g} cores are asked for"
         return f"{asked}: raise Options(workers=) or num_parallel_calls."

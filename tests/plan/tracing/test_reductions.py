@@ -71,3 +71,12 @@ def test_those_that_depend_on_how_an_element_lies_in_memory_are_not_traced(funct
 
 def test_integers_may_lie_anyhow():
     verify(lambda x: x.T[::2].sum() + x[:, 1].max(), numbers((4, 6), "i4"))
+
+
+@pytest.mark.parametrize("shape", [(3, 10_000), (2, 8193), (5, 8192), (9, 3000), (2, 5000, 3), (2, 3, 5000)])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i8"])
+def test_elements_longer_than_numpys_buffers_are_summed_in_the_same_order(shape, dtype):
+    columns = (np.random.default_rng(0).normal(size=shape) * 50).astype(dtype)
+    for function in (np.mean, np.std, lambda x: x.mean(axis=-1), lambda x: (x * 3).sum(axis=0)):
+        with np.errstate(over="ignore"):
+            verify(function, columns)

@@ -51,6 +51,19 @@ def parse_examples(slots: Sequence[Slot], records: Sequence[bytes]) -> list[tupl
     return [_columns(slots[s], values[s], splits[s], steps[s]) for s in range(len(slots))]
 
 
+def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
+    """Return the kind of each feature and how many values it has; `None` where the record is damaged."""
+    found: dict[str, tuple[int, int]] = {}
+    try:
+        for name, parts in _message(record)[0].items():
+            message = b"".join(parts)
+            kind = _feature(message, 0)[0]
+            found[name] = kind, len(_feature(message, kind)[1])
+    except WireError:
+        return None
+    return found
+
+
 def _columns(slot: Slot, values: list[Any], splits: list[int], steps: list[int]) -> tuple[Any, ...]:
     dtype = {BYTES: object, FLOAT: np.float32, INT64: np.int64}[slot[1]]
     array = np.empty(len(values), dtype)
