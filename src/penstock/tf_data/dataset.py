@@ -237,11 +237,14 @@ class Dataset(PenstockDataset[T_co]):
         seed: int | None = None,
         reshuffle_each_iteration: bool | None = None,
         name: str | None = None,
+        *,
+        buffer_bytes: int | None = None,
+        uniform: bool = False,
     ) -> Dataset[T_co]:
         """Permute the elements: no element moves by `buffer_size` places or more; all of them if it is `None`.
 
         Without memory or a start-up time where the elements are indexed, so give as much as you like, or nothing; see
-        `penstock.Dataset.shuffle`.
+        `penstock.Dataset.shuffle`, which has `buffer_bytes` and `uniform` too.
 
         >>> from penstock import tf_data
         >>> sorted(tf_data.Dataset.range(5).shuffle(3, seed=1, name="mix")) == [0, 1, 2, 3, 4]
@@ -249,7 +252,7 @@ class Dataset(PenstockDataset[T_co]):
         """
         check_name(name)
         reshuffle = True if reshuffle_each_iteration is None else reshuffle_each_iteration
-        return ported(super().shuffle(buffer_size, seed, reshuffle))
+        return ported(super().shuffle(buffer_size, seed, reshuffle, buffer_bytes=buffer_bytes, uniform=uniform))
 
     def cache(self, filename: str | os.PathLike[str] = "", name: str | None = None) -> Dataset[T_co]:
         """Keep each element in memory once it is made; a file name is a `PlanError`; see `penstock.Dataset.cache`.

@@ -33,6 +33,18 @@ def test_it_says_how_many_records_there_are_and_of_what_size(records):
         assert part in text
 
 
+def test_records_that_are_no_examples_are_said_to_be_none(records):
+    assert "no tf.train.Example" in told([records])[1]
+
+
+def test_examples_are_shown_with_their_features(tmp_path):
+    examples = [ps.records.encode_example({"label": [i], "ids": list(range(i % 3))}) for i in range(10)]
+    ps.write_tfrecord(examples, tmp_path / "a.tfrecord")
+    _, text = told([str(tmp_path)])
+    assert "FixedLenFeature" in text
+    assert "'label'" in text
+
+
 def test_verifying_names_each_damaged_record_and_goes_on(records):
     assert told([records], verify=True) == (True, told([records], verify=True)[1])
     with open(records, "r+b") as file:

@@ -66,3 +66,10 @@ def test_what_cannot_be_read_is_said():
     good, text = told(["a.tfrecord"])
     assert not good
     assert "damaged" in text
+
+
+def test_examples_are_shown_by_their_features():
+    ps.write_tfrecord([ps.records.encode_example({"photo": PHOTO, "ids": [1, 2]})], "b.tfrecord")
+    text = told(["b.tfrecord"])[1]
+    assert "[1, 2]" in text
+    assert "1 image on peek.png" in text

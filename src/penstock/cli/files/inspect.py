@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ import penstock as ps
 from penstock.cli.files.amounts import many, size
 from penstock.cli.files.formats import Format, group_files
 from penstock.cli.files.index import source_of
+from penstock.cli.files.stored import opened
 from penstock.cli.files.words import lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
 
 _READ_AT_ONCE = 1024  # records
 _MOST_FAULTS = 20  # shown
+_SAMPLED = 1000  # records whose features are looked at
 
 
 def inspect(
@@ -42,9 +45,10 @@ def _show(known: Format, paths: list[str], terminal: Terminal, elements: int, ve
     terminal.show(f"records   {f'{count:,}' if count >= 0 else 'known only by reading: it is a stream'}")
     _show_sizes(dataset, terminal)
     terminal.show(f"element   {spec!r}")
+    _show_features(known, dataset, terminal)
     for i, element in enumerate(first):
         terminal.show(f"\nelement {i}")
-        terminal.show("\n".join(lines_of(element)), 6)
+        terminal.show("\n".join(lines_of(opened(element))), 6)
     return not verify or _verified(dataset, terminal)
 
 
@@ -56,6 +60,19 @@ def _show_sizes(dataset: ps.Dataset[Any], terminal: Terminal) -> None:
     if len(lengths):
         least, middle, most = np.percentile(lengths, [0, 50, 100])
         terminal.show(f"sizes     {size(least)} to {size(most)}, half of them up to {size(middle)}, with their framing")
+
+
+def _show_features(known: Format, dataset: ps.Dataset[Any], terminal: Terminal) -> None:
+    """The features of records that are tf.train.Examples."""
+    if known.reader != "read_tfrecord":
+        return
+    try:
+        features = ps.records.infer_features(islice(dataset, _SAMPLED))
+    except DataError:
+        terminal.show("features  the records are no tf.train.Example")
+        return
+    terminal.show(f"features  of the first {many(min(_SAMPLED, len(dataset)), 'record')}, as for parse_example:")
+    terminal.show(repr(features), 6)
 
 
 def _verified(dataset: ps.Dataset[Any], terminal: Terminal) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import penstock as ps
 from penstock.cli.files.formats import group_files
 from penstock.cli.files.sheet import contact_sheet, save_png
-from penstock.cli.files.stored import features_of
+from penstock.cli.files.stored import opened
 from penstock.cli.files.words import kind_of, lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
@@ -39,9 +39,8 @@ def peek(
         try:
             for i, element in enumerate(dataset.take(count)):
                 terminal.show(_place_of(dataset, i), 0)
-                opened = (features_of(element) if isinstance(element, bytes) else None) or element
-                terminal.show("\n".join(lines_of(opened)))
-                images.extend(images_in(opened))
+                terminal.show("\n".join(lines_of(opened(element))))
+                images.extend(images_in(opened(element)))
         except (DataError, OSError) as error:
             terminal.say(f"cannot be read: {error}", 0)
             return False

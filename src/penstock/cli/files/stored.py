@@ -49,6 +49,11 @@ def features_of(record: bytes) -> Sample:
         return {}
 
 
+def opened(element: Any) -> Any:
+    """Return the features of an element that is a tf.train.Example, and any other as it is."""
+    return (features_of(element) if isinstance(element, bytes) else None) or element
+
+
 def _single(values: Any) -> Any:
     return values[0] if len(values) == 1 else values
 
