@@ -101,9 +101,9 @@ def counting(count: int) -> Iterator[tuple[int, str]]:
     return ((number, f"number {number}") for number in range(count))
 
 
-def is_odd_inverted(x: Any) -> Any:
-    """Whether what is left of a division, which may be one by zero, is odd."""
-    return functions.is_odd(functions.inverted(x))
+def is_low_inverted(x: Any) -> Any:
+    """Whether what comes of a division, which may be one by zero, is low."""
+    return functions.is_low(functions.inverted(x))
 
 
 def as_run(*element: Any) -> np.ndarray:
@@ -360,7 +360,7 @@ COMPUTED: tuple[Begin, ...] = (
     lambda ds: ds.filter(functions.is_low),
     lambda ds: ds.map(functions.inverted, on_error=skip()),
     lambda ds: ds.map(functions.inverted, on_error=replace(0)),
-    lambda ds: ds.filter(is_odd_inverted, on_error=skip(999)),
+    lambda ds: ds.filter(is_low_inverted, on_error=skip(999)),
 )
 """How streams of numbers begin that functions made of arithmetic go on with."""
 BEGINNINGS: tuple[Step, ...] = (
