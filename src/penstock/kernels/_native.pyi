@@ -127,8 +127,8 @@ class Scanner:
 def scan_tfrecords(data: Any, position: int, offsets: Rows, verify: bool, /) -> tuple[int, int, int]: ...
 def crc32c(data: Any, crc: int, /) -> int: ...  # any contiguous buffer
 
-# Tar archives: a scan writes to (heads, begins, ends, name_ends, names, skipped) and returns (status, members, position,
-# bytes needed, length of the name at fault).
+# Tar archives: a scan writes to (heads, begins, ends, name_ends, names, skipped) and returns (status, members,
+# position, bytes needed, length of the name at fault).
 class TarScanner:
     def __init__(self, path: bytes, /) -> None: ...
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -77,8 +77,7 @@ def _sample(records: Any, count: int) -> Iterable[Any]:
         return source.read_many(rows).elements()
     if is_record(records):
         raise TypeError("infer_features takes several records: a list of one, where there is one")
-    iterable: Iterable[Any] = records
-    return islice(iterable, count)
+    return islice(cast("Iterable[Any]", records), count)
 
 
 def _feature(name: str, found: set[tuple[int, int]], always: bool) -> Feature:
