@@ -18,9 +18,9 @@
 namespace {
 
 constexpr int kFloats = 13, kLists = 17, kFeatures = kFloats + kLists + 1;
-constexpr int64_t kNameRoom = 32;   // bytes of a record's name
-constexpr int64_t kMostIds = 10;    // of a list
-constexpr int64_t kAhead = 4;       // records fetched into the cache before they are read
+constexpr int64_t kNameRoom = 32;  // bytes of a record's name
+constexpr int64_t kMostIds = 10;   // of a list
+constexpr int64_t kAhead = 4;      // records fetched into the cache before they are read
 
 using Byte = const uint8_t*;
 
