@@ -37,6 +37,17 @@ def test_what_another_run_wrote_is_not_written_again(tmp_path):
     assert rows_in(path) == [3, 3, 3, 3, 4]
 
 
+def test_what_another_writes_meanwhile_is_not_written_again(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    one, other = Quarantine(str(path)), Quarantine(str(path))
+    for row in (3, 4, 5):
+        one.add(line(row))
+        other.add(line(row))
+        other.add(line(row + 10))
+    one.add(line(15))
+    assert rows_in(path) == [3, 13, 4, 14, 5, 15]
+
+
 def test_it_goes_on_after_a_line_that_was_cut_off(tmp_path):
     path = tmp_path / "bad.jsonl"
     Quarantine(str(path)).add(line(3))
