@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
+import weakref
 
 import pytest
 
@@ -107,6 +109,21 @@ def test_an_iterator_that_failed_says_so_and_tells_where():
     assert it.state_dict()["row"] == 4
     with pytest.raises(ClosedError, match="failed"):
         next(it)
+
+
+@pytest.mark.parametrize("options", [Options(), Options(executor="threads", workers=2)], ids=str)
+@pytest.mark.parametrize("ds", [Dataset.range(9), Dataset.range(9).filter(lambda x: x > 2)], ids=["indexed", "stream"])
+def test_an_iterator_that_failed_is_let_go(ds, options):
+    def refuse(x):
+        raise ValueError(x)
+
+    it = ds.map(refuse).with_options(options).iterator()
+    with pytest.raises(ValueError, match=r"0|3"):
+        next(it)
+    gone = weakref.ref(it)
+    del it
+    gc.collect()
+    assert gone() is None
 
 
 def test_it_counts_what_was_received():

@@ -86,6 +86,10 @@ class Iterator(Generic[T]):
         self._low = self._high
         try:
             parcel = self._run.parcel()
+        except BaseException:
+            if self._stop is not None:  # the run is over; what would close it holds the error, whose frames hold this
+                self._stop()
+            raise
         finally:
             self._last = perf_counter_ns()
             self._waited += self._last - asked
