@@ -34,7 +34,8 @@ def test_threads_pay_only_for_items_dearer_than_a_hand_over():
     assert not looked(20_000, looks=100).threads_pay()
     assert looked(tuning.THREAD_PAYS).threads_pay()
     assert not looked(tuning.THREAD_PAYS, looks=LOOKS - 1).threads_pay()
-    assert looked(tuning.SURELY_PAYS, looks=1).threads_pay()
+    assert looked(tuning.SURELY_PAYS, looks=2).threads_pay()
+    assert not looked(tuning.SURELY_PAYS, looks=1).threads_pay()  # the first has files to open and memory to touch
 
 
 def test_as_many_threads_as_keep_the_cores_busy():
@@ -133,6 +134,32 @@ def test_threads_follow_when_tasks_begin_to_block_or_end_it():
     for _ in range(SAMPLE):
         tuner.observe(Cost(MS, MS), 1)
     assert tuner.retuned(5 * SAMPLE * MS + SAMPLE * MS // 4) == 2
+
+
+def test_the_first_task_does_not_say_how_much_the_others_wait():
+    tuner = Tuner(None)
+    tuner.observe(Cost(20 * MS, MS), 1)
+    for _ in range(LOOKS - 1):
+        tuner.observe(Cost(MS, MS), 1)
+    assert tuner.start_threads(0) == 2
+
+
+def test_more_threads_that_make_no_more_go_again_and_do_not_come_back():
+    tuner, threads = side_by_side(SAMPLE, wall=10 * MS, cpu=MS, took=5 * SAMPLE * MS, looks=1)
+    assert threads == 4
+    for look, expected in ((2, 2), (3, None), (4, None)):
+        for _ in range(SAMPLE):
+            tuner.observe(Cost(20 * MS, MS), 1)
+        assert tuner.retuned(look * 5 * SAMPLE * MS) == expected
+    assert "2 threads in place of 4, which made 1.0 times as much" in tuner.decisions
+
+
+def test_more_threads_that_make_more_stay():
+    tuner, threads = side_by_side(SAMPLE, wall=10 * MS, cpu=MS, took=5 * SAMPLE * MS, looks=1)
+    assert threads == 4
+    for _ in range(SAMPLE):
+        tuner.observe(Cost(10 * MS, MS), 1)
+    assert tuner.retuned((5 + 2) * SAMPLE * MS) == 8
 
 
 def test_the_window_is_deep_enough_for_every_worker():

@@ -3,7 +3,8 @@
 - Threads pay when an item costs more than handing it to another thread does; then, by Little's law, as many are busy as
   there are cores times (CPU time + time blocked) / CPU time of a task, measured while no other task ran.
 - A task is long enough that its overhead is under 1 %, and short enough that a batch is soon there.
-- The number follows when tasks block more or less than at the start, as where the first files came from a cache.
+- The number follows when tasks block more or less than at the start, as where the first files came from a cache. It
+  goes back where more threads made no more: what they waited for was each other.
 - A function holds the GIL when tasks side by side block where one alone does not, and together use hardly more than a
   core.
 """
@@ -32,6 +33,8 @@ MOST_IN_A_PIECE = 1 << 14
 LONGEST_YIELD = 10 * MS  # ns; who waits for the GIL asks again every 5 ms
 CONVICTED = 2  # looks in a row that find the GIL held before it is believed
 SAMPLE = 16  # tasks between two looks at the number of threads
+WARM = 2  # looks of which one is sure to be no first one, with files to open and memory to touch
+WORTH = 1.1  # times as much have more threads to make, to stay
 
 
 @dataclass
@@ -44,8 +47,11 @@ class Tuner:
     looks: int = 0
     spent: Cost = field(default_factory=lambda: Cost(0, 0))  # by all tasks since the mode last changed
     tasks: int = 0
+    made: float = 0.0  # items, by all tasks since the mode last changed
+    grown: tuple[int, float] | None = None  # threads there were before they became more, and items a ns
+    most: int = MOST_WORKERS  # threads that are not known to be too many
     began: int = 0  # ns on the wall clock
-    blocking: float = 0.0  # time blocked / CPU time of a task with the GIL to itself
+    blocking: float = math.inf  # time blocked / CPU time of a task with the GIL to itself, the least there was
     suspicions: int = 0  # looks in a row that found the GIL held
     holds_gil: bool = False
     inline_task: int = INLINE_TASK
@@ -61,7 +67,10 @@ class Tuner:
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
         self.looks += 1
         self.tasks += 1
+        self.made += items
         self.spent += cost
+        if not self.threads and cost.cpu:
+            self.blocking = min(self.blocking, cost.blocked / cost.cpu)
 
     def long_groups(self) -> None:
         """Group as suits elements of a stream, not whole batches."""
@@ -74,12 +83,12 @@ class Tuner:
 
     def threads_pay(self) -> bool:
         """Whether to leave the inline start."""
-        enough = not self.looking or self.item_wall >= SURELY_PAYS
+        enough = not self.looking or (self.looks >= WARM and self.item_wall >= SURELY_PAYS)
         return enough and self.item_wall >= THREAD_PAYS
 
     def heir(self) -> Tuner:
         """A tuner for another run of the same work."""
-        known = replace(self, decisions=[], suspicions=0)
+        known = replace(self, decisions=[], suspicions=0, grown=None, most=MOST_WORKERS)
         if known.threads:
             known.decisions.append(f"{known.threads} thread{'s' if known.threads > 1 else ''}, as in the run before")
         known.reset(0)
@@ -90,7 +99,8 @@ class Tuner:
         if self.threads:
             self.reset(now)
             return self.threads
-        self.blocking = self.spent.blocked / self.spent.cpu if self.spent.cpu else 0.0
+        if math.isinf(self.blocking):
+            self.blocking = 0.0
         chosen = self.workers or _threads_for(self.blocking)
         self.reset(now)
         self.threads = chosen
@@ -111,6 +121,7 @@ class Tuner:
         if self.tasks < SAMPLE or self.spent.cpu == 0:
             return None
         spent, passed = self.spent, max(now - self.began, 1)
+        rate, grown, self.grown = self.made / passed, self.grown, None
         self.reset(now)
         if self.holds_gil or spent.wall < 0.6 * self.threads * passed:
             return None
@@ -131,15 +142,24 @@ class Tuner:
             )
             return self._changed_to(1)
         self.suspicions = 0
-        wanted = _threads_for(blocking)
+        return self._followed(blocking, rate, grown if cores_were_there else None)
+
+    def _followed(self, blocking: float, rate: float, grown: tuple[int, float] | None) -> int | None:
+        """How many threads tasks want that block so much, and where they became more, made `rate` items a ns."""
+        if grown is not None and rate < WORTH * grown[1]:
+            self.most = grown[0]
+            return self._changed_to(grown[0], f", which made {rate / grown[1]:.1f} times as much")
+        wanted = min(_threads_for(blocking), self.most)
         if 0.7 * self.threads <= wanted <= 1.5 * self.threads:
             return None
+        if wanted > self.threads:
+            self.grown = self.threads, rate
         return self._changed_to(min(wanted, 2 * self.threads))
 
-    def _changed_to(self, threads: int) -> int | None:
+    def _changed_to(self, threads: int, why: str = "") -> int | None:
         if self.workers is not None:
             return None  # as asked for
-        self.decisions.append(f"{threads} threads in place of {self.threads}")
+        self.decisions.append(f"{threads} threads in place of {self.threads}{why}")
         self.threads = threads
         return threads
 
@@ -167,7 +187,7 @@ class Tuner:
 
     def reset(self, now: int) -> None:
         """Begin another look."""
-        self.spent, self.tasks = Cost(0, 0), 0
+        self.spent, self.tasks, self.made = Cost(0, 0), 0, 0.0
         self.began = now
 
 
