@@ -42,7 +42,7 @@ def test_every_operation_comes_and_most_streams_have_elements():
     seen, lengths, rules = set(), [], set()
 
     @given(streams())
-    @settings(max_examples=500, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=1000, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     def look(ds):
         seen.update(node.name for node in post_order(ds._plan))
         rules.update(rewritten(bind_seeds(ds._plan, 0)).applied)
@@ -51,4 +51,4 @@ def test_every_operation_comes_and_most_streams_have_elements():
     look()
     assert seen >= OPERATIONS
     assert rules >= {"trace_map", "trace_filter"}
-    assert sum(length > 2 for length in lengths) > 280
+    assert sum(length > 2 for length in lengths) > len(lengths) // 2

@@ -212,7 +212,7 @@ def test_streams_that_take_turns_count_as_one():
             list(it)
             rows = {operation.name: operation.rows for operation in it.stats().operations}
             assert len(it.stats().operations) == 5
-        filtered = {"range(64)": 32, "filter(lambda)": 32}
+        filtered = {"range(64)": 32, "filter(lambda, traced)": 32}
         assert rows == {**filtered, "batch(2)": 16, "map(len)": 16, "shard(4 of 8 streams)": 16}
 
 

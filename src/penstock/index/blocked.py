@@ -65,8 +65,8 @@ class Blocks:
         window are permuted: a bijection of every epoch. It costs O(m) once an epoch, and a binary search a row. Shapes
         `(k,)`; a negative row is a `ValueError`.
 
-        >>> Blocks(np.array([0, 2, 4, 6]), window=1).permuted(np.arange(6), key=1).tolist()
-        [2, 3, 5, 4, 0, 1]
+        >>> Blocks(np.array([0, 2, 4, 6]), window=1).permuted(np.arange(6), key=2).tolist()
+        [2, 3, 4, 5, 1, 0]
         """
         if not len(rows):
             return rows
