@@ -30,7 +30,7 @@ help: ## Say what there is.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16 | sed 's/^/  make /'
 
 demo: $(VENV)/installed-demo ## Install into .venv and run the demo on real data (about two minutes).
-	$(call say,Running the demo: training from real images$(,) interrupting$(,) resuming$(,) measuring)
+	$(call say,Running the demo: training from real images$(,) resuming$(,) reading text and records$(,) measuring)
 	@$(BIN)/penstock demo $(ARGS)
 
 test: environment lint native-test ## Install into .venv, lint, check types and contracts, build, run all tests.

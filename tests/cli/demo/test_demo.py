@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import penstock.cli.demo.demo as story
+from penstock.cli.demo.reading import read_lines
 
 
 def test_the_quick_demo_holds():
@@ -13,6 +14,7 @@ def test_the_quick_demo_holds():
     assert done.stderr == ""
     assert "Everything held." in done.stdout
     assert "15 of 15 remaining batches are bit-equal" in done.stdout
+    assert "1,797 of 1,797 are what was written" in " ".join(done.stdout.split())
     assert "fuse_image_chain" in done.stdout
     assert "\x1b" not in done.stdout
     assert "\r" not in done.stdout
@@ -24,7 +26,8 @@ def test_a_demo_that_does_not_hold_says_so(monkeypatch, capsys):
     monkeypatch.setattr(story, "EPOCHS", 1)
     monkeypatch.setattr(story, "ENOUGH", 0.9999)
     monkeypatch.setattr(story, "resumed_elsewhere", lambda folder, cursor, workers: ["another"])
+    monkeypatch.setattr(story, "read_lines", lambda folder: read_lines(folder)._replace(equal=1))
     assert not story.demo(Terminal(), quick=True, seconds=0.1)
     told = capsys.readouterr().out
     assert "Something did not hold." in told
-    assert told.count("FAILED") == 2
+    assert told.count("FAILED") == 3

@@ -1,4 +1,4 @@
-"""The demo's story: train from real images, interrupt, resume in another process, measure; and whether it held."""
+"""The demo's story: train from images, interrupt, resume elsewhere, read text and records, measure; did it all hold?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from penstock.cli.demo.classifier import Classifier
 from penstock.cli.demo.digits import SIDE, Pipelines, pipelines, write_digits
 from penstock.cli.demo.photos import Speeds, measure, pipeline, write_photos
+from penstock.cli.demo.reading import Lines, Records, copy_text, read_lines, read_records, write_records
 from penstock.cli.demo.resuming import digest, resumed_elsewhere
 from penstock.cli.terminal import Terminal
 from penstock.core.lazy import require
@@ -30,11 +31,12 @@ class Interruption(NamedTuple):
 
 
 def demo(terminal: Terminal, *, quick: bool = False, seconds: float | None = None) -> bool:
-    """Tell the story, and return whether the classifier learned and the resumed batches were equal."""
+    """Tell the story, and return whether the classifier learned, and all that was resumed and read back was equal."""
     began = perf_counter()
     terminal.say(
         "Penstock demo. It trains a classifier from real image files, interrupts the training, resumes it in a new "
-        "process, and measures its speed beside the machine's limit: half a minute, in a temporary folder.",
+        "process, reads text and records at random, and measures its speed beside the machine's limit: half a minute, "
+        "in a temporary folder.",
         0,
     )
     for module in ("PIL.Image", "sklearn.datasets"):
@@ -43,8 +45,10 @@ def demo(terminal: Terminal, *, quick: bool = False, seconds: float | None = Non
         folder = Path(name)
         accuracy, interruption = _train(terminal, folder)
         equal = _resume(terminal, folder, interruption)
+        lines, records = _read(terminal, folder)
         speeds = _measure(terminal, folder, 96 if quick else 512, seconds or (3 if quick else 12))
-    held = accuracy >= ENOUGH and equal
+    read_back = lines.equal == lines.lines and records.equal == records.records and records.resumed == records.left
+    held = accuracy >= ENOUGH and equal and read_back
     terminal.heading("Everything held." if held else "Something did not hold.")
     terminal.table(
         [
@@ -55,6 +59,7 @@ def demo(terminal: Terminal, *, quick: bool = False, seconds: float | None = Non
                 _held(accuracy >= ENOUGH),
             ],
             ["resumed batches", "bit-equal" if equal else "different", "bit-equal", _held(equal)],
+            ["lines and records", "as written" if read_back else "different", "as written", _held(read_back)],
         ]
     )
     terminal.say(
@@ -141,8 +146,28 @@ def _resume(terminal: Terminal, folder: Path, interruption: Interruption) -> boo
     return got == expected and len(expected) > 0
 
 
+def _read(terminal: Terminal, folder: Path) -> tuple[Lines, Records]:
+    terminal.heading("4. Real text and records, at random")
+    copy_text(folder / "text")
+    lines = read_lines(folder / "text")
+    terminal.say(
+        f"Python's standard library, {lines.files} files: found and indexed its {lines.lines:,} lines, and read all in "
+        f"an order shuffled over all files, in {lines.seconds:.2f} s; {lines.equal:,} are what plain Python reads:"
+    )
+    for row, place, text in lines.some:
+        terminal.show(f"{f'ds[{row}]':<12}{place:<28}{text:.60}".rstrip())
+    terminal.say("")
+    records = read_records(write_records(folder))
+    terminal.say(
+        f"The digits as tf.train.Example, in {records.files} TFRecord files: shuffled over all and parsed in "
+        f"{records.seconds:.2f} s. {records.equal:,} of {records.records:,} are what was written. A second reader was "
+        f'given "row": {records.row}: {records.resumed} of {records.left} remaining batches are bit-equal.'
+    )
+    return lines, records
+
+
 def _measure(terminal: Terminal, folder: Path, count: int, seconds: float) -> Speeds:
-    terminal.heading("4. An ImageNet-style pipeline, beside its ceiling")
+    terminal.heading("5. An ImageNet-style pipeline, beside its ceiling")
     with terminal.progress("writing photos", count) as update:
         written = write_photos(folder / "photos", count, update)
     terminal.say(
