@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="penstock", description="The input pipeline for training runs.", epilog=STATUSES
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_demo(commands.add_parser("demo", help="train from real images, resume, read text and records, measure", epilog=STATUSES))
+    _add_demo(commands.add_parser("demo", help="train from images, resume, read records, measure", epilog=STATUSES))
     _add_run(commands.add_parser("run", help="iterate a dataset of yours and say what limits it", epilog=STATUSES))
     _add_check(commands.add_parser("check", help="try a dataset of yours and say what is amiss", epilog=STATUSES))
     _add_index(commands.add_parser("index", help="find the records of data files beforehand", epilog=STATUSES))
