@@ -27,6 +27,8 @@ TYPES = [
     (pa.large_list(pa.string()), st.lists(st.text(max_size=3), max_size=3)),
     (pa.list_view(pa.int32()), st.lists(NUMBERS, max_size=3)),
     (pa.list_(pa.int32(), 2), st.lists(NUMBERS, min_size=2, max_size=2)),
+    (pa.list_(pa.int32(), 0), st.just([])),
+    (pa.list_(pa.list_(pa.int32(), 0)), st.lists(st.just([]), max_size=3)),
     (pa.list_(pa.list_(pa.int32(), 2)), st.lists(st.lists(NUMBERS, min_size=2, max_size=2), max_size=3)),
 ]
 

@@ -68,3 +68,10 @@ def test_what_is_no_hdf5_is_refused_by_name(tmp_path, path):
         (tmp_path / "b.h5").write_bytes(broken)
         with pytest.raises(DataError, match=r"b\.h5"):
             list(read_hdf5(tmp_path / "b.h5"))
+
+
+def test_a_name_that_is_no_text_is_refused_with_the_file(path):
+    with h5py.File(path, "a") as file:
+        file[b"caf\xe9"] = np.arange(COUNT)
+    with pytest.raises(DataError, match=r"a\.h5.*not UTF-8"):
+        read_hdf5(path)

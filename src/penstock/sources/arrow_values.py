@@ -90,6 +90,7 @@ def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
     A missing value that nothing stands for is a `NullError` with its row.
     """
     array = _joined(column)
+    count = len(array)
     splits: list[NDArray[np.int64]] = []
     sizes: list[int] = []
     for kind, step in leaf.steps:
@@ -108,7 +109,9 @@ def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
             elif kind == "fixed":
                 sizes.append(step)
             array = array.flatten()  # nothing of lists that are missing
-    return _shaped(leaf, _filled(leaf, array, fill, splits, sizes), splits, sizes)
+    if splits:
+        count = int(splits[-1][-1])
+    return _shaped(leaf, _filled(leaf, array, fill, splits, sizes), splits, sizes, count)
 
 
 def null_rows(array: Any) -> NDArray[np.bool_]:
@@ -162,14 +165,13 @@ def _plain(array: Any) -> Any:
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
 
 
-def _shaped(leaf: Leaf, array: Any, splits: list[NDArray[np.int64]], sizes: list[int]) -> Held:
+def _shaped(leaf: Leaf, array: Any, splits: list[NDArray[np.int64]], sizes: list[int], count: int) -> Held:
+    """The values as `count` of the shape `sizes`, in rows of lists."""
     if leaf.dtype is None and not splits and not sizes:
         return _texts(array)
     values = _objects(array) if leaf.dtype is None else _numbers(array, leaf.dtype)
     if sizes:
-        whole = int(np.prod(sizes))
-        rows = len(values) // whole if whole else 0
-        values = values.reshape(rows, *sizes)
+        values = values.reshape(count, *sizes)
     held: Any = values
     for level in reversed(splits):
         held = Ragged(held, level)

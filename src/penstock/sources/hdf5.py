@@ -27,7 +27,9 @@ class Hdf5:
         h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
         found: dict[str, Described] = {}
 
-        def visit(name: str, item: Any) -> None:
+        def visit(name: str | bytes, item: Any) -> None:
+            if isinstance(name, bytes):
+                raise DataError(f"{self.path}: the name of {item!r:.60} is not UTF-8")
             if isinstance(item, h5py.Dataset) and item.shape:
                 spec = _spec(h5py, item)
                 if spec is not None:
