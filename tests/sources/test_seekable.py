@@ -101,3 +101,26 @@ def test_a_damaged_frame_loses_its_records_alone(tmp_path):
     with pytest.raises(DataError, match=f"a.zst: the zstd frame 3, at byte {begin}") as caught:
         source.read_many(np.array([0, 299, row]))
     assert caught.value.element == 2
+
+
+def test_a_table_that_says_what_is_not_so_is_refused(tmp_path):
+    path = written(tmp_path, 1000)
+    good = (tmp_path / "a.zst").read_bytes()
+    last = len(good) - 9 - 4  # the content of the last frame
+    size = int.from_bytes(good[last : last + 4], "little")
+    (tmp_path / "a.zst").write_bytes(good[:last] + (size + 1).to_bytes(4, "little") + good[last + 4 :])
+    with pytest.raises(DataError, match=r"a\.zst: its table of zstd frames is damaged"):
+        len(ps.read_tfrecord(path))
+
+
+def test_what_frames_of_two_sizes_hold_is_not_mistaken(tmp_path):
+    """The table has the sizes of two frames the wrong way round: their sum is right."""
+    path = written(tmp_path, 1000)
+    good = bytearray((tmp_path / "a.zst").read_bytes())
+    at = [len(good) - 9 - 8 * i + 4 for i in (1, 2)]
+    good[at[0] : at[0] + 4], good[at[1] : at[1] + 4] = good[at[1] : at[1] + 4], good[at[0] : at[0] + 4]
+    (tmp_path / "a.zst").write_bytes(good)
+    ds = ps.read_tfrecord(path, verify=False)
+    kept = list(ds.ignore_errors())
+    assert 0 < len(kept) < 300
+    assert kept == RECORDS[: len(kept)]

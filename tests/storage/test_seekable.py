@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
-from penstock.storage.seekable import LARGEST_FRAME, decompressed_frame, frames_of
+from penstock.storage.seekable import LARGEST_FRAME, decompressed_frame, frames_of, seek_table
 
 zstandard = pytest.importorskip("zstandard")
 
@@ -61,3 +64,32 @@ def test_damage_is_named(tmp_path):
     path.write_bytes(good)
     with pytest.raises(DataError, match="another number of bytes than the 901"):
         decompressed_frame(str(path), wrong, 0)
+
+
+def test_a_size_that_cannot_be_is_refused_before_memory_is_taken(tmp_path):
+    frame = zstandard.ZstdCompressor(write_content_size=False).compress(b"one")
+    path = tmp_path / "a.zst"
+    path.write_bytes(frame + seek_table([(len(frame), LARGEST_FRAME)]))
+    frames = frames_of(str(path))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=f"cannot hold the {LARGEST_FRAME} that the table of frames says"):
+            decompressed_frame(str(path), frames, 0)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_smallest_frames_of_zeros_are_read(tmp_path):
+    frame = zstandard.ZstdCompressor(level=19).compress(bytes(1 << 24))
+    path = tmp_path / "a.zst"
+    path.write_bytes(frame + seek_table([(len(frame), 1 << 24)]))
+    assert not decompressed_frame(str(path), frames_of(str(path)), 0).any()
+
+
+@given(st.lists(st.tuples(st.integers(0, 1 << 32), st.integers(0, 1 << 32)), max_size=5), st.binary(max_size=40))
+def test_any_bytes_for_a_table_are_frames_of_the_file_or_none(tmp_path_factory, sizes, after):
+    path = tmp_path_factory.mktemp("t") / "a.zst"
+    path.write_bytes(bytes(20) + seek_table([(a % (1 << 32), b % (1 << 32)) for a, b in sizes]) + after)
+    frames = frames_of(str(path))
+    assert frames is None or 0 <= frames.compressed[-1] <= path.stat().st_size

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import PlanError
+from penstock.storage.compression import decompress
 from penstock.storage.indexing import Kind, index_files, index_path
-from penstock.storage.shards import Shards
+from penstock.storage.shards import Shards, shard_names
 
 KIND = Kind("bin", dict)
 
@@ -87,3 +88,22 @@ def test_the_home_folder_is_known(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     write("~/a.bin", b"x")
     assert Path(tmp_path / "a.bin").exists()
+
+
+@pytest.mark.parametrize("compression", ["gzip", "zlib"])
+def test_compressed_files_have_the_same_content_and_bytes_each_time(tmp_path, compression):
+    options = {"max_bytes": 3, "end": b"!", "compression": compression}
+    names = write(tmp_path / "a.bin.gz", b"one", b"two", **options)
+    assert names == ["a-00000-of-00002.bin.gz", "a-00001-of-00002.bin.gz"]
+    contents = [decompress((tmp_path / name).read_bytes(), compression, name) for name in names]
+    assert contents == [b"one!", b"two!"]
+    again = write(tmp_path / "b.bin.gz", b"one", b"two", **options)
+    for one, other in zip(names, again, strict=True):
+        assert (tmp_path / one).read_bytes() == (tmp_path / other).read_bytes()
+
+
+def test_what_a_name_says_of_a_compression_stays_at_its_end():
+    assert shard_names("a/b.c.tar.ZST", 1) == ["a/b.c-00000-of-00001.tar.ZST"]
+    assert shard_names("a.gz", 1) == ["a-00000-of-00001.gz"]
+    assert shard_names("a.b/c", 1) == ["a.b/c-00000-of-00001"]
+    assert shard_names("a.b.c", 1) == ["a.b-00000-of-00001.c"]

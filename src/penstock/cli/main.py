@@ -129,7 +129,14 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     )
     _add_files(parser)
     parser.add_argument("to", metavar="TO", help="the file to write: train.tar, or train-00000-of-00012.tar and so on")
-    parser.add_argument("--max-bytes", type=_bytes, metavar="SIZE", help="about how large a shard is: 256MB")
+    parser.add_argument(
+        "--max-bytes", type=_bytes, metavar="SIZE", help="about how large a shard is, uncompressed: 256MB"
+    )
+    parser.add_argument(
+        "--compression",
+        choices=("gzip", "zlib", "zstd", "snappy", "lz4"),
+        help="of the files (default: by their name, as train.tfrecord.zst); TFRecord in zstd is at random still",
+    )
     parser.add_argument("--workers", type=_positive(int), metavar="N", help="processes (default: one a processor)")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there, or begin anew")
     parser.set_defaults(do=_convert)
@@ -199,7 +206,7 @@ def _peek(asked: argparse.Namespace) -> int:
 def _convert(asked: argparse.Namespace) -> int:
     from penstock.cli.files.convert import convert
 
-    settings = {name: getattr(asked, name) for name in ("max_bytes", "workers", "overwrite")}
+    settings = {name: getattr(asked, name) for name in ("max_bytes", "workers", "overwrite", "compression")}
     return _with_files(lambda: convert(asked.paths, asked.to, Terminal(), name=asked.format, **settings))
 
 

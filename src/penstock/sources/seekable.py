@@ -38,7 +38,13 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
         sizes = np.array([len(record) for record in chunk.elements()], np.int64)
         ends.append(ends[-1][-1] + np.cumsum(sizes + _HEAD + _TAIL))
         seen(int(frames.compressed[np.searchsorted(frames.content, ends[-1][-1], side="right") - 1]))
-    return {"offsets": np.concatenate(ends), "compressed": frames.compressed, "content": frames.content}
+    offsets = np.concatenate(ends)
+    if offsets[-1] != frames.content[-1]:
+        raise DataError(
+            f"{path}: its table of zstd frames is damaged: it says that there are {int(frames.content[-1])} bytes of "
+            f"content, and there are {int(offsets[-1])}; zstd decompresses it still"
+        )
+    return {"offsets": offsets, "compressed": frames.compressed, "content": frames.content}
 
 
 TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan)
@@ -51,6 +57,11 @@ class SeekableRecords:
     paths: list[str]
     name: str
     verify: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        """How they are indexed."""
+        return TFRECORD_ZSTD
 
     @cached_property
     def sidecars(self) -> list[Sidecar]:

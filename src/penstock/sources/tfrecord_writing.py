@@ -8,10 +8,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
 from penstock.kernels.records import masked_crc32c
+from penstock.sources.seekable import TFRECORD_ZSTD
 from penstock.sources.tfrecord import TFRECORD
+from penstock.storage.compressing import FramedZstd, Plain, Writer
 from penstock.storage.shards import Shards
 
 _LENGTH = struct.Struct("<Q")
@@ -29,11 +32,18 @@ def framed(record: Any) -> bytes:
 
 
 def write(
-    records: Iterable[Any], path: str | os.PathLike[str], *, max_bytes: int | None, overwrite: bool, index: bool
+    records: Iterable[Any],
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int | None,
+    overwrite: bool,
+    index: bool,
+    compression: str | None = None,
 ) -> list[str]:
     """Write each of `records`, `bytes`, and return the paths of the files; see `ps.write_tfrecord`."""
     offsets: list[list[int]] = []
-    with Shards(path, max_bytes=max_bytes, overwrite=overwrite) as shards:
+    writers: list[Writer] = []
+    with Shards(path, max_bytes=max_bytes, overwrite=overwrite, compression=compression) as shards:
         for number, record in enumerate(records):
             if not isinstance(record, (bytes, bytearray, memoryview)):
                 raise ElementError(
@@ -42,13 +52,23 @@ def write(
                 )
             file, is_new = shards.open()
             if is_new:
+                writers.append(file)
                 offsets.append([0])
             file.write(framed(record))
             offsets[-1].append(file.tell())
         if not offsets:  # no records are a file without any
-            shards.open()
+            writers.append(shards.open()[0])
             offsets.append([0])
+        shards.finish()
         if index:
-            for shard, of_shard in enumerate(offsets):
-                shards.index(shard, TFRECORD, {"offsets": np.array(of_shard, np.int64)})
+            for shard, (writer, of_shard) in enumerate(zip(writers, offsets, strict=True)):
+                _index(shards, shard, writer, np.array(of_shard, np.int64))
     return shards.names
+
+
+def _index(shards: Shards, shard: int, writer: Writer, offsets: NDArray[np.int64]) -> None:
+    """Have the index written by which the records of a shard are read at random, where they can be."""
+    if isinstance(writer, FramedZstd):
+        shards.index(shard, TFRECORD_ZSTD, {"offsets": offsets, **writer.frames._asdict()})
+    elif isinstance(writer, Plain):
+        shards.index(shard, TFRECORD, {"offsets": offsets})

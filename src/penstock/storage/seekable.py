@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ _MAGIC = 0x8F92EAB1
 _SKIPPABLE = struct.Struct("<II")  # magic, bytes
 _TABLE = 0x184D2A5E
 _HAS_CHECKSUMS, _RESERVED = 0x80, 0x7C
+_MOST_OF_ONE_BYTE = 1 << 15
+"""Bytes that a byte of a frame may become: a block of 128 KiB, the most there is, takes four bytes or more."""
 
 
 class Frames(NamedTuple):
@@ -55,6 +58,16 @@ def frames_of(path: str) -> Frames | None:
     return Frames(compressed, content)
 
 
+def seek_table(sizes: Sequence[tuple[int, int]]) -> bytes:
+    """Return the table that follows frames of these sizes, compressed and not.
+
+    >>> len(seek_table([(20, 100), (25, 120)]))
+    33
+    """
+    table = np.array(sizes, "<u4").tobytes() + _FOOTER.pack(len(sizes), 0, _MAGIC)
+    return _SKIPPABLE.pack(_TABLE, len(table)) + table
+
+
 def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uint8]:
     """Return the content of one frame; what it should not be is a `DataError` that names the file and the place."""
     zstandard = require("zstandard", extra="compression", purpose=f"reading {path}")
@@ -65,6 +78,8 @@ def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uin
     where = f"{path}: the zstd frame {number}, at byte {begin}"
     if len(data) < end - begin:
         raise DataError(f"{where}: the file ends inside of it: it was cut short")
+    if size > len(data) * _MOST_OF_ONE_BYTE:  # before memory is taken for it
+        raise DataError(f"{where}: its {len(data)} bytes cannot hold the {size} that the table of frames says")
     try:
         told = zstandard.get_frame_parameters(data).content_size
         unknown = zstandard.CONTENTSIZE_UNKNOWN

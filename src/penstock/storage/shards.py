@@ -10,20 +10,19 @@ from typing import IO, Any, Self
 from numpy.typing import NDArray
 
 from penstock.core.errors import PlanError
+from penstock.storage.compressing import Writer, opened
+from penstock.storage.compression import SUFFIXES
 from penstock.storage.indexing import Kind, index_path
 from penstock.storage.sidecar import Sidecar, Stamp
-
-ALL = "-{number:05d}-of-{count:05d}"
-"""What the name of a shard is continued by, before its extension."""
 
 
 class Shards:
     """Where to write what may be too large for one file: `open` gives the file for what comes next.
 
     Without `max_bytes` there is one file, `path`. With it, a file is followed by another once it holds that many bytes,
-    and the names are `train-00000-of-00012.tfrecord` for a path of `train.tfrecord`. All are written under hidden names
-    and get their own at the end of `with`; after an error none is left. A file that is there already is a
-    `FileExistsError`, or replaced to `overwrite`. Each file ends with the bytes of `end`.
+    counted before `compression`, and the names are those of `shard_names`. All are written under hidden names and get
+    their own at the end of `with`; after an error none is left. A file that is there already is a `FileExistsError`, or
+    replaced to `overwrite`. Each file ends with the bytes of `end`.
     """
 
     def __init__(
@@ -33,6 +32,7 @@ class Shards:
         max_bytes: int | None = None,
         overwrite: bool = False,
         end: bytes = b"",
+        compression: str | None = None,
     ) -> None:
         self._path = os.path.expanduser(os.fspath(path))
         if max_bytes is not None and max_bytes < 1:
@@ -40,8 +40,10 @@ class Shards:
         self._max_bytes = max_bytes
         self._overwrite = overwrite
         self._end = end
+        self._compression = compression
         self._hidden: list[str] = []
         self._file: IO[bytes] | None = None
+        self._writer: Writer | None = None
         self._indexes: dict[int, tuple[Kind, Mapping[str, NDArray[Any]]]] = {}
         self.names: list[str] = []
         """The paths of the files, once `with` is over."""
@@ -59,8 +61,7 @@ class Shards:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._file is not None:
-                self._sync(self._file)
+            self._sync(whole=kind is None)
             if kind is None:
                 self._put_in_place()
         finally:
@@ -73,27 +74,35 @@ class Shards:
         """How many files there are by now."""
         return len(self._hidden)
 
-    def open(self) -> tuple[IO[bytes], bool]:
-        """Return the file that what comes next is to be written to, and whether it is a new one."""
-        if self._file is not None and (self._max_bytes is None or self._file.tell() < self._max_bytes):
-            return self._file, False
-        if self._file is not None:
-            self._sync(self._file)
+    def open(self) -> tuple[Writer, bool]:
+        """Return what writes into the file that what comes next is to be written to, and whether it is a new one."""
+        if self._writer is not None and (self._max_bytes is None or self._writer.tell() < self._max_bytes):
+            return self._writer, False
+        self._sync()
         folder, name = os.path.split(self._path)
         self._hidden.append(os.path.join(folder, f".{name}.{self._mark}.{len(self._hidden)}"))
         self._file = open(self._hidden[-1], "xb", buffering=1 << 20)  # noqa: SIM115 - closed by the next, or at the end
-        return self._file, True
+        self._writer = opened(self._file, self._compression)
+        return self._writer, True
+
+    def finish(self) -> None:
+        """Write what is held back, and close the file at hand: what comes next would go into another."""
+        self._sync()
 
     def index(self, shard: int, kind: Kind, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Have an index written beside a shard, once that has its name."""
         self._indexes[shard] = (kind, arrays)
 
-    def _sync(self, file: IO[bytes]) -> None:
-        with file:
-            file.write(self._end)
-            file.flush()
-            os.fsync(file.fileno())
-        self._file = None
+    def _sync(self, *, whole: bool = True) -> None:
+        """Close the file at hand, with its end where it is to be whole."""
+        file, writer, self._file, self._writer = self._file, self._writer, None, None
+        if file is not None and writer is not None:
+            with file:
+                if whole:
+                    writer.write(self._end)
+                    writer.finish()
+                    file.flush()
+                    os.fsync(file.fileno())
 
     def _put_in_place(self) -> None:
         self.names = self._final_names()
@@ -105,12 +114,22 @@ class Shards:
                 Sidecar(kind.format, dict(kind.parameters), Stamp.of(final), arrays).save(index_path(final, kind))
 
     def _final_names(self) -> list[str]:
-        if self._max_bytes is None:
-            return [self._path][: self.count]
-        start, extension = os.path.splitext(self._path)
-        return [start + ALL.format(number=i, count=self.count) + extension for i in range(self.count)]
+        return [self._path][: self.count] if self._max_bytes is None else shard_names(self._path, self.count)
 
     def _check_free(self, names: Sequence[str]) -> None:
         for name in names:
             if not self._overwrite and os.path.lexists(name):
                 raise FileExistsError(f"{name} is there already; remove it, or pass overwrite=True")
+
+
+def shard_names(path: str, count: int) -> list[str]:
+    """Return the names of all shards of a file; what its name says of a compression stays at the end.
+
+    >>> shard_names("train.tfrecord.gz", 2)
+    ['train-00000-of-00002.tfrecord.gz', 'train-00001-of-00002.tfrecord.gz']
+    """
+    start, extension = os.path.splitext(path)
+    if extension[1:].lower() in SUFFIXES:
+        start, inner = os.path.splitext(start)
+        extension = inner + extension
+    return [f"{start}-{number:05d}-of-{count:05d}{extension}" for number in range(count)]

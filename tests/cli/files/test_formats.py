@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 import penstock as ps
@@ -26,6 +28,20 @@ def test_a_name_that_does_not_tell_leaves_it_to_the_content(tmp_path, content, n
     path = tmp_path / "part-0"
     path.write_bytes(content)
     assert format_of(str(path)).name == name
+
+
+def test_a_compression_is_passed_over(tmp_path, records):
+    assert [format_of(f"a.{name}").name for name in ("tfrecord.gz", "CSV.ZST", "txt.bz2")] == [
+        "TFRecord",
+        "CSV",
+        "text",
+    ]
+    packed = tmp_path / "part-0"
+    with open(records, "rb") as file:
+        packed.write_bytes(gzip.compress(file.read()))
+    assert format_of(str(packed)).name == "TFRecord"
+    packed.write_bytes(packed.read_bytes()[:5])
+    assert format_of(str(packed)).name == "files"
 
 
 def test_records_are_known_by_the_checksum_of_the_first_length(tmp_path, records):

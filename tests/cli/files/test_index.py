@@ -49,3 +49,10 @@ def test_a_source_is_found_below_what_moves_its_elements(records):
     source = source_of(ps.read_tfrecord(records).shuffle(seed=0).batch(2))
     assert source.length == 10
     assert source_of(ps.Dataset.zip(ps.Dataset.range(3), ps.Dataset.range(3))) is None
+
+
+def test_frames_of_zstd_are_indexed(tmp_path):
+    pytest.importorskip("zstandard")
+    ps.write_tfrecord([bytes(20)] * 10, tmp_path / "a.tfrecord.zst", index=False)
+    assert "10 records" in told([str(tmp_path / "a.tfrecord.zst")])
+    assert [path.name for path in tmp_path.glob("*.psindex")] == ["a.tfrecord.zst.tfrecord-zstd.psindex"]

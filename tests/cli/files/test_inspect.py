@@ -63,3 +63,11 @@ def test_a_file_that_is_not_what_it_is_called_is_said_to_be_unreadable(tmp_path)
     good, text = told([str(tmp_path)])
     assert not good
     assert "cannot be read" in text
+
+
+def test_streams_are_inspected_as_far_as_they_can_be(tmp_path):
+    ps.write_tfrecord((ps.records.encode_example({"label": i}) for i in range(5)), tmp_path / "a.tfrecord.gz")
+    good, text = told([str(tmp_path / "a.tfrecord.gz")], verify=True)
+    assert good
+    for part in ("it is a stream", "of the first 5 records", "'label'", "5 records read, 0 damaged"):
+        assert part in text

@@ -8,10 +8,10 @@ from penstock.core.errors import ElementError
 SAMPLE = {"image": b"\xff\xd8\xff\xe0...", "label": 3, "weight": 0.5, "ids": [1, 2, 3]}
 
 
-def stored_and_read(name, samples, path):
+def stored_and_read(name, samples, path, compression=None):
     columns = columns_of(samples)
     made = [STORED[name].store(sample, i, columns) for i, sample in enumerate(samples)]
-    STORED[name].write(made, str(path), columns)
+    STORED[name].write(made, str(path), columns, compression)
     return made, list(STORED[name].read(str(path)))
 
 
@@ -19,6 +19,18 @@ def stored_and_read(name, samples, path):
 def test_what_was_stored_is_read_again(name, tmp_path):
     made, read = stored_and_read(name, [SAMPLE, {**SAMPLE, "ids": []}], tmp_path / "a")
     assert read == made
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_compressed_it_is_read_again_too(name, tmp_path):
+    pytest.importorskip("zstandard")
+    pytest.importorskip("pyarrow")
+    sizes = [0]
+    for compression in STORED[name].compressions:
+        made, read = stored_and_read(name, [{"text": b"abc" * 20}] * 100, tmp_path / compression, compression)
+        assert read == made
+        sizes.append((tmp_path / compression).stat().st_size)
+    assert max(sizes) < 3000
 
 
 def test_parquet_has_lists_where_any_sample_has_several_values(tmp_path):

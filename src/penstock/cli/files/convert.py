@@ -8,6 +8,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from glob import escape, glob
 from itertools import islice, zip_longest
 from multiprocessing import get_context
 from typing import Any
@@ -18,7 +19,9 @@ from penstock.cli.files.stored import STORED, Columns, columns_of, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
-from penstock.storage.shards import ALL
+from penstock.storage.compression import SUFFIXES
+from penstock.storage.paths import INDEX_SUFFIX
+from penstock.storage.shards import shard_names
 
 _SAMPLED = 1000  # elements, from all over the files, that tell how many fit into a shard, and what columns there are
 
@@ -34,6 +37,7 @@ class Conversion:
     names: list[str]
     bounds: list[int]
     columns: Columns
+    compression: str | None
 
 
 def convert(
@@ -45,13 +49,14 @@ def convert(
     max_bytes: int | None = None,
     workers: int | None = None,
     overwrite: bool = False,
+    compression: str | None = None,
 ) -> bool:
     """Convert the files that match into `to`, of the format that its extension says, or shards of it.
 
     A shard has its name once it is whole, and has been read again and found the same. A conversion that was interrupted
     goes on where it was when it is asked for again.
     """
-    plan = _planned(patterns, os.path.expanduser(to), name, max_bytes)
+    plan = _planned(patterns, os.path.expanduser(to), name, max_bytes, compression)
     todo = _begin(plan, to, overwrite=overwrite)
     done = len(plan.names) - len(todo)
     if done:
@@ -82,7 +87,9 @@ def convert(
     return True
 
 
-def _planned(patterns: Sequence[str], to: str, name: str | None, max_bytes: int | None) -> Conversion:
+def _planned(
+    patterns: Sequence[str], to: str, name: str | None, max_bytes: int | None, compression: str | None
+) -> Conversion:
     groups = group_files(patterns, name)
     if len(groups) != 1:
         found = ", ".join(f"{many(len(paths), 'file')} of {known.name}" for known, paths in groups)
@@ -91,6 +98,7 @@ def _planned(patterns: Sequence[str], to: str, name: str | None, max_bytes: int 
     target = format_of(to).name if os.path.splitext(to)[1] else ""
     if target not in STORED:
         raise TargetError(f"convert writes {', '.join(STORED)}; {to} is none of them by its extension")
+    compression = _compression(target, to, compression)
     dataset = known.read(paths)
     count = dataset.cardinality()
     if count < 0:
@@ -103,12 +111,23 @@ def _planned(patterns: Sequence[str], to: str, name: str | None, max_bytes: int 
     if max_bytes is not None and count:
         held = sum(_bytes_in(STORED[target].store(sample, i, columns)) for i, sample in enumerate(some))
         shards = min(max(math.ceil(held / len(some) * count / max_bytes), 1), count)
-    start, extension = os.path.splitext(to)
-    names = (
-        [to] if max_bytes is None else [start + ALL.format(number=i, count=shards) + extension for i in range(shards)]
-    )
+    names = [to] if max_bytes is None else shard_names(to, shards)
     bounds = [count * i // shards for i in range(shards + 1)]
-    return Conversion(known.name, paths, dataset.fingerprint(), target, names, bounds, columns)
+    return Conversion(known.name, paths, dataset.fingerprint(), target, names, bounds, columns, compression)
+
+
+def _compression(target: str, to: str, asked: str | None) -> str | None:
+    """What the files are to be compressed by: as asked, or as their name says."""
+    suffix = os.path.splitext(to)[1]
+    named = SUFFIXES.get(suffix[1:].lower())
+    if named is not None and (target != "TFRecord" or asked not in (None, named)):
+        raise TargetError(f"{to}: a name in {suffix} is for files compressed by {named} as a whole; leave {suffix} out")
+    found = asked or named
+    possible = STORED[target].compressions
+    if found is not None and found not in possible:
+        told = f"in {', '.join(possible)}" if possible else "as they are: compress what is in them"
+        raise TargetError(f"convert writes {target} files {told}; not in {found}")
+    return found
 
 
 def _bytes_in(stored: Any) -> int:
@@ -157,12 +176,19 @@ def _write_shard(plan: Conversion, shard: int) -> None:
     folder, name = os.path.split(plan.names[shard])
     hidden = os.path.join(folder, f".{os.getpid()}.{name}")
     try:
-        stored.write(made, hidden, plan.columns)
+        stored.write(made, hidden, plan.columns, plan.compression)
         for i, (wanted, got) in enumerate(zip_longest(made, islice(stored.read(hidden), len(made) + 1))):
             if got != wanted:
                 raise DataError(f"record {low + i} was written to {plan.names[shard]} and read again as another")
         os.replace(hidden, plan.names[shard])
+        for index in _indexes(hidden):
+            os.replace(index, plan.names[shard] + index.removeprefix(hidden))
     finally:
-        for left in (hidden, f"{hidden}.psindex"):
+        for left in (hidden, *_indexes(hidden)):
             if os.path.exists(left):
                 os.unlink(left)
+
+
+def _indexes(path: str) -> list[str]:
+    """The indexes that lie beside a file."""
+    return glob(f"{escape(path)}.*{INDEX_SUFFIX}") + glob(f"{escape(path)}{INDEX_SUFFIX}")

@@ -9,7 +9,9 @@ from typing import Any
 
 import penstock as ps
 from penstock.cli.loading import TargetError
+from penstock.core.errors import DataError
 from penstock.kernels.records import masked_crc32c
+from penstock.storage.compression import SUFFIXES, first_bytes, open_decompressed
 from penstock.storage.paths import list_files
 
 _LOOKED_AT = 512  # bytes of the beginning of a file
@@ -60,15 +62,22 @@ def find_format(name: str) -> Format:
 def format_of(path: str) -> Format:
     """Return the format of a file: by its name, or by what it begins with where the name does not tell.
 
-    >>> format_of("train-00000.tfrecord").name
-    'TFRecord'
+    What it is compressed by, as a whole, is passed over.
+
+    >>> format_of("train-00000.tfrecord").name, format_of("a.jsonl.gz").name
+    ('TFRecord', 'JSON lines')
     """
     lowered = path.lower()
+    start, _, last = lowered.rpartition(".")
+    inner = start if last in SUFFIXES else lowered
     for known in FORMATS:
-        if lowered.endswith(known.extensions or ("\0",)):
+        if inner.endswith(known.extensions or ("\0",)):
             return known
-    with open(path, "rb") as file:
-        head = file.read(_LOOKED_AT)
+    try:
+        with open_decompressed(path) as file:
+            head = file.read(_LOOKED_AT)
+    except DataError:  # damaged, or only alike
+        head = first_bytes(path, _LOOKED_AT)
     return next((known for known in FORMATS if known.begins(head)), FORMATS[-1])
 
 

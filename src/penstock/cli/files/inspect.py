@@ -67,11 +67,12 @@ def _show_features(known: Format, dataset: ps.Dataset[Any], terminal: Terminal) 
     if known.reader != "read_tfrecord":
         return
     try:
-        features = ps.records.infer_features(islice(dataset, _SAMPLED))
+        some = list(islice(dataset, _SAMPLED))
+        features = ps.records.infer_features(some)
     except DataError:
         terminal.show("features  the records are no tf.train.Example")
         return
-    terminal.show(f"features  of the first {many(min(_SAMPLED, len(dataset)), 'record')}, as for parse_example:")
+    terminal.show(f"features  of the first {many(len(some), 'record')}, as for parse_example:")
     terminal.show(repr(features), 6)
 
 

@@ -15,6 +15,7 @@ from penstock.core.errors import DataError, ElementError
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.storage.compressing import WRITTEN
 
 KEY = "__key__"
 """What the name of a sample in a tar file is called among its parts."""
@@ -66,11 +67,15 @@ def _plain(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Stored:
-    """A format to convert to: how a sample is stored, how stored samples are written, and how they are read again."""
+    """A format to convert to: how a sample is stored, how stored samples are written, and how they are read again.
+
+    `compressions` are those it may be written in.
+    """
 
     store: Callable[[Sample, int, Columns], Any]
-    write: Callable[[Sequence[Any], str, Columns], object]
+    write: Callable[[Sequence[Any], str, Columns, str | None], object]
     read: Callable[[str], Iterable[Any]]
+    compressions: Sequence[str] = ()
 
 
 def _as_record(sample: Sample, number: int, columns: Columns) -> bytes:
@@ -157,14 +162,15 @@ def _as_row(sample: Sample, number: int, columns: Columns) -> dict[str, Any]:
     return row
 
 
-def _write_parquet(rows: Sequence[Any], path: str, columns: Columns) -> None:
+def _write_parquet(rows: Sequence[Any], path: str, columns: Columns, compression: str | None) -> None:
     arrow: Any = require("pyarrow", extra="arrow", purpose="writing Parquet")
     parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="writing Parquet")
     fields = []
     for name, (kind, several) in columns.items():
         of_one = arrow.type_for_alias(kind)
         fields.append((name, arrow.list_(of_one) if several else of_one))
-    parquet.write_table(arrow.Table.from_pylist(list(rows), schema=arrow.schema(fields)), path)
+    table = arrow.Table.from_pylist(list(rows), schema=arrow.schema(fields))
+    parquet.write_table(table, path, compression=compression or "snappy")
 
 
 def _read_parquet(path: str) -> Iterable[Any]:
@@ -173,8 +179,8 @@ def _read_parquet(path: str) -> Iterable[Any]:
         yield {name: value for name, value in row.items() if value is not None}
 
 
-def _write_tfrecord(records: Sequence[Any], path: str, columns: Columns) -> None:
-    ps.write_tfrecord(records, path, overwrite=True)
+def _write_tfrecord(records: Sequence[Any], path: str, columns: Columns, compression: str | None) -> None:
+    ps.write_tfrecord(records, path, overwrite=True, compression=compression)
 
 
 def _read_tar(path: str) -> Iterable[Any]:
@@ -182,13 +188,13 @@ def _read_tar(path: str) -> Iterable[Any]:
         yield {extension: content for extension, content in sample.items() if content is not None}
 
 
-def _write_tar(members: Sequence[Any], path: str, columns: Columns) -> None:
+def _write_tar(members: Sequence[Any], path: str, columns: Columns, compression: str | None) -> None:
     ps.write_tar(members, path, overwrite=True)
 
 
 STORED = {
-    "TFRecord": Stored(_as_record, _write_tfrecord, ps.read_tfrecord),
+    "TFRecord": Stored(_as_record, _write_tfrecord, ps.read_tfrecord, WRITTEN),
     "tar": Stored(_as_members, _write_tar, _read_tar),
-    "Parquet": Stored(_as_row, _write_parquet, _read_parquet),
+    "Parquet": Stored(_as_row, _write_parquet, _read_parquet, ("gzip", "zstd", "snappy", "lz4")),
 }
 """The formats that files can be converted to."""

@@ -1,0 +1,127 @@
+"""What compresses a file that is written: gzip and zlib as one stream, Zstandard in frames with a table of them."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+from penstock.core.errors import PlanError
+from penstock.core.lazy import require
+from penstock.storage.compression import SUFFIXES, named_compression
+from penstock.storage.seekable import Frames, seek_table
+
+WRITTEN = ("gzip", "zlib", "zstd")
+"""The compressions that files are written in."""
+FRAME_BYTES = 1 << 20
+"""Bytes that a frame holds: what a random read has to decompress."""
+_LARGEST = 1 << 26  # bytes of a frame; what is longer goes on in the next
+
+
+class Writer(Protocol):
+    """A file that is written: `finish` writes what is still held back, and leaves closing to who opened it."""
+
+    def write(self, data: bytes, /) -> object: ...
+    def tell(self) -> int: ...
+    def finish(self) -> None: ...
+
+
+class Plain:
+    """A file that is written as it is."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write = file.write
+        self.tell = file.tell
+
+    def finish(self) -> None:
+        """Nothing is held back."""
+
+
+class Deflated:
+    """A file in gzip or zlib; `tell` counts bytes of content. The same content gives the same bytes: it has no time."""
+
+    def __init__(self, file: IO[bytes], *, gzip: bool) -> None:
+        import zlib
+
+        self._file = file
+        self._state = zlib.compressobj(wbits=31 if gzip else 15)
+        self._count = 0
+
+    def write(self, data: bytes, /) -> None:
+        self._file.write(self._state.compress(data))
+        self._count += len(data)
+
+    def tell(self) -> int:
+        return self._count
+
+    def finish(self) -> None:
+        self._file.write(self._state.flush())
+
+
+class FramedZstd:
+    """A file in zstd's seekable format. What one `write` gets stays in one frame, unless it is longer than 64 MiB.
+
+    A frame has up to `frame_bytes` of content, or one piece that is longer.
+    """
+
+    def __init__(self, file: IO[bytes], frame_bytes: int) -> None:
+        zstandard = require("zstandard", extra="compression", purpose="writing zstd")
+        self._file = file
+        self._compressor = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
+        self._frame_bytes = frame_bytes
+        self._held: list[bytes] = []
+        self._size = 0  # bytes held
+        self._sizes: list[tuple[int, int]] = []  # of each frame, compressed and not
+        self._count = 0
+
+    def write(self, data: bytes, /) -> None:
+        if self._size + len(data) > self._frame_bytes:
+            self._end_frame()
+        self._held.append(data)
+        self._size += len(data)
+        self._count += len(data)
+
+    def tell(self) -> int:
+        return self._count
+
+    def finish(self) -> None:
+        self._end_frame()
+        self._file.write(seek_table(self._sizes))
+
+    @property
+    def frames(self) -> Frames:
+        """Where each frame begins, in the file and in its content."""
+        ends = np.cumsum([(0, 0), *self._sizes], axis=0, dtype=np.int64)
+        return Frames(np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]))
+
+    def _end_frame(self) -> None:
+        content = b"".join(self._held)
+        self._held.clear()
+        self._size = 0
+        for low in range(0, len(content), _LARGEST):
+            part = content[low : low + _LARGEST]
+            frame = self._compressor.compress(part)
+            self._file.write(frame)
+            self._sizes.append((len(frame), len(part)))
+
+
+def opened(file: IO[bytes], compression: str | None) -> Writer:
+    """Return what writes content into a file in this compression, or as it is for `None`."""
+    if compression is None:
+        return Plain(file)
+    return FramedZstd(file, FRAME_BYTES) if compression == "zstd" else Deflated(file, gzip=compression == "gzip")
+
+
+def written_compression(call: str, given: Any, path: str | os.PathLike[str]) -> str | None:
+    """Read a `compression=` argument of what writes files: `"auto"` goes by what the path ends with.
+
+    >>> written_compression("write_tfrecord", "auto", "a.tfrecord.gz"), written_compression("w", "ZSTD", "a")
+    ('gzip', 'zstd')
+    """
+    found = named_compression(call, given)
+    if found == "auto":
+        found = SUFFIXES.get(os.fspath(path).rpartition(".")[2].lower())
+    if found not in (None, *WRITTEN):
+        raise PlanError(f"{call} writes {', '.join(WRITTEN)}, or files as they are; not {found}")
+    return found
