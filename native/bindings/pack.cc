@@ -1,12 +1,14 @@
 #include "kernels/pack.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
+#include "kernels/background.h"
 
 namespace nb = nanobind;
 
@@ -156,47 +158,81 @@ bool overlap(const Buffer& one, const Buffer& other) {
   return one.data() < other.data() + other.bytes() && other.data() < one.data() + one.bytes();
 }
 
-// The Python side has checked the dtypes of what is not a document, and that none holds references.
-void fill(const nb::list& held, nb::handle pieces, nb::handle pad_array, nb::handle tokens_array, nb::handle ids_array,
-          nb::handle positions_array) {
-  const Buffer table(pieces), pad(pad_array), tokens(tokens_array, true), ids(ids_array, true),
-      positions(positions_array, true);
-  const std::size_t width = pad.bytes(), count = tokens.rows();
-  const std::size_t places = ids.bytes() / sizeof(std::int32_t), capacity = count ? places / count : 0;
-  if (tokens.ndim() != 2 || !width || places != count * capacity || tokens.bytes() != places * width ||
-      ids.rows() != count || ids.bytes() != places * sizeof(std::int32_t) || positions.rows() != count ||
-      positions.bytes() != ids.bytes())
-    throw nb::value_error("tokens, segment_ids and positions must be arrays of one shape (count, capacity)");
-  const Documents documents(held, tokens_array.attr("dtype"));
-  const std::vector<Segment> segments = segments_of(documents, table);
-  if (overlap(segments, width, tokens) || overlap(segments, width, ids) || overlap(segments, width, positions) ||
-      overlap(tokens, ids) || overlap(tokens, positions) || overlap(ids, positions))
-    throw nb::value_error("tokens, segment_ids and positions must not overlap the documents or one another");
-  const Bins bins{tokens.data(),
-                  reinterpret_cast<std::int32_t*>(ids.data()),
-                  reinterpret_cast<std::int32_t*>(positions.data()),
-                  count,
-                  capacity,
-                  width};
-  const std::string token(pad.data(), width);
-  std::size_t bad = 0;
-  run_freely(tokens.bytes() > kLongCallBytes, [&] {
-    bad = first_misfit(segments.data(), segments.size(), bins);
-    if (bad == segments.size()) fill_bins(segments.data(), segments.size(), token.data(), bins);
-  });
-  if (bad != segments.size())
-    throw nb::value_error(("piece " + std::to_string(bad) + " does not fit: " + std::to_string(segments[bad].length) +
-                           " tokens from position " + std::to_string(segments[bad].position) + " on in bin " +
-                           std::to_string(segments[bad].bin) + " of " + std::to_string(count))
-                              .c_str());
-}
+// Bins that are being filled. Where that is long it goes on beside whoever began it, without the GIL.
+class Filling {
+ public:
+  // The Python side has checked the dtypes of what is not a document, and that none holds references.
+  Filling(const nb::list& held, nb::handle pieces, nb::handle pad_array, nb::handle tokens_array, nb::handle ids_array,
+          nb::handle positions_array, std::size_t worth_a_thread)
+      : pad_(pad_array),
+        tokens_(tokens_array, true),
+        ids_(ids_array, true),
+        positions_(positions_array, true),
+        documents_(held, tokens_array.attr("dtype")),
+        bins_(bins()),
+        segments_(segments_of(documents_, Buffer(pieces))) {
+    const std::size_t width = bins_.width;
+    if (overlap(segments_, width, tokens_) || overlap(segments_, width, ids_) ||
+        overlap(segments_, width, positions_) || overlap(tokens_, ids_) || overlap(tokens_, positions_) ||
+        overlap(ids_, positions_))
+      throw nb::value_error("tokens, segment_ids and positions must not overlap the documents or one another");
+    check();
+    if (bins_.count * bins_.capacity >= worth_a_thread)
+      background_.emplace([this] { fill(); });
+    else
+      run_freely(tokens_.bytes() > kLongCallBytes, [this] { fill(); });
+  }
+  ~Filling() { wait(); }
+
+  void wait() {
+    if (!background_) return;
+    const nb::gil_scoped_release release;
+    background_->wait();
+  }
+
+ private:
+  Bins bins() const {
+    const std::size_t width = pad_.bytes(), count = tokens_.rows();
+    const std::size_t places = ids_.bytes() / sizeof(std::int32_t), capacity = count ? places / count : 0;
+    if (tokens_.ndim() != 2 || !width || places != count * capacity || tokens_.bytes() != places * width ||
+        ids_.rows() != count || ids_.bytes() != places * sizeof(std::int32_t) || positions_.rows() != count ||
+        positions_.bytes() != ids_.bytes())
+      throw nb::value_error("tokens, segment_ids and positions must be arrays of one shape (count, capacity)");
+    return {tokens_.data(),
+            reinterpret_cast<std::int32_t*>(ids_.data()),
+            reinterpret_cast<std::int32_t*>(positions_.data()),
+            count,
+            capacity,
+            width};
+  }
+
+  void check() const {
+    const std::size_t bad = first_misfit(segments_.data(), segments_.size(), bins_);
+    if (bad != segments_.size())
+      throw nb::value_error(("piece " + std::to_string(bad) +
+                             " does not fit: " + std::to_string(segments_[bad].length) + " tokens from position " +
+                             std::to_string(segments_[bad].position) + " on in bin " +
+                             std::to_string(segments_[bad].bin) + " of " + std::to_string(bins_.count))
+                                .c_str());
+  }
+
+  void fill() const { fill_bins(segments_.data(), segments_.size(), pad_.data(), bins_); }
+
+  const Buffer pad_, tokens_, ids_, positions_;
+  const Documents documents_;
+  const Bins bins_;
+  const std::vector<Segment> segments_;
+  std::optional<Background> background_;  // ends before all that it reads and writes
+};
 
 }  // namespace
 
 void bind_pack(nb::module_& module) {
   nb::class_<Held>(module, "Held").def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle>());
   module.def("pack_bins", pack);
-  module.def("fill_bins", fill);
+  nb::class_<Filling>(module, "Filling")
+      .def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, std::size_t>())
+      .def("wait", &Filling::wait);
 }
 
 }  // namespace penstock::bindings

@@ -65,7 +65,7 @@ void pack(Choices choices) {
 void fill(Choices choices) {
   constexpr size_t kText = 100;
   const size_t width = static_cast<size_t>(1 + choices.below(9)), count = static_cast<size_t>(choices.below(6));
-  const size_t capacity = static_cast<size_t>(choices.below(120)), worth_a_thread = choices.below(8) ? SIZE_MAX : 0;
+  const size_t capacity = static_cast<size_t>(choices.below(120));
   const auto text = std::make_unique<char[]>(kText * width),
              tokens = std::make_unique<char[]>(count * capacity * width);
   const auto ids = std::make_unique<int32_t[]>(count * capacity);
@@ -82,7 +82,7 @@ void fill(Choices choices) {
     segments.push_back({first, backward ? -forth : forth, length, choices.number(), choices.number()});
   }
   const size_t fitting = penstock::first_misfit(segments.data(), segments.size(), bins);
-  penstock::fill_bins(segments.data(), fitting, pad.data(), bins, worth_a_thread);
+  penstock::fill_bins(segments.data(), fitting, pad.data(), bins);
   size_t wanted = 0, found = 0;
   for (size_t i = 0; i < fitting; ++i) wanted += static_cast<size_t>(segments[i].length);
   for (size_t i = 0; i < count * capacity; ++i) {

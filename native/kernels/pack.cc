@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -272,56 +270,39 @@ void repeat_token(const char* token, std::size_t width, char* out, std::size_t c
   }
 }
 
-// How far a bin is filled.
-struct Filled {
-  std::size_t tokens = 0;
-  std::int32_t segments = 0;
+// The segments of each bin: those of bin b are `order[begins[b]]` to `order[begins[b + 1]]`, in the order given.
+struct ByBin {
+  std::vector<std::uint32_t> begins, order;
+
+  ByBin(const Segment* segments, std::size_t count, std::size_t bins) : begins(bins + 2), order(count) {
+    const auto bin = [=](std::size_t i) { return static_cast<std::size_t>(segments[i].bin); };
+    for (std::size_t i = 0; i < count; ++i) ++begins[bin(i) + 2];
+    for (std::size_t b = 2; b < begins.size(); ++b) begins[b] += begins[b - 1];
+    for (std::size_t i = 0; i < count; ++i) order[begins[bin(i) + 1]++] = static_cast<std::uint32_t>(i);
+  }
 };
 
-// Bins from `first` up to `last`, with what of `segments` is theirs.
-void fill_some(const Segment* segments, std::size_t count, const char* pad, const Bins& bins, std::size_t first,
-               std::size_t last, Filled* filled) {
-  const auto is_ours = [=](std::size_t i) {
-    const auto bin = static_cast<std::size_t>(segments[i].bin);
-    return first <= bin && bin < last;
-  };
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!is_ours(i)) continue;
-    const auto bin = static_cast<std::size_t>(segments[i].bin);
-    const std::size_t at = bin * bins.capacity + filled[bin].tokens;
+void fill_bin(const Segment* segments, const ByBin& by_bin, const char* pad, const Bins& bins, std::size_t bin) {
+  std::size_t at = bin * bins.capacity;
+  std::int32_t number = 0;
+  for (std::uint32_t i = by_bin.begins[bin]; i < by_bin.begins[bin + 1]; ++i) {
+    const Segment& segment = segments[by_bin.order[i]];
     const Place place{bins.tokens + at * bins.width, bins.segment_ids + at, bins.positions + at};
-    const Fetch fetch = i + 1 < count && is_ours(i + 1) ? Fetch(segments[i + 1], bins.width) : Fetch();
-    put_any(segments[i], ++filled[bin].segments, place, bins.width, fetch);
-    filled[bin].tokens += static_cast<std::size_t>(segments[i].length);
+    put_any(segment, ++number, place, bins.width,
+            i + 1 < by_bin.order.size() ? Fetch(segments[by_bin.order[i + 1]], bins.width) : Fetch());
+    at += static_cast<std::size_t>(segment.length);
   }
-  for (std::size_t bin = first; bin < last; ++bin) {
-    const std::size_t rest = bins.capacity - filled[bin].tokens, at = bin * bins.capacity + filled[bin].tokens;
-    repeat_token(pad, bins.width, bins.tokens + at * bins.width, rest);
-    std::fill_n(bins.segment_ids + at, rest, 0);
-    std::fill_n(bins.positions + at, rest, 0);
-  }
+  const std::size_t rest = (bin + 1) * bins.capacity - at;
+  repeat_token(pad, bins.width, bins.tokens + at * bins.width, rest);
+  std::fill_n(bins.segment_ids + at, rest, 0);
+  std::fill_n(bins.positions + at, rest, 0);
 }
 
 }  // namespace
 
-void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins,
-               std::size_t worth_a_thread) {
-  std::vector<Filled> filled(bins.count);
-  const auto fill = [&](std::size_t first, std::size_t last) noexcept {
-    fill_some(segments, count, pad, bins, first, last, filled.data());
-  };
-  std::size_t ours = bins.count;
-  std::thread other;
-  if (bins.count * bins.capacity >= worth_a_thread && std::thread::hardware_concurrency() > 1) {
-    try {
-      other = std::thread(fill, bins.count / 2, bins.count);
-      ours = bins.count / 2;
-    } catch (const std::system_error&) {
-      // no thread is to be had: all is done here
-    }
-  }
-  fill(0, ours);
-  if (other.joinable()) other.join();
+void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins) {
+  const ByBin by_bin(segments, count, bins.count);
+  for (std::size_t bin = 0; bin < bins.count; ++bin) fill_bin(segments, by_bin, pad, bins, bin);
 }
 
 }  // namespace penstock

@@ -41,13 +41,9 @@ struct Bins {
 // whose positions leave [0, 2^31); or `count`.
 std::size_t first_misfit(const Segment* segments, std::size_t count, const Bins& bins);
 
-// Tokens that take some 200 microseconds to write, where a thread takes 10 to 50 to begin and end.
-inline constexpr std::size_t kWorthAThread = std::size_t{1} << 18;
-
 // Puts each segment after those before it in its bin. Segments of a bin are numbered from 1, positions count up from
 // `position`; what is left of a bin is `pad` (one token), segment 0, position 0. Every segment fits, and none overlaps
-// the bins. From `worth_a_thread` tokens on another thread fills half of the bins, where there is a processor for it.
-void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins,
-               std::size_t worth_a_thread = kWorthAThread);
+// the bins.
+void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins);
 
 }  // namespace penstock

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from penstock import Ragged, Sparse
-from penstock.elements.chunk import Columns, Items
+from penstock.elements.chunk import Columns, Items, Kept
 from penstock.elements.nesting import leaf_column
 from penstock.elements.size import bytes_of, own_bytes_of, sizes_of
 from penstock.elements.structure import LEAF
@@ -22,9 +22,14 @@ def test_other_objects_count_something():
 def test_views_of_what_somebody_else_holds_count_nothing():
     view = np.zeros(3)
     view.flags.writeable = False
-    assert own_bytes_of(view) == 0
-    assert own_bytes_of({"view": view, "own": np.zeros(2, np.uint8)}) == 2
-    assert own_bytes_of((view, 5)) == own_bytes_of(5) > 0
+    assert own_bytes_of(Items([view])) == 0
+    assert own_bytes_of(leaf_column(np.zeros((2, 3)))) == 24
+    assert own_bytes_of(Items([{"view": view, "own": np.zeros(2, np.uint8)}, {}])) == 2
+    assert own_bytes_of(Items([(view, 5)])) == own_bytes_of(Items([5])) > 0
+
+
+def test_what_somebody_else_keeps_and_what_there_is_not_count_nothing():
+    assert own_bytes_of(Kept([np.zeros(3)])) == own_bytes_of(Items([])) == 0
 
 
 @pytest.mark.parametrize(

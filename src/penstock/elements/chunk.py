@@ -199,6 +199,12 @@ class Mended(Items):
         self.lost = lost
 
 
+class Kept(Items):
+    """Elements that somebody else keeps, such as a list's: to hand them on takes no memory."""
+
+    __slots__ = ()
+
+
 Chunk: TypeAlias = Columns | Items
 
 

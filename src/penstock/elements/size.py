@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.elements.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunk import Chunk, Column, Columns, Items, Kept
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.structure import are_leaves, flatten
@@ -24,17 +24,22 @@ def bytes_of(element: Any) -> int:
     return sum(getattr(leaf, "nbytes", None) or sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
 
 
-def own_bytes_of(element: Any) -> int:
-    """Return the same without arrays that cannot be written to, which are views of what somebody else holds.
+def own_bytes_of(chunk: Chunk) -> int:
+    """Return the bytes that the first element of a chunk takes, without those that somebody else keeps.
+
+    These are arrays that cannot be written to, which are views of what others hold, and `Kept` elements.
 
     >>> import numpy as np
     >>> view = np.zeros(3)
     >>> view.flags.writeable = False
-    >>> own_bytes_of({"x": view, "y": np.zeros(2, np.uint8)})
+    >>> own_bytes_of(Items([{"x": view, "y": np.zeros(2, np.uint8)}]))
     2
     """
-    leaves = [leaf for leaf in flatten(element)[0] if not (isinstance(leaf, np.ndarray) and not leaf.flags.writeable)]
-    return bytes_of(leaves) if leaves else 0
+    if isinstance(chunk, Kept) or not len(chunk):
+        return 0
+    leaves = flatten(chunk.element(0))[0]
+    own = [leaf for leaf in leaves if not (isinstance(leaf, np.ndarray) and not leaf.flags.writeable)]
+    return bytes_of(own) if own else 0
 
 
 _NUMBERS: dict[type, int] = {bool: 1, int: 8, float: 8, complex: 16}

@@ -116,7 +116,7 @@ class Stage:
     def _observe(self, made: Piece, units: int, cost: Cost) -> None:
         if len(made) and self._tuner.looking:
             each = max(len(made), units) / max(units, 1)  # of what is unpacked, several come of one
-            self._tuner.item_bytes = round(own_bytes_of(made.chunk.element(0)) * each)
+            self._tuner.item_bytes = round(own_bytes_of(made.chunk) * each)
         self._tuner.observe(cost, max(units, 1))
         self._shop.spent += cost
 

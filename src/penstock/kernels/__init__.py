@@ -14,14 +14,16 @@ from penstock.kernels.order import (
     unpermute_rows_within,
     unpermute_within,
 )
-from penstock.kernels.pack import MOST_CAPACITY, Fit, Held, fill_bins, pack_bins
+from penstock.kernels.pack import MOST_CAPACITY, Begun, Fit, Held, begin_filling, fill_bins, pack_bins
 from penstock.kernels.rows import group_rows, stride_rows
 
 __all__ = [
     "MOST_CAPACITY",
+    "Begun",
     "Fit",
     "Held",
     "Pool",
+    "begin_filling",
     "copy_numbers",
     "fill_bins",
     "first_draws",

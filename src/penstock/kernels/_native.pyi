@@ -84,14 +84,19 @@ def pack_bins(lengths: Rows, bins: Rows, capacity: int, best: bool) -> int: ...
 class Held:
     def __init__(self, arrays: list[NDArray[Any]], cls: type, dtype: np.dtype[Any], lengths: Rows, /) -> None: ...
 
-def fill_bins(
-    documents: list[Held],
-    pieces: NDArray[np.int64],
-    pad: NDArray[Any],
-    tokens: NDArray[Any],
-    segment_ids: NDArray[np.int32],
-    positions: NDArray[np.int32],
-) -> None: ...
+class Filling:
+    def __init__(
+        self,
+        documents: list[Held],
+        pieces: NDArray[np.int64],
+        pad: NDArray[Any],
+        tokens: NDArray[Any],
+        segment_ids: NDArray[np.int32],
+        positions: NDArray[np.int32],
+        worth_a_thread: int,
+        /,
+    ) -> None: ...
+    def wait(self) -> None: ...
 
 # Records: an outcome is (status, which of the rows, detail).
 class FoundRecords: ...

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
-from penstock.elements.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunk import Chunk, Column, Columns, Items, Kept
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
@@ -50,7 +50,8 @@ class IndexableSource:
         items = getattr(self.data, "__getitems__", None)
         if items is not None and len(rows):  # asked for nothing, some fail
             return self._items(items(rows.tolist()), len(rows), "__getitems__")
-        return Items(self._one_by_one(rows.tolist()))
+        elements = self._one_by_one(rows.tolist())
+        return Kept(elements) if isinstance(self.data, (list, tuple)) else Items(elements)
 
     def describe(self, row: int) -> str:
         return f"item {row} of {type(self.data).__name__}"

@@ -132,18 +132,35 @@ def test_however_many_documents_come_at_once_few_sequences_are_filled_at_a_time(
     assert {len(piece) for piece in pieces[:-1]} == {4}
 
 
-def test_sequences_enough_for_two_threads_come_as_those_of_small_pieces_do(monkeypatch):
+def test_sequences_filled_in_the_background_come_as_those_of_small_pieces_do(monkeypatch):
     sizes = np.random.default_rng(3).integers(1, 1500, 1200)
     texts = Ragged.from_row_lengths(np.arange(sizes.sum(), dtype=np.int32), sizes)
     dataset = Dataset.from_tensor_slices(texts).pack(1024, window=1 << 21).batch(3)
     dataset = dataset.with_options(Options(executor="inline"))
     threads = threads_alive()
     large = list(dataset)
+    with dataset.iterator() as cut_short:
+        assert same(next(cut_short), large[0])
     assert threads_alive() == threads
     monkeypatch.setattr("penstock.ops.group.pack.PIECE_BYTES", 1 << 15)
     small = list(dataset)
     assert len(large) == len(small) > 256
     assert all(map(same, large, small))
+
+
+def test_the_next_window_is_not_read_before_this_one_is_out():
+    read = []
+
+    def noted(document):
+        read.append(len(document))
+        return document
+
+    source = Dataset.from_source(documents([600] * 2000)).filter(lambda document: True).map(noted)
+    packed = source.pack(1024, window=437 * 600).with_options(Options(executor="inline"))  # a document a sequence
+    with packed.iterator() as it:
+        for _ in range(437):
+            next(it)
+        assert 437 <= len(read) < 2 * 437
 
 
 def threads_alive():

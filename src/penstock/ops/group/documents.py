@@ -131,6 +131,8 @@ class Documents:
 
     def _held(self, values: list[Any], first: int) -> list[Held]:
         """The arrays of these values; none as long as there has been no token, and so no dtype."""
+        if self.dtype is _ANY and values and type(values[0]) is np.ndarray and values[0].size:
+            self._check(values[:1], first)
         if self.dtype is not _ANY:
             with suppress(TypeError):  # not arrays of that dtype all, or not yet
                 return [Held(values, self.dtype)]

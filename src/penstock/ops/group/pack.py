@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,7 +18,7 @@ from penstock.elements.nesting import part_in
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
 from penstock.index.packed import Packed, fitted, joined
-from penstock.kernels import Fit, Held, fill_bins
+from penstock.kernels import Begun, Fit, Held, begin_filling
 from penstock.ops.group.documents import Documents, Key, Texts
 from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
 from penstock.plan.locate import blame
@@ -28,7 +30,9 @@ Overlong: TypeAlias = Literal["split", "error", "drop"]
 WINDOW_SEQUENCES = 1024
 WINDOW_TOKENS = 1 << 24
 """A window of a thousand sequences leaves little room; where they are long, this many tokens are enough."""
-PIECE_BYTES = 1 << 23
+PIECE_BYTES = 1 << 24
+AHEAD = 2
+"""Runs of sequences whose filling is begun, in threads that never take the GIL, before those before them are out."""
 
 _INT32 = np.dtype(np.int32)
 _ORDER, _STRUCTURE = flatten({"tokens": 0, "segment_ids": 1, "positions": 2})
@@ -41,6 +45,10 @@ class Filling(NamedTuple):
     held: list[Held]
     dtype: np.dtype[Any]
     after: Mark
+
+
+Fillings: TypeAlias = Iterator[Filling | None]
+"""One after another; `None` where the input is read next, which may take long."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +104,20 @@ class Pack(Node):
             else:
                 fillings = self._fitted(documents, made, out, self.strategy)
             try:
-                for filling in fillings:
-                    ids = ordinals(epoch, made, filling.packed.sequences)
-                    yield Piece(self._filled(filling, allocate), ids, filling.after)
-                    made += len(ids)
+                for chunk, after in self._filled(fillings, allocate):
+                    yield Piece(chunk, ordinals(epoch, made, len(chunk)), after)
+                    made += len(chunk)
             except ElementError as error:
                 if not getattr(error, "__notes__", None):
                     blame(error, self, made)
                 raise
 
-    def _fitted(self, documents: Documents, made: int, out: int, fit: Fit) -> Iterator[Filling]:
+    def _fitted(self, documents: Documents, made: int, out: int, fit: Fit) -> Fillings:
         """The sequences of one window after another, a few at a time; `out` of the first window are out already."""
         more = True
         while more:
+            if documents.tokens < self.window_tokens:
+                yield None
             more = documents.fill(self.window_tokens)
             count = documents.holding(self.window_tokens)
             lengths = self._kept(documents.texts.lengths[:count], documents.first)
@@ -124,12 +133,14 @@ class Pack(Node):
             documents.drop(count)
             out = 0
 
-    def _joined(self, documents: Documents, made: int, out: int) -> Iterator[Filling]:
+    def _joined(self, documents: Documents, made: int, out: int) -> Fillings:
         """The sequences of documents end to end, a few at a time; `out` tokens of the first are out already."""
         more = True
         while more:
             at_once = self._at_once(documents)
             wanted = out + at_once * self.size
+            if documents.tokens < wanted:
+                yield None
             more = documents.fill(wanted)
             texts = documents.texts
             lengths = texts.lengths[: documents.holding(wanted)]
@@ -165,13 +176,24 @@ class Pack(Node):
         """How many sequences are filled at a time: a power of two, so that few batches lie in two pieces."""
         return 1 << max(PIECE_BYTES // (self.size * (8 + documents.dtype.itemsize)), 1).bit_length() - 1
 
-    def _filled(self, filling: Filling, allocate: Allocate) -> Columns:
+    def _filled(self, fillings: Fillings, allocate: Allocate) -> Iterator[tuple[Columns, Mark]]:
+        """The sequences themselves, with the mark after them; some are filled while those before are handed on."""
+        under_way = deque[tuple[Columns, Begun, Mark]]()
+        for filling in chain(fillings, [None]):
+            if filling is not None:
+                under_way.append((*self._begun(filling, allocate), filling.after))
+            while len(under_way) > (AHEAD if filling is not None else 0):
+                chunk, begun, after = under_way.popleft()
+                begun.wait()
+                yield chunk, after
+
+    def _begun(self, filling: Filling, allocate: Allocate) -> tuple[Columns, Begun]:
         dtype = filling.dtype
         check_pad(self.pad, dtype)
         shape = (filling.packed.sequences, self.size)
         out = allocate(shape, dtype), allocate(shape, _INT32), allocate(shape, _INT32)
-        fill_bins(filling.held, filling.packed.pieces, out, self.pad)
-        return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], filling.packed.sequences)
+        begun = begin_filling(filling.held, filling.packed.pieces, out, self.pad)
+        return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], filling.packed.sequences), begun
 
     def arguments(self) -> str:
         given = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
