@@ -51,7 +51,8 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_siz
 def test_what_pythons_own_writer_writes_is_read_back(tmp_path_factory, rows, data):
     path = tmp_path_factory.mktemp("csv") / "a.csv"
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
-    quoting = data.draw(st.sampled_from([plain_csv.QUOTE_MINIMAL, plain_csv.QUOTE_ALL]))
+    # Where lines end with returns alone, the writer leaves line feeds without quotes, and they end lines as well.
+    quoting = data.draw(st.sampled_from([plain_csv.QUOTE_MINIMAL] * (end != "\r") + [plain_csv.QUOTE_ALL]))
     text = io.StringIO()
     writer = plain_csv.writer(text, lineterminator=end, quoting=quoting)
     writer.writerows([("text", "n"), *rows])

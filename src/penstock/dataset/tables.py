@@ -9,8 +9,10 @@ from typing import Any, Literal
 from penstock.core.checks import check_count
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
+from penstock.ops.read.stream import ReadStream
 from penstock.sources.arrow_tables import Nulls
 from penstock.sources.blocked import CACHE_BYTES
+from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
@@ -94,6 +96,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     nulls: Nulls = "raise",
     block_bytes: int = 1 << 20,
     cache_bytes: int = CACHE_BYTES,
+    compression: str | None = "auto",
 ) -> Dataset[dict[str, Any]]:
     r"""The rows of CSV files as dicts, at random; fields in quotes may hold delimiters and line breaks.
 
@@ -109,6 +112,9 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     Where blocks of about `block_bytes` begin is found once, at the speed of reading, and kept in an index beside the
     file. Blocks are parsed whole by pyarrow, kept and shuffled as row groups are in `read_parquet`.
 
+    Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` goes by their first bytes) can only be read in order: if
+    there is one, the rows of all come as a stream.
+
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
     >>> file.write_text('age,name\n31,"Ann\nLee"\n4,Bo\n')
@@ -118,6 +124,8 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     """
     from penstock.sources.csv import Form, csv_files
     from penstock.sources.csv_records import Dialect
+    from penstock.sources.csv_stream import csv_stream
+    from penstock.sources.line_stream import compression_of_text
 
     check_count("read_csv", "block_bytes", block_bytes, least=1)
     check_count("read_csv", "cache_bytes", cache_bytes, least=1)
@@ -130,6 +138,10 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
         raise ValueError(f"read_csv(encoding={encoding!r}): expected one in which ASCII is ASCII; convert the file")
     form = Form(Dialect(delimiter, quote), encoding.lower())
     files = list_files(paths)
+    given = named_compression("read_csv", compression)
+    how = [compression_of_text(path) if given == "auto" else given for path in files]
+    if any(how):
+        return Dataset(ReadStream(csv_stream(files, how, columns, names, types, form, nulls, block_bytes)))
     return reading(csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -119,9 +120,7 @@ def csv_files(
     ]
     found = [list(_stretches(file, sidecar, headed=headed)) for file, sidecar in enumerate(sidecars)]
     for path, theirs in zip(paths, listed, strict=True):
-        if sorted(theirs) != sorted(listed[0]):
-            odd = next(iter(sorted(set(theirs) ^ set(listed[0]))), "")
-            raise DataError(f"read_csv: {paths[0]} and {path} differ: column {odd!r} is only in one of them")
+        check_names(paths[0], listed[0], path, theirs)
     stretches = list(chain(*found))
     schema = _schema(paths, listed, stretches, types, form)
     table = table_of(schema, columns, nulls, f"read_csv: {paths[0]}")
@@ -140,16 +139,21 @@ def parsed(path: str, found: Stretch, names: list[str], types: Mapping[str, Any]
         content = file.read(found.end - found.begin)
     if len(content) != found.end - found.begin:
         raise DataError(f"the file was cut short: bytes {found.begin:,} to {found.end:,} are not all there")
-    try:
-        table = _table(content, names, types, form)
-    except ValueError as error:
-        raise _located(error, path, found, content, types, form) from None
+    table = parsed_records(content, found.line, names, types, form)
     if table.num_rows != found.rows:
         raise DataError(
             f"there are {table.num_rows:,} rows in bytes {found.begin:,} to {found.end:,}, and {found.rows:,} in the "
             "index; remove the index beside the file, and make the dataset again"
         )
     return table
+
+
+def parsed_records(content: bytes, line: int, names: list[str], types: Mapping[str, Any], form: Form) -> Any:
+    """Return whole records as a `pyarrow.Table`; an error names its line, with `line` lines of the file before them."""
+    try:
+        return _table(content, names, types, form)
+    except ValueError as error:
+        raise _located(error, content, line, types, form) from None
 
 
 def _table(content: bytes, names: list[str], types: Mapping[str, Any], form: Form) -> Any:
@@ -166,13 +170,11 @@ def _table(content: bytes, names: list[str], types: Mapping[str, Any], form: For
     )
 
 
-def _located(
-    error: ValueError, path: str, found: Stretch, content: bytes, types: Mapping[str, Any], form: Form
-) -> DataError:
-    """The error of a block with the line of the file that it is in."""
+def _located(error: ValueError, content: bytes, before: int, types: Mapping[str, Any], form: Form) -> DataError:
+    """The error of some records with the line of the file that it is in."""
     text = str(error).replace("\n", " ")
     row = re.search(r"Row #(\d+)", text)
-    at = f", in line {_line(path, found, int(row[1]) - 1, form):,}" if row else ""
+    at = f", in line {before + _line(content, int(row[1]) - 1, form):,}" if row else ""
     text = re.sub(r"(In CSV column #\d+: |CSV parse error: )?Row #\d+: ", "", text)
     wrong = re.search(r"conversion error to (\S+):", text)
     hint = ""
@@ -182,16 +184,13 @@ def _located(
     return DataError(f"{text[:300]}{at}{hint}")
 
 
-def _line(path: str, found: Stretch, row: int, form: Form) -> int:
-    """The line of the file in which a row of a block begins, counted from 1."""
+def _line(content: bytes, row: int, form: Form) -> int:
+    """The line in which a row begins, counted from 1."""
     line = number = 0
     began = 1
-    for ends in record_ends(path, form.dialect, lambda _: None):
-        for end, closes, empty in zip(*(part.tolist() for part in ends), strict=True):
+    for ends in record_ends(io.BytesIO(content), "", form.dialect, lambda _: None):
+        for closes, empty in zip(ends.records.tolist(), ends.empty.tolist(), strict=True):
             line += 1
-            if end <= found.begin:
-                began = line + 1
-                continue
             if closes and not empty:
                 if number == row:
                     return began
@@ -203,11 +202,14 @@ def _line(path: str, found: Stretch, row: int, form: Form) -> int:
 
 def _header(path: str, sidecar: Sidecar, form: Form) -> list[str]:
     """The names in the first record of a file."""
-    end = int(sidecar.arrays["head"][0])
-    if not end:
-        raise DataError(f"{path}: there is no record with the names of the columns; give names=")
     with open(path, "rb") as file:
-        content = file.read(end)
+        return names_in(file.read(int(sidecar.arrays["head"][0])), path, form)
+
+
+def names_in(content: bytes, path: str, form: Form) -> list[str]:
+    """Return the names of the columns, from the bytes of a file up to the end of its first record."""
+    if not content:
+        raise DataError(f"{path}: there is no record with the names of the columns; give names=")
     content = content.removeprefix(b"\xef\xbb\xbf")
     with told(f"{path}: the names of the columns"):
         arrow = require("pyarrow", extra="arrow", purpose="read_csv")
@@ -226,6 +228,13 @@ def _header(path: str, sidecar: Sidecar, form: Form) -> list[str]:
     return names
 
 
+def check_names(first: str, names: list[str], path: str, theirs: list[str]) -> None:
+    """Raise a `DataError` if two files have other columns, in whatever order."""
+    if sorted(theirs) != sorted(names):
+        odd = next(iter(sorted(set(theirs) ^ set(names))), "")
+        raise DataError(f"read_csv: {first} and {path} differ: column {odd!r} is only in one of them")
+
+
 def _stretches(file: int, sidecar: Sidecar, *, headed: bool) -> list[Stretch]:
     arrays = sidecar.arrays
     offsets, rows, lines = (arrays[name].copy() for name in ("offsets", "rows", "lines"))
@@ -239,19 +248,23 @@ def _stretches(file: int, sidecar: Sidecar, *, headed: bool) -> list[Stretch]:
 def _schema(
     paths: list[str], names: list[list[str]], stretches: list[Stretch], types: Mapping[str, Any] | None, form: Form
 ) -> Any:
-    """The types of the columns: those given, and others as the first block has them."""
+    first = stretches[0] if stretches else None
+    if first is None:
+        return schema_of(names[0], types, None)
+    with told(paths[first.file], first.first):
+        found = parsed(paths[first.file], first, names[first.file], {}, form).schema
+    return schema_of(names[0], types, found)
+
+
+def schema_of(names: list[str], types: Mapping[str, Any] | None, found: Any) -> Any:
+    """Return the types of the columns: those given, and others as in `found`, the schema of the first block."""
     arrow = require("pyarrow", extra="arrow", purpose="read_csv")
     given = {name: _type(name, of) for name, of in (types or {}).items()}
     for name in given:
-        if name not in names[0]:
-            raise PlanError(f"read_csv: types= has {name!r}, and there are {', '.join(map(repr, names[0][:8]))}")
-    if not stretches:
-        return arrow.schema([(name, given.get(name, arrow.string())) for name in names[0]])
-    first = stretches[0]
-    with told(paths[first.file], first.first):
-        found = parsed(paths[first.file], first, names[first.file], {}, form).schema
-    inferred = {field.name: arrow.string() if arrow.types.is_null(field.type) else field.type for field in found}
-    return arrow.schema([(name, given.get(name, inferred[name])) for name in names[0]])
+        if name not in names:
+            raise PlanError(f"read_csv: types= has {name!r}, and there are {', '.join(map(repr, names[:8]))}")
+    inferred = {field.name: field.type for field in found or () if not arrow.types.is_null(field.type)}
+    return arrow.schema([(name, given.get(name, inferred.get(name, arrow.string()))) for name in names])
 
 
 def _type(name: str, of: Any) -> Any:

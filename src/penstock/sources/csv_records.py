@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -33,6 +34,10 @@ class Ends(NamedTuple):
     """Whether a line's end is one of a record too, `bool[k]`, and not within quotes."""
     empty: NDArray[np.bool_]
     """Whether there is nothing before it, so that it ends no row."""
+    content: bytes
+    """What was looked at, up to or beyond the last of them."""
+    begin: int
+    """Where that begins in the file."""
 
 
 def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int], None]) -> dict[str, NDArray[Any]]:
@@ -45,24 +50,25 @@ def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int]
     head: tuple[int, int] | None = None
     row = line = 0
     end = 0
-    for ends in record_ends(path, dialect, tell):
-        full = ends.records & ~ends.empty
-        before = row + np.cumsum(full)  # rows up to each end
-        if head is None and full.any():
-            first = int(full.argmax())
-            head = int(ends.lines[first]), line + first + 1
-        cuts = np.flatnonzero(ends.records)
-        positions = ends.lines[cuts]
-        while (at := int(positions.searchsorted(offsets[-1] + block_bytes))) < len(cuts):
-            cut = int(cuts[at])
-            if before[cut] > rows[-1]:
-                offsets.append(int(positions[at]))
-                rows.append(int(before[cut]))
-                lines.append(line + cut + 1)
-            else:  # nothing but empty lines
-                offsets[-1], lines[-1] = int(positions[at]), line + cut + 1
-        if len(ends.lines):
-            end, row, line = int(ends.lines[-1]), int(before[-1]), line + len(ends.lines)
+    with open(path, "rb") as file:
+        for ends in record_ends(file, path, dialect, tell):
+            full = ends.records & ~ends.empty
+            before = row + np.cumsum(full)  # rows up to each end
+            if head is None and full.any():
+                first = int(full.argmax())
+                head = int(ends.lines[first]), line + first + 1
+            cuts = np.flatnonzero(ends.records)
+            positions = ends.lines[cuts]
+            while (at := int(positions.searchsorted(offsets[-1] + block_bytes))) < len(cuts):
+                cut = int(cuts[at])
+                if before[cut] > rows[-1]:
+                    offsets.append(int(positions[at]))
+                    rows.append(int(before[cut]))
+                    lines.append(line + cut + 1)
+                else:  # nothing but empty lines
+                    offsets[-1], lines[-1] = int(positions[at]), line + cut + 1
+            if len(ends.lines):
+                end, row, line = int(ends.lines[-1]), int(before[-1]), line + len(ends.lines)
     if row > rows[-1]:
         offsets.append(end)
         rows.append(row)
@@ -71,40 +77,44 @@ def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int]
     return {name: np.array(values, np.int64) for name, values in made.items()}
 
 
-def record_ends(path: str, dialect: Dialect, tell: Callable[[int], None]) -> Iterator[Ends]:
+def record_ends(
+    file: io.BufferedReader | io.BytesIO, path: str, dialect: Dialect, tell: Callable[[int], None]
+) -> Iterator[Ends]:
     """Yield the ends of lines in a file, a stretch at a time; the end of the file ends what has no other end."""
     inside = False  # of quotes
-    opened = 0
+    opened = (0, 0)  # where the last quote opened, and in which line
     previous = _LF  # the byte before: the beginning is as after a line
-    base = 0
-    start = 0  # of the line
-    with open(path, "rb") as file:
-        if file.read(len(_MARK)) == _MARK:
-            base = start = len(_MARK)
-        file.seek(base)
-        while content := file.read(_READ):
-            content = _completed(content, file, dialect)
-            data = np.frombuffer(content, np.uint8)
-            toggles = _toggles(content, data, dialect, inside=inside, previous=previous)
-            ends = _line_ends(data)
-            if base + len(data) > start and file.peek(1) == b"" and (not len(ends) or ends[-1] != len(data)):  # type: ignore[attr-defined]
-                ends = np.append(ends, len(data))
-            odd = (toggles.searchsorted(ends, "left") + inside) % 2 == 1
-            if len(toggles):
-                inside ^= len(toggles) % 2 == 1
-                opened = base + int(toggles[-1]) if inside else opened
-            starts = np.concatenate([[start - base], ends[:-1]]) if len(ends) else ends
-            if len(ends):
-                start = base + int(ends[-1])
-            yield Ends(ends + base, ~odd, _are_empty(data, starts, ends))
-            previous = int(data[-1])
-            base += len(data)
-            tell(base)
+    start = lines = 0  # of the line, and before it
+    head = file.read(len(_MARK))
+    base = start = len(_MARK) if head == _MARK else 0
+    head = b"" if base else head
+    while content := head + file.read(_READ):
+        head = b""
+        content = _completed(content, file, dialect)
+        data = np.frombuffer(content, np.uint8)
+        toggles = _toggles(content, data, dialect, inside=inside, previous=previous)
+        ends = _line_ends(data)
+        if base + len(data) > start and (not len(ends) or ends[-1] != len(data)):
+            head = file.read(1)  # of the next stretch; none at the end of the file, which ends the line
+            ends = ends if head else np.append(ends, len(data))
+        odd = (toggles.searchsorted(ends, "left") + inside) % 2 == 1
+        if len(toggles):
+            inside ^= len(toggles) % 2 == 1
+            last = int(toggles[-1])
+            opened = (base + last, lines + int(ends.searchsorted(last, "right")) + 1) if inside else opened
+        starts = np.concatenate([[start - base], ends[:-1]]) if len(ends) else ends
+        if len(ends):
+            start = base + int(ends[-1])
+        lines += len(ends)
+        yield Ends(ends + base, ~odd, _are_empty(data, starts, ends), content, base)
+        previous = int(data[-1])
+        base += len(data)
+        tell(base)
     if inside:
-        raise DataError(f"{path}: the quote at byte {opened:,}, in line {_line_of(path, opened):,}, is never closed")
+        raise DataError(f"{path}: the quote at byte {opened[0]:,}, in line {opened[1]:,}, is never closed")
 
 
-def _completed(content: bytes, file: Any, dialect: Dialect) -> bytes:
+def _completed(content: bytes, file: io.BufferedReader | io.BytesIO, dialect: Dialect) -> bytes:
     """A stretch that ends with neither half of a line's end nor half of two quotes."""
     halves = b"\r" + (dialect.quote or "").encode()
     parts = [content]
@@ -175,8 +185,3 @@ def _one_by_one(
             found.append(positions[at])
         at += 1
     return np.array(found, np.int64)
-
-
-def _line_of(path: str, position: int) -> int:
-    with open(path, "rb") as file:
-        return 1 + len(_line_ends(np.frombuffer(file.read(position), np.uint8)))

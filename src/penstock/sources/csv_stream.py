@@ -1,0 +1,145 @@
+"""CSV files that are compressed as a whole: their rows in order, a block of records at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from penstock.core.errors import DataError
+from penstock.elements.chunk import Column, Columns
+from penstock.elements.ragged import Ragged
+from penstock.elements.spec import Spec
+from penstock.elements.structure import flatten
+from penstock.sources.arrow_tables import Nulls, Table, shown, table_of, told
+from penstock.sources.blocked import Held
+from penstock.sources.csv import Form, check_names, names_in, parsed_records, schema_of
+from penstock.sources.csv_records import record_ends
+from penstock.sources.stream import LARGEST, content_of_files
+from penstock.storage.compression import open_decompressed
+
+
+class Records(NamedTuple):
+    """Some whole records: their bytes, how many rows they are, and the lines and rows of the file before them."""
+
+    content: bytes
+    rows: int
+    line: int
+    row: int
+
+
+@dataclass(frozen=True, eq=False)
+class CsvStream:
+    """The rows of CSV files, file by file, each decompressed by `compressions[i]`; `None`: not at all.
+
+    `first` has the names of the columns as the first file orders them; without `headed`, all files are of these.
+    """
+
+    paths: list[str]
+    compressions: list[str | None]
+    first: list[str]
+    headed: bool
+    form: Form
+    table: Table
+    block_bytes: int
+
+    @property
+    def name(self) -> str:
+        return f"read_csv({shown(self.paths)})"
+
+    def spec(self) -> Spec:
+        return self.table.layout.spec
+
+    def read(self, file: int, /) -> Iterator[Columns]:
+        path = self.paths[file]
+        types = {field.name: field.type for field in self.table.schema}
+        structure = flatten(self.table.layout.spec)[1]
+        blocks = _blocks(path, self.compressions[file], self.form, self.block_bytes, headed=self.headed)
+        with closing(blocks):
+            names = _names(blocks, path, self.form) if self.headed else self.first
+            check_names(self.paths[0], self.first, path, names)
+            for block in blocks:
+                with told(path, block.row):
+                    table = parsed_records(block.content, block.line, names, types, self.form)
+                    if table.num_rows != block.rows:
+                        raise DataError(f"{block.rows:,} records after line {block.line:,} are {table.num_rows:,} rows")
+                    if self.table.drops:
+                        table = table.take(np.flatnonzero(self.table.whole_rows(table)))
+                    columns = list(map(_column, self.table.columns(table)))
+                if table.num_rows:
+                    yield Columns(structure, columns, table.num_rows)
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return a digest of the sizes and content of the files, the columns, and how they are written."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> tuple[Any, ...]:
+        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
+        fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
+        form = (self.form.dialect.delimiter, self.form.dialect.quote, self.form.encoding)
+        return ("csv stream", content_of_files(self.paths), columns, fill, self.table.drops, form, self.headed)
+
+
+def csv_stream(
+    paths: list[str],
+    compressions: list[str | None],
+    columns: Sequence[str] | None,
+    names: Sequence[str] | None,
+    types: Mapping[str, Any] | None,
+    form: Form,
+    nulls: Nulls,
+    block_bytes: int,
+) -> CsvStream:
+    """Return the source of `ps.read_csv` where a file is compressed; types are found in the first block."""
+    with closing(_blocks(paths[0], compressions[0], form, block_bytes, headed=names is None)) as blocks:
+        first = _names(blocks, paths[0], form) if names is None else list(names)
+        with told(paths[0]):
+            block = next(blocks, None)
+            found = None if block is None else parsed_records(block.content, block.line, first, {}, form).schema
+    table = table_of(schema_of(first, types, found), columns, nulls, f"read_csv: {paths[0]}")
+    return CsvStream(paths, compressions, first, names is None, form, table, block_bytes)
+
+
+def _names(blocks: Iterator[Records], path: str, form: Form) -> list[str]:
+    head = next(blocks, None)
+    return names_in(b"" if head is None else head.content, path, form)
+
+
+def _blocks(
+    path: str, compression: str | None, form: Form, block_bytes: int, *, headed: bool
+) -> Generator[Records, None, None]:
+    """The records of a file, about `block_bytes` at a time; where it is headed, first the one with the names alone."""
+    held: list[bytes] = []  # what has come since `begin`
+    begin = line = done = 0  # where the next block begins; lines and records before it
+    total = lines = 0  # records and lines that have come
+    wanted = 1 if headed else block_bytes
+    with open_decompressed(path, compression) as file:
+        for ends in record_ends(file, path, form.dialect, lambda _: None):
+            begin = begin if held else ends.begin  # after the mark, if there is one
+            held.append(ends.content)
+            cuts = np.flatnonzero(ends.records)
+            positions, before = ends.lines[cuts], total + np.cumsum(ends.records & ~ends.empty)[cuts]
+            while True:
+                at = int(max(positions.searchsorted(begin + wanted), before.searchsorted(done, "right")))
+                if at == len(cuts):
+                    break
+                held = [b"".join(held)]
+                size = int(positions[at]) - begin
+                yield Records(held[0][:size], int(before[at]) - done, line, max(done - headed, 0))
+                held = [held[0][size:]]
+                begin, line, done, wanted = begin + size, lines + int(cuts[at]) + 1, int(before[at]), block_bytes
+            lines += len(ends.lines)
+            total = int(before[-1]) if len(before) else total
+            if sum(map(len, held)) > LARGEST:
+                raise DataError(f"{path}: the record at byte {begin:,} of its content has more than {LARGEST} bytes")
+    if total > done:
+        yield Records(b"".join(held), total - done, line, max(done - headed, 0))
+
+
+def _column(held: Held) -> Column:
+    return held if isinstance(held, np.ndarray | Ragged) else held.take(np.arange(len(held), dtype=np.int64))
