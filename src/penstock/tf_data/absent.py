@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_RECORDS = "readers of records are not there yet; today"
 _GRAPH = "there is no graph here, so"
 _DEVICE = "ds.to_torch() and ds.to_jax() hand batches on; moving them to a device is the framework's"
-_CSV = f"{_RECORDS} read the file with NumPy or pandas and give its columns to Dataset.from_tensor_slices"
-_EXAMPLES = f"{_RECORDS} read the records in a function for Dataset.from_generator, and parse them in map()"
+_CSV = "penstock.read_csv(paths) gives the rows as dicts, at random"
+_EXAMPLES = "penstock.read_tfrecord(paths).batch(n).map(penstock.records.parse_example(features)) parses batches"
 _ALONE = "nothing shards by itself: say ds.shard(num_shards, index)"
 _SERVICE = "there is no data service; give Options(executor=) any concurrent.futures.Executor, also one of a cluster"
 _TABLE = "build a dict: {key: value for key, value in ds}, and look words up in map()"
@@ -31,7 +30,7 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "Optional": _END,
     "SHARD_HINT": _ALONE,
     "ServiceOptions": _SERVICE,
-    "SqlDataset": f"{_RECORDS} run the query in a function for Dataset.from_generator",
+    "SqlDataset": "penstock.read_sql(connection, table, key=column) gives the rows as dicts, at random",
     "TFRecordWriter": "penstock.write_tfrecord(records, path) writes them all, with their index",
     "copy_to_device": _DEVICE,
     "distributed_save": f"{_SERVICE}; ds.save(path) writes here",
