@@ -4,6 +4,7 @@
 PYTHON ?= python3
 JOBS ?= 2
 FUZZ_SECONDS ?= 60
+MUTATIONS ?= 10000
 ARGS ?=
 
 VENV := .venv
@@ -23,7 +24,7 @@ say = @printf '\n==> %s\n' "$(1)"
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format native-test bench fuzz environment frameworks system clean
+.PHONY: help demo test lint format native-test bench fuzz mutations environment frameworks system clean
 
 help: ## Say what there is.
 	@echo "Penstock. What you can ask for:"
@@ -67,6 +68,11 @@ fuzz: native-test ## Fuzz each native kernel for FUZZ_SECONDS (60) seconds under
 	$(call say,Fuzzing each native kernel for $(FUZZ_SECONDS) seconds)
 	@for target in $$(find $(SANITIZED) -name 'fuzz_*' -type f -perm -u+x | sort); do \
 	  echo "$$target"; $$target --seconds $(FUZZ_SECONDS) native/hostile || exit 1; done
+
+mutations: environment ## Read MUTATIONS (10000) damaged files of each format: each gives data or an error with its place.
+	$(call say,Reading $(MUTATIONS) damaged files of each format)
+	@$(BIN)/python -m tests.sources.mutations $(MUTATIONS)
+	@$(BIN)/python -m tests.sources.damaged_tables $(MUTATIONS)
 
 bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --against tfdata,torch,grain".
 	$(call say,Running the benchmarks)

@@ -1,12 +1,14 @@
 """Damaged files of tables and arrays: each gives rows or an error that names the file, and nothing else.
 
-python -m tests.sources.damaged_tables FORMAT COUNT SEED
+python -m tests.sources.damaged_tables 10000 [FORMAT ...]
 """
 
 from __future__ import annotations
 
+import gzip
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +45,11 @@ def csv(path: Path) -> None:
     path.write_text("a,b,c\n" + "".join(f'{i},"x,{i}\n""q""",{i / 3}\n' for i in range(200)))
 
 
+def csv_gz(path: Path) -> None:
+    csv(path)
+    path.write_bytes(gzip.compress(path.read_bytes(), mtime=0))
+
+
 def npy(path: Path) -> None:
     with path.open("wb") as file:
         np.save(file, np.arange(600).reshape(100, 6))
@@ -66,6 +73,7 @@ FORMATS: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any]]] = {
     "arrow": (arrow, ps.read_arrow),
     "stream": (stream, ps.read_arrow),
     "csv": (csv, lambda path: ps.read_csv(path, block_bytes=512)),
+    "csv.gz": (csv_gz, lambda path: ps.read_csv(path, block_bytes=512)),
     "npy": (npy, ps.read_numpy),
     "npz": (npz, ps.read_numpy),
     "hdf5": (hdf5, ps.read_hdf5),
@@ -108,5 +116,6 @@ def survive(name: str, count: int, folder: Path, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        print(survive(sys.argv[1], int(sys.argv[2]), Path(made), int(sys.argv[3])))
+    for each in sys.argv[2:] or FORMATS:
+        with tempfile.TemporaryDirectory() as made:
+            print(each, dict(survive(each, int(sys.argv[1]), Path(made), seed=time.time_ns())), flush=True)

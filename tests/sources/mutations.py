@@ -1,22 +1,27 @@
 """Damaged files through Python: each gives data or an error that names the file and the place, soon and in bounds.
 
-python -m tests.sources.mutations 10000
+python -m tests.sources.mutations 10000 [FORMAT ...]
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import random
 import re
 import sys
 import tempfile
 import time
 import tracemalloc
+import wave
 import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 import penstock as ps
 from penstock.sources.tfrecord_writing import framed
@@ -24,7 +29,7 @@ from tests.sources.archives import archive, member, pax
 
 MOST_BYTES = 30_000_000
 MOST_SECONDS = 20  # of processor time, for one file
-PLACE = re.compile(r"byte \d+|has no|extensions \(")
+PLACE = re.compile(r"byte \d+|has no|extensions \(|line \d+|row \d+|record \d+| bytes")
 RECORDS = [b"one", b"", b"x" * 700, bytes(range(256)), b'{"a": 1}'] * 3
 
 
@@ -48,13 +53,107 @@ def read_samples(path: Path) -> list[object]:
     return list(ps.read_tar(path, extensions=["txt?", "cls?"], decode=True))
 
 
-FORMATS: dict[str, tuple[bytes, Callable[[Path], list[object]]]] = {
-    "tfrecord": (tfrecords(), read_tfrecords),
-    "tfrecord.gz": (gzip.compress(tfrecords(), mtime=0), read_tfrecords),
-    "tfrecord.zlib": (zlib.compress(tfrecords()), read_tfrecords),
-    "tar": (samples(), read_samples),
-    "tar.gz": (gzip.compress(samples(), mtime=0), read_samples),
-    "tar.bz2": (bz2.compress(samples()), read_samples),
+def read_examples(path: Path) -> list[object]:
+    features = {"n": ps.records.FixedLenFeature([], "int64"), "s": ps.records.VarLenFeature(bytes)}
+    return list(
+        ps.read_tfrecord(path).map(ps.records.parse_example({**features, "x": ps.records.RaggedFeature("float32")}))
+    )
+
+
+def read_lines(path: Path) -> list[object]:
+    return list(ps.read_text(path))
+
+
+def read_objects(path: Path) -> list[object]:
+    return list(ps.read_json(path))
+
+
+def read_numbers(path: Path) -> list[object]:
+    return list(ps.read_fixed_length(path, dtype=np.int32, shape=[25]))
+
+
+def read_sound(path: Path) -> list[object]:
+    return list(ps.read_files(path).map(ps.audio.decode()))
+
+
+def read_picture(path: Path) -> list[object]:
+    return list(ps.read_files(path).map(ps.image.decode()))
+
+
+def lines() -> bytes:
+    return "".join(f"line {i} é\r\n"[: i % 13] + "\n" * (i % 3) for i in range(80)).encode()
+
+
+def objects() -> bytes:
+    return b"".join(b'{"a": %d, "b": "t\\u00e9\\n", "c": [1.5, null, {"d": true}]}\n' % i for i in range(30))
+
+
+def sound() -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as written:
+        written.setnchannels(2)
+        written.setsampwidth(2)
+        written.setframerate(8000)
+        written.writeframes(random.Random(0).randbytes(1200))
+    return file.getvalue()
+
+
+def flac() -> bytes:
+    import soundfile
+
+    file = io.BytesIO()
+    soundfile.write(file, np.sin(np.arange(3000) / 9), 8000, format="FLAC")
+    return file.getvalue()
+
+
+def picture() -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 3), np.uint8)
+    Image.fromarray(pixels).resize((50, 40)).save(file, "JPEG")
+    return file.getvalue()
+
+
+def frames() -> bytes:
+    from penstock.storage.compressing import FramedZstd
+
+    file = io.BytesIO()
+    writer = FramedZstd(file, frame_bytes=1000)
+    for record in RECORDS:
+        writer.write(framed(record))
+    writer.finish()
+    return file.getvalue()
+
+
+class Format(NamedTuple):
+    """A good file, how it is read, and what is put around it once it is damaged; and what reading it needs."""
+
+    good: Callable[[], bytes]
+    read: Callable[[Path], list[object]]
+    wrap: Callable[[bytes], bytes] = bytes
+    needs: str = "numpy"
+
+
+FORMATS = {
+    "tfrecord": Format(tfrecords, read_tfrecords),
+    "tfrecord.gz": Format(lambda: gzip.compress(tfrecords(), mtime=0), read_tfrecords),
+    "tfrecord.zlib": Format(lambda: zlib.compress(tfrecords()), read_tfrecords),
+    "tfrecord.zst": Format(frames, read_tfrecords, needs="zstandard"),
+    "example": Format(
+        lambda: ps.records.encode_example({"n": 3, "s": [b"a", b"bc"], "x": [0.5, 2]}), read_examples, framed
+    ),
+    "tar": Format(samples, read_samples),
+    "tar.gz": Format(lambda: gzip.compress(samples(), mtime=0), read_samples),
+    "tar.bz2": Format(lambda: bz2.compress(samples()), read_samples),
+    "txt": Format(lines, read_lines),
+    "txt.gz": Format(lambda: gzip.compress(lines(), mtime=0), read_lines),
+    "jsonl": Format(objects, read_objects),
+    "jsonl.bz2": Format(lambda: bz2.compress(objects()), read_objects),
+    "bin": Format(lambda: np.arange(500, dtype=np.int32).tobytes(), read_numbers),
+    "wav": Format(sound, read_sound),
+    "flac": Format(flac, read_sound, needs="soundfile"),
+    "jpg": Format(picture, read_picture, needs="PIL"),
 }
 
 
@@ -87,8 +186,9 @@ def outcome(path: Path, read: Callable[[Path], list[object]], known: set[str]) -
     try:
         found = read(path)
     except ps.errors.DataError as error:
-        assert str(path) in str(error), error  # noqa: PT017 - only where it raises
-        assert PLACE.search(str(error)), error  # noqa: PT017 - the same
+        said = "\n".join([str(error), *getattr(error, "__notes__", [])])
+        assert str(path) in said, said
+        assert PLACE.search(said), said
         told = "error"
     else:
         told = "data"
@@ -101,14 +201,15 @@ def outcome(path: Path, read: Callable[[Path], list[object]], known: set[str]) -
 
 def survive(name: str, count: int, folder: Path, seed: int = 0) -> Counter[str]:
     """Read `count` mutations of a good file; how many gave data, how many an error."""
-    good, read = FORMATS[name]
+    good, read, wrap, _ = FORMATS[name]
+    content = good()
     draw = random.Random(f"{name} {seed}")
     path = folder / f"a.{name}"
     tracemalloc.start()
     try:
         told: Counter[str] = Counter()
         for _ in range(count):
-            path.write_bytes(mutated(good, draw))
+            path.write_bytes(wrap(mutated(content, draw)))
             told[outcome(path, read, set(map(repr, RECORDS)))] += 1
         return told
     finally:

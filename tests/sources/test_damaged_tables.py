@@ -1,4 +1,4 @@
-"""Damaged files give rows or an error with their name; more: `python -m tests.sources.damaged_tables csv 10000 1`."""
+"""Damaged files give rows or an error with their name; more: `python -m tests.sources.damaged_tables 10000`."""
 
 from __future__ import annotations
 
