@@ -16,12 +16,11 @@ def test_the_next_tuner_knows_what_the_last_one_learnt():
     for _ in range(3):
         first.observe(Cost(10 * MS, 10 * MS), 1)
     first.item_bytes = 7
-    threads = first.start_threads(0)
+    threads = first.start_threads()
     second = legacy.tuner(None)
     assert (second.threads, second.item_wall, second.item_bytes) == (threads, first.item_wall, 7)
-    assert second.start_threads(0) == threads
+    assert second.start_threads() == threads
     assert "as in the run before" in second.decisions[0]
-    assert second.tasks == 0
 
 
 def test_a_run_that_stayed_inline_begins_inline_again():

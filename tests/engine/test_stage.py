@@ -238,7 +238,7 @@ def test_of_stages_that_take_turns_the_one_that_is_waited_for_gets_idle_workers(
     with workshop(WAYS["4 threads"]) as shop:  # 9 units ahead, where one stage is alone
         shop.turns = 4
         stage, window, other = Stage(base, base, row_units(base), shop), shop.window(), shop.window()
-        stage._tuner.threads = 4
+        stage._tuner.start_threads()
         units = [Unit(Piece(NOTHING, np.arange(1)), 0) for _ in range(20)]
 
         def room():

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import numpy as np
 
 import penstock as ps
 from penstock.engine.compile import compiled
-from penstock.engine.task import Cost, Meter, make_listed, make_stacked
+from penstock.engine.task import Cost, cost_since, make_listed, make_stacked
+from penstock.kernels.clocks import thread_times
 
 
 def program_of(ds):
@@ -41,8 +44,7 @@ def test_costs_add_up():
     assert Cost(1, 2).blocked == 0
 
 
-def test_a_meter_reads_what_has_passed():
-    for fully in (True, False):
-        cost = Meter(fully=fully).read()
-        assert cost.wall >= 0
-        assert cost.cpu >= 0
+def test_a_cost_is_what_has_passed():
+    cost, earlier = cost_since(thread_times()), cost_since((0, 0, 0, 0))
+    for one, other in zip(astuple(cost), astuple(earlier), strict=True):
+        assert 0 <= one <= other

@@ -71,7 +71,7 @@ def test_stages_share_threads_as_many_as_the_one_that_wants_most(shop_with):
     assert shop.mode == "1 thread"
     crew_of(shop, many)
     assert shop.mode == "3 threads"
-    many.threads = 2
+    many.climb.threads = 2
     shop.resize()
     assert shop.mode == "2 threads"
 
@@ -150,7 +150,7 @@ def test_what_is_asked_for_after_the_end_is_at_its_end(shop_with):
     shop.at_close(lambda: calls.append("stopped"))
     assert calls == ["stopped"]
     crew_of(shop)  # of threads that end at once, as the fixture looks for
-    shop.tuners[0].threads = 5
+    shop.tuners[0].climb.threads = 5
     shop.resize()
 
 

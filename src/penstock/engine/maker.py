@@ -64,12 +64,12 @@ class Maker:
             self._shapes = shapes
             self.item_bytes = self.job.size * sum(leaf.nbytes for leaf in shapes)
 
-    def make(self, parcel: Parcel, piece: int, *, fully: bool = True) -> Stacked | Listed:
-        """Run the program for one piece; `fully` measured, or cheaply."""
+    def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
+        """Run the program for one piece."""
         rows = parcel.rows[piece]
         if self.job.batch is None:
-            return make_listed(self._program, rows, fully=fully)
-        return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate, fully=fully)
+            return make_listed(self._program, rows)
+        return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate)
 
     @property
     def source(self) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -147,7 +147,7 @@ class Run:
 
     def _make(self, parcel: Parcel) -> Parcel:
         try:
-            parcel.fill(0, self._maker.make(parcel, 0, fully=self.tuner.looking))
+            parcel.fill(0, self._maker.make(parcel, 0))
         except Exception as error:  # noqa: BLE001 - raised when it is the consumer's turn for it
             parcel.fill(0, error)
         return parcel
@@ -157,15 +157,17 @@ class Run:
     def _leave_inline(self) -> None:
         from penstock.engine.crew import crew_for  # a pipeline that stays inline never pays for concurrent.futures
 
-        workers = self.tuner.start_threads(perf_counter_ns())
+        workers = self.tuner.start_threads()
         self._crew = crew_for(self.settings.executor, workers, self._maker, self._observer)
 
     def _made_by(self, crew: Crew) -> Parcel | None:
         self._top_up(crew)
         if len(self._window) == 0:
             return None
+        asked = perf_counter_ns()
         parcel = self._window.pop()
-        if crew.shares_gil and (threads := self.tuner.retuned(perf_counter_ns())) is not None:
+        now = perf_counter_ns()
+        if crew.shares_gil and (threads := self.tuner.retuned(now, process_time_ns(), now - asked)) is not None:
             crew.resize(threads)
         self._top_up(crew)
         return parcel

@@ -9,7 +9,8 @@ from penstock.engine.compile import spreading
 from penstock.engine.executors.remote import Shipment, spread_shipped
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
-from penstock.engine.task import Meter, Spreaded
+from penstock.engine.task import Spreaded, cost_since
+from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece
 from penstock.plan.node import Allocate, Node
 
@@ -32,11 +33,11 @@ class Spreader:
         self.source = plan
         self._spread = spreading(plan, allocate, observer)
 
-    def make(self, parcel: Parcel, piece: int, *, fully: bool = True) -> Spreaded:
+    def make(self, parcel: Parcel, piece: int) -> Spreaded:
         """Make the elements of a unit; called from any thread."""
-        meter = Meter(fully=fully)
+        began = thread_times()
         made = self._spread(cast("Unit", parcel).given)
-        return Spreaded(made, meter.read())
+        return Spreaded(made, cost_since(began))
 
     def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Shipment, Piece]:
         """The same for another process."""

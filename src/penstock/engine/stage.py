@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -79,10 +79,12 @@ class Stage:
                 if not under_way:
                     coming.raise_failure()
                     return
+                asked = perf_counter_ns()
                 result = window.pop().results[0]
-                yield from self._finished(under_way.popleft(), result)
-                if crew.shares_gil and self._tuner.retuned(perf_counter_ns()) is not None:
+                now = perf_counter_ns()
+                if crew.shares_gil and self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
                     self._shop.resize()
+                yield from self._finished(under_way.popleft(), result)
         finally:
             window.close()
 
@@ -100,7 +102,7 @@ class Stage:
 
     def _made_here(self, given: Piece) -> Result:
         try:
-            return self._spreader.make(Unit(given, 0), 0, fully=self._tuner.looking)
+            return self._spreader.make(Unit(given, 0), 0)
         except Exception as error:  # noqa: BLE001 - raised once what comes before it is handed out
             return error
 

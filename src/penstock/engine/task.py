@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import resource
 from dataclasses import dataclass
-from time import perf_counter_ns, thread_time_ns
 from typing import Any
 
 import numpy as np
 
 from penstock.elements.gathering import stack_all
 from penstock.elements.stacking import Stack
+from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece
 from penstock.plan.node import Allocate, Program, Rows
 
@@ -64,51 +63,22 @@ class Spreaded:
     cost: Cost
 
 
-def make_stacked(
-    program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate, *, fully: bool = True
-) -> Stacked:
+def make_stacked(program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate) -> Stacked:
     """Make the elements of `rows` and stack them, in `out` where they fit."""
-    meter = Meter(fully=fully)
+    began = thread_times()
     structure, arrays = stack_all(program(rows, out), rows, out=out, allocate=allocate)
     in_place = out is not None and len(out) == len(arrays) and all(a is b for a, b in zip(arrays, out, strict=True))
-    return Stacked(structure, arrays, in_place, meter.read())
+    return Stacked(structure, arrays, in_place, cost_since(began))
 
 
-def make_listed(program: Program, rows: Rows, *, fully: bool = True) -> Listed:
+def make_listed(program: Program, rows: Rows) -> Listed:
     """Make the elements of `rows`."""
-    meter = Meter(fully=fully)
+    began = thread_times()
     elements = program(rows).elements()
-    return Listed(elements, meter.read())
+    return Listed(elements, cost_since(began))
 
 
-class Meter:
-    """Reads the clocks of the thread that made it; what is beside them takes 10 µs to ask for, so only if `fully`."""
-
-    __slots__ = ("beside", "cpu", "wall")
-
-    def __init__(self, *, fully: bool) -> None:
-        self.beside = _beside() if fully else None
-        self.cpu = thread_time_ns()
-        self.wall = perf_counter_ns()
-
-    def read(self) -> Cost:
-        """What has passed since."""
-        wall = perf_counter_ns() - self.wall
-        cpu = thread_time_ns() - self.cpu
-        if self.beside is None:
-            return Cost(wall, cpu)
-        starved, yields = _beside()
-        return Cost(wall, cpu, starved - self.beside[0], yields - self.beside[1])
-
-
-def _beside() -> tuple[int, int]:
-    """How long the calling thread has waited in a run queue, in ns, and how often it gave up its core.
-
-    The former is 0 where the system does not tell.
-    """
-    yields = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-    try:
-        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
-            return int(file.read().split()[1]), yields
-    except (OSError, IndexError, ValueError):
-        return 0, yields
+def cost_since(began: tuple[int, int, int, int]) -> Cost:
+    """What the calling thread took since its `thread_times` were those."""
+    wall, cpu, starved, yields = thread_times()
+    return Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3])

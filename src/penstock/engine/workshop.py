@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
-from time import perf_counter_ns
 from typing import Any
 from weakref import WeakSet
 
@@ -90,7 +89,7 @@ class Workshop:
         if self._outer is not None:
             return self._outer.crew(maker, tuner, observer)
         executor = self.settings.executor
-        workers = tuner.start_threads(perf_counter_ns())
+        workers = tuner.start_threads()
         if isinstance(executor, Executor) and not runs_here(executor):
             return self._remote_crew(maker, executor, observer)
         if isinstance(executor, Executor):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from penstock.engine.compile import compiled, spreading
-from penstock.engine.task import Listed, Meter, Spreaded, Stacked, make_listed, make_stacked
+from penstock.engine.task import Listed, Spreaded, Stacked, cost_since, make_listed, make_stacked
+from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.node import Node, Program, Rows
 
@@ -30,12 +31,16 @@ class Shipment:
         """Unpickle it."""
         import cloudpickle
 
-        return cloudpickle.loads(self.data if self.data is not None else Path(str(self.path)).read_bytes())
+        if self.data is not None:
+            return cloudpickle.loads(self.data)
+        with open(str(self.path), "rb") as file:
+            return cloudpickle.load(file)
 
     def remove(self) -> None:
         """Delete the file, if there is one."""
         if self.path is not None:
-            Path(self.path).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)
 
 
 def shipped(node: Node, observer: Any) -> Shipment:
@@ -66,9 +71,9 @@ def run_shipped(shipment: Shipment, rows: Rows, stack: bool) -> tuple[Stacked | 
 def spread_shipped(shipment: Shipment, given: Piece) -> tuple[Any, Any]:
     """In the worker: what comes of a unit of a stream, and what the task's observer counted."""
     spread, observer = _spread(shipment)
-    meter = Meter(fully=True)
+    began = thread_times()
     made = spread(given)
-    return Spreaded(made, meter.read()), observer.drain()
+    return Spreaded(made, cost_since(began)), observer.drain()
 
 
 def _spread(shipment: Shipment) -> tuple[Spread, Any]:

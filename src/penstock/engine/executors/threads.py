@@ -29,6 +29,7 @@ class Threads(Executor):
         self._lock = threading.Lock()
         self._closed = False
         self._workers = 0
+        self._too_many = 0  # threads that are to end once they have no task in hand
         self.resize(workers)
 
     @property
@@ -45,16 +46,18 @@ class Threads(Executor):
         return future
 
     def resize(self, workers: int) -> None:
-        """Go on with this many threads; those too many end after their task."""
+        """Go on with this many threads; those too many end after the task in hand."""
         with self._lock:
             if self._closed:
                 return
-            for _ in range(self._workers - workers):
-                self._tasks.put(None)
-            for _ in range(workers - self._workers):
-                thread = threading.Thread(target=_work, args=(self._tasks,), name=WORKER, daemon=True)
+            self._too_many += self._workers - workers
+            for _ in range(self._too_many):
+                self._tasks.put(None)  # wakes those that wait for a task
+            for _ in range(-self._too_many):
+                thread = threading.Thread(target=self._work, name=WORKER, daemon=True)
                 thread.start()
                 self._threads.append(thread)
+            self._too_many = max(self._too_many, 0)
             self._workers = workers
             self._threads = [thread for thread in self._threads if thread.is_alive()]
 
@@ -86,16 +89,28 @@ class Threads(Executor):
             if task is not None:
                 task[0].cancel()
 
+    def _work(self) -> None:
+        while True:
+            task = self._tasks.get()
+            if task is not None:
+                _do(*task)
+                del task  # hold nothing while waiting for the next
+                if not self._too_many:
+                    continue
+            if self._leaves():
+                return
 
-def _work(tasks: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any, Any] | None]) -> None:
-    while (task := tasks.get()) is not None:
-        future, fn, args, kwargs = task
-        if future.set_running_or_notify_cancel():
-            try:
-                result = fn(*args, **kwargs)
-            except BaseException as error:  # noqa: BLE001 - the future carries it to whoever asked
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-                del result
-        del task, future, fn, args, kwargs  # hold nothing while waiting for the next
+    def _leaves(self) -> bool:
+        with self._lock:
+            self._too_many -= (fewer := self._too_many > 0)
+            return fewer or self._closed
+
+
+def _do(future: Future[Any], fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            result = fn(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - the future carries it to whoever asked
+            future.set_exception(error)
+        else:
+            future.set_result(result)

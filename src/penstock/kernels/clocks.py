@@ -1,0 +1,17 @@
+"""What a thread has taken of the clock and of the cores; `reference.clocks` is the twin."""
+
+from __future__ import annotations
+
+from penstock.kernels import _native
+
+
+def thread_times() -> tuple[int, int, int, int]:
+    """The time, and since the calling thread began its CPU time, its time in the run queue, and how often it waited.
+
+    The first is that of `time.perf_counter_ns`, the third is 0 where the system does not tell; all but the last in ns.
+
+    >>> before, after = thread_times(), thread_times()
+    >>> all(one <= other for one, other in zip(before, after))
+    True
+    """
+    return _native.thread_times()

@@ -1,0 +1,19 @@
+"""The clocks of the calling thread, one by one."""
+
+from __future__ import annotations
+
+import resource
+from time import perf_counter_ns, thread_time_ns
+
+
+def thread_times() -> tuple[int, int, int, int]:
+    """Return the time, and of the calling thread its CPU time, time in the run queue, and how often it waited."""
+    return perf_counter_ns(), thread_time_ns(), _starved(), resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+
+def _starved() -> int:
+    try:
+        with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
+            return int(file.read().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0

@@ -1,0 +1,199 @@
+"""A simulated machine for the tuner: cores, a GIL and waits, in nanoseconds that nobody has to wait for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from penstock.engine.climb import depth_for
+from penstock.engine.task import Cost
+from penstock.engine.tuning import Tuner
+
+US, MS = 1_000, 1_000_000  # ns
+SWITCH = 5 * MS  # ns after which who holds the GIL lets others have it
+PICK = 15 * US  # ns under the GIL to take a task and to hand over what came of it
+CONVOY = 20 * US  # ns of CPU time that waiting for the GIL costs
+
+
+class Part(NamedTuple):
+    """A part of a task: `run` on a core, `hold` the GIL or `move` memory meanwhile, `wait` off the cores, or `lock`.
+
+    The last waits off the cores while no other task may.
+    """
+
+    kind: str
+    ns: float
+
+
+Work = Callable[[int], list[Part]]
+"""The parts of task i."""
+
+
+@dataclass(eq=False)
+class Worker:
+    """A thread and the task it is in; the parts before `began` was set are not of the task."""
+
+    parts: deque[Part] = field(default_factory=deque)
+    left: float = 0.0
+    has_gil: bool = False
+    has_lock: bool = False
+    task: int | None = None
+    began: float | None = None
+    cpu: float = 0.0
+    starved: float = 0.0
+    yields: int = 0
+
+    @property
+    def kind(self) -> str:
+        return self.parts[0].kind if self.parts else "idle"
+
+
+@dataclass
+class Machine:
+    """Runs tasks as the engine does: inline at first, then by as many threads as the tuner says, in order."""
+
+    work: Work
+    cores: float = 2
+    bandwidth: float = 64.0  # threads that can move memory at full speed
+    step: float = 0.0  # ns that the consumer takes for an item
+    now: float = 0.0
+    used: float = 0.0
+    history: list[tuple[float, int]] = field(default_factory=list)  # since when how many threads
+    surplus: int = 0  # threads that end after the task in hand
+
+    def run(self, count: int, tuner: Tuner | None = None, threads: int = 0) -> float:
+        """Make `count` items, by the tuner or by so many threads; how long that took, in ns."""
+        begun, done = 0, 0
+        if tuner is not None:
+            while done < count and not tuner.threads and not tuner.threads_pay():
+                tuner.observe(self._inline(done), 1)
+                done += 1
+                self.now += self.step
+            begun, threads = done, tuner.start_threads()
+        self.history.append((self.now, threads))
+        self.workers = [Worker() for _ in range(threads)]
+        self.queue: deque[int] = deque()
+        self.waiting_for_gil: deque[Worker] = deque()
+        self.waiting_for_lock: deque[Worker] = deque()
+        finished: dict[int, Cost] = {}
+        while done < count:
+            asked = self.now
+            while done not in finished:
+                while begun < min(count, done + depth_for(threads)):
+                    self.queue.append(begun)
+                    begun += 1
+                finished.update(self._advance())
+            if tuner is not None:
+                changed = tuner.retuned(round(self.now), round(self.used), round(self.now - asked))
+                tuner.observe(finished.pop(done), 1)
+                if changed is not None:
+                    threads = changed
+                    self._resize(threads)
+            done += 1
+            until = self.now + self.step
+            while self.now < until:
+                finished.update(self._advance(until))
+        return self.now
+
+    def _inline(self, task: int) -> Cost:
+        parts = self.work(task)
+        wall = sum(part.ns for part in parts)
+        cpu = sum(part.ns for part in parts if part.kind not in ("wait", "lock"))
+        self.now += wall
+        self.used += cpu
+        return Cost(round(wall), round(cpu), 0, sum(part.kind in ("wait", "lock") for part in parts))
+
+    def _resize(self, threads: int) -> None:
+        self.history.append((self.now, threads))
+        self.workers += [Worker() for _ in range(threads - len(self.workers))]
+        self.surplus = max(len(self.workers) - threads, 0)
+
+    def _advance(self, until: float = float("inf")) -> dict[int, Cost]:
+        """Go on to the next end of a part; what that finished."""
+        for worker in list(self.workers):
+            if worker.task is None:
+                self._pick(worker)
+        running = [w for w in self.workers if w.kind in ("run", "move") or (w.kind == "hold" and w.has_gil)]
+        core = min(1.0, self.cores / len(running)) if running else 1.0
+        movers = sum(w.kind == "move" for w in running)
+        memory = min(1.0, self.bandwidth / (core * movers)) if movers else 1.0
+        waiting = [w for w in self.workers if w.kind == "wait" or w.has_lock]
+        speeds = [(w, core * (memory if w.kind == "move" else 1.0)) for w in running] + [(w, 1.0) for w in waiting]
+        if not speeds:
+            assert until < float("inf"), "nothing is under way"
+            self.now = until
+            return {}
+        passed = min([until - self.now, *(w.left / speed for w, speed in speeds)])
+        self.now += passed
+        self.used += passed * core * len(running)
+        for worker, speed in speeds:
+            worker.left -= passed * speed
+        for worker in running:
+            worker.cpu += passed * core
+            worker.starved += passed * (1 - core)
+        finished: dict[int, Cost] = {}
+        for worker, _ in speeds:
+            if worker.left <= 1e-6:
+                finished.update(self._end_part(worker))
+        return finished
+
+    def _pick(self, worker: Worker) -> None:
+        if self.surplus > 0:
+            self.surplus -= 1
+            self.workers.remove(worker)
+        elif self.queue:
+            worker.task = self.queue.popleft()
+            worker.began = None
+            parts = [Part("hold", PICK), *_switching(self.work(worker.task))]
+            worker.parts = deque(parts)
+            self._begin_part(worker)
+
+    def _begin_part(self, worker: Worker) -> None:
+        worker.left = worker.parts[0].ns
+        if worker.kind in ("wait", "lock"):
+            worker.yields += 1
+        if worker.kind == "lock":
+            worker.has_lock = not any(other.has_lock for other in self.workers)
+            if not worker.has_lock:
+                self.waiting_for_lock.append(worker)
+        if worker.kind == "hold":
+            if any(other.has_gil for other in self.workers):
+                self.waiting_for_gil.append(worker)
+                worker.yields += 1
+                worker.left += CONVOY
+            else:
+                worker.has_gil = True
+
+    def _end_part(self, worker: Worker) -> dict[int, Cost]:
+        worker.parts.popleft()
+        if worker.has_lock:
+            worker.has_lock = False
+            if self.waiting_for_lock:
+                self.waiting_for_lock.popleft().has_lock = True
+        if worker.has_gil:
+            worker.has_gil = False
+            if self.waiting_for_gil:
+                self.waiting_for_gil.popleft().has_gil = True
+        if worker.began is None:
+            worker.began, worker.cpu, worker.starved, worker.yields = self.now, 0.0, 0.0, 0
+        if worker.parts:
+            self._begin_part(worker)
+            return {}
+        task, worker.task = worker.task, None
+        assert task is not None
+        wall = self.now - worker.began
+        return {task: Cost(round(wall), round(worker.cpu), round(worker.starved), worker.yields)}
+
+
+def _switching(parts: list[Part]) -> list[Part]:
+    """The parts, with what holds the GIL for long cut where it lets others have it."""
+    cut: list[Part] = []
+    for part in parts:
+        left = part.ns
+        while part.kind == "hold" and left > SWITCH:
+            cut.append(Part("hold", SWITCH))
+            left -= SWITCH
+        cut.append(Part(part.kind, left))
+    return cut

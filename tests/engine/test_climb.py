@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+import pytest
+
+from penstock.engine import tuning
+from penstock.engine.climb import AS_MUCH, MOST_WORKERS, WORTH, Climb, Look, depth_for, threads_for
+from penstock.engine.task import Cost
+from penstock.engine.tuning import Tuner
+from tests.engine.simulated import MS, US, Machine, Part
+
+CORES = 2
+DRAWN = random.Random(0)
+FACTORS = [DRAWN.lognormvariate(0, 0.7) for _ in range(10_000)]
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    monkeypatch.setattr(tuning, "available_cores", lambda: float(CORES))
+
+
+def computing(i):
+    return [Part("hold", 100 * US), Part("run", MS)]
+
+
+def computing_unevenly(i):
+    return [Part("hold", 100 * US), Part("run", MS * FACTORS[i])]
+
+
+def moving_memory(i):
+    return [Part("hold", 50 * US), Part("move", 2 * MS)]
+
+
+def holding_the_gil(i):
+    return [Part("hold", 1.5 * MS)]
+
+
+def sleeping(i):
+    return [Part("wait", 10 * MS), Part("hold", 50 * US)]
+
+
+def sleeping_unevenly(i):
+    return [Part("wait", 10 * MS * FACTORS[i]), Part("hold", 50 * US)]
+
+
+def sleeping_and_computing(i):
+    return [Part("wait", 10 * MS), Part("hold", 50 * US), Part("run", 3 * MS)]
+
+
+def reading(wait):
+    """A task that reads and parses twenty times, and waits for the disk meanwhile."""
+    part = [*([Part("wait", wait / 20)] if wait > MS else []), Part("hold", 20 * US), Part("run", 35 * US)]
+    return part * 20
+
+
+def reading_what_is_cold_at_first(i):
+    return reading(9 * MS * math.exp(-i / 30))
+
+
+def reading_what_stays_cold(i):
+    return reading(9 * MS)
+
+
+def sleeping_from_300_on(i):
+    return [Part("hold", 50 * US), Part("run", MS), *([Part("wait", 20 * MS)] if i >= 300 else [])]
+
+
+def waiting_for_a_lock(i):
+    return [Part("hold", 200 * US), Part("lock", 5 * MS)]
+
+
+def half_holding_half_sleeping(i):
+    return [Part("hold", 2.5 * MS), Part("wait", 2.5 * MS)]
+
+
+# The work, how many tasks, where the number of threads settles, the best number, and the least share of what that one
+# makes of the same tasks in the same time, with the start and all attempts counted.
+WORKLOADS = [
+    pytest.param(computing, 1000, (2, 2), 2, 0.99, id="computing"),
+    pytest.param(computing_unevenly, 1000, (2, 2), 2, 0.98, id="computing unevenly"),
+    pytest.param(moving_memory, 600, (2, 2), 2, 0.98, id="moving memory"),
+    pytest.param(holding_the_gil, 1000, (1, 1), 1, 0.97, id="holding the GIL"),
+    pytest.param(sleeping, 6000, (64, 64), 64, 0.90, id="sleeping"),
+    pytest.param(sleeping_unevenly, 4000, (48, 64), 64, 0.80, id="sleeping unevenly"),
+    pytest.param(sleeping_and_computing, 1500, (8, 24), 20, 0.70, id="sleeping and computing"),
+    pytest.param(reading_what_is_cold_at_first, 1500, (2, 4), 2, 1.0, id="reading what is cold at first"),
+    pytest.param(reading_what_stays_cold, 2000, (12, 32), 16, 0.85, id="reading what stays cold"),
+    pytest.param(waiting_for_a_lock, 300, (2, 2), 2, 0.98, id="waiting for a lock"),
+    pytest.param(half_holding_half_sleeping, 1000, (2, 4), 2, 0.95, id="half holding, half sleeping"),
+    pytest.param(sleeping_from_300_on, 6000, (40, 64), 64, 0.70, id="sleeping later"),
+]
+
+
+@pytest.mark.parametrize(("work", "count", "settles", "best", "share"), WORKLOADS)
+def test_it_settles_where_most_is_made(work, count, settles, best, share):
+    tuner, machine = Tuner(None), Machine(work, CORES, bandwidth=1)
+    took = machine.run(count, tuner)
+    assert settles[0] <= tuner.threads <= settles[1], tuner.decisions
+    assert Machine(work, CORES, bandwidth=1).run(count, threads=best) / took >= share, tuner.decisions
+    assert Machine(work, CORES, bandwidth=1).run(count, threads=CORES) / took >= 0.97, tuner.decisions
+
+
+@pytest.mark.parametrize(
+    "work", [holding_the_gil, half_holding_half_sleeping, sleeping_and_computing, waiting_for_a_lock]
+)
+def test_it_comes_to_rest(work):
+    machine = Machine(work, CORES)
+    machine.run(8000, Tuner(None))
+    changes = [at / machine.now for at, _ in machine.history]
+    assert len(changes) <= 20
+    assert sum(share > 0.5 for share in changes) <= 4  # two attempts in the second half of some 20 s
+
+
+def test_a_slow_consumer_sets_the_pace():
+    tuner, machine = Tuner(None), Machine(sleeping, CORES, step=20 * MS)
+    machine.run(300, tuner)
+    assert len(machine.history) == 1
+
+
+def test_a_number_that_was_asked_for_stays():
+    for work in (holding_the_gil, sleeping):
+        tuner, machine = Tuner(3), Machine(work, CORES)
+        machine.run(1000, tuner)
+        assert tuner.threads == 3
+        assert len(machine.history) == 1
+        assert tuner.holds_gil == (work is holding_the_gil)
+
+
+def test_it_says_in_words_what_it_found():
+    tuner = Tuner(None)
+    Machine(holding_the_gil, CORES).run(300, tuner)
+    assert tuner.holds_gil
+    assert tuner.decisions[-1].startswith("1 thread in place of 2: they made 1.0")
+    assert tuner.decisions[-1].endswith("times as much: the functions hold the GIL")
+    tuner = Tuner(None)
+    Machine(reading_what_is_cold_at_first, CORES).run(600, tuner)
+    assert tuner.decisions[1].startswith(f"2 threads in place of {tuner.decisions[0].split()[0]}: they made ")
+    tuner = Tuner(None)
+    Machine(sleeping_and_computing, CORES).run(300, tuner)
+    assert tuner.decisions[1].endswith(" threads stay: 2 made 0.19 times as much")
+
+
+# One look after another, as they might be seen
+
+LOOK = 50 * MS
+
+
+def climb(threads=2, waiting=0.0, **known):
+    return Climb(2.0, threads, 0.0, waiting, [], **known)
+
+
+def look(climb, wall, cpu, *, rate=0.32, used=None, starved=0, yields=1, waited=1.0):
+    """Let threads make `rate` tasks a ms, of so much wall and CPU time, for one look; what it decides."""
+    if climb.clocks is None:
+        climb.retuned(0, 0, 0)
+    now, cpus = climb.clocks
+    for _ in range(climb.look.settling):
+        climb.observe(Cost(wall, cpu, starved, yields), 1)
+    lasts = max(climb.look.lasts, math.ceil(max(4 * climb.threads, 16) / rate * MS))
+    count = round(lasts * rate / MS)
+    for _ in range(count):
+        climb.observe(Cost(wall, cpu, starved, yields), 1)
+    return climb.retuned(
+        now + lasts, cpus + round(lasts * (count * cpu / lasts if used is None else used)), lasts * waited
+    )
+
+
+def test_more_threads_are_tried_where_tasks_wait_and_cores_are_idle():
+    assert look(climb(), wall=5 * MS, cpu=MS) == 8  # they hardly use a core: four times as many at once
+    assert look(climb(waiting=3.0), wall=5 * MS, cpu=4 * MS, rate=0.4) is None  # a fifth of their time is not worth it
+    assert look(climb(waiting=3.0), wall=5 * MS, cpu=2 * MS, rate=0.4) == 4
+    assert look(climb(waiting=3.0), wall=5 * MS, cpu=2 * MS, rate=0.4, used=2.0) is None  # somebody uses all cores
+    assert look(climb(), wall=5 * MS, cpu=MS, starved=2 * MS) is None  # or other processes do
+    assert look(climb(), wall=5 * MS, cpu=MS, waited=0.05) is None  # nobody waits for them
+
+
+def test_more_threads_stay_where_they_make_more():
+    climbing = climb()
+    assert look(climbing, wall=5 * MS, cpu=MS) == 8
+    assert look(climbing, wall=5 * MS, cpu=MS, rate=0.32 * WORTH * 1.01) is None
+    assert climbing.threads == 8
+    assert climbing.decisions == ["8 threads in place of 2: they made 1.11 times as much"]
+
+
+def test_more_threads_go_again_where_they_make_no_more_and_are_tried_again_after_ever_longer():
+    climbing, tried = climb(), []
+    for number in range(200):
+        if look(climbing, wall=5 * MS, cpu=MS) == 8:
+            tried.append(number)
+            assert look(climbing, wall=5 * MS, cpu=MS) == 2
+    gaps = [later - earlier for earlier, later in pairwise(tried)]
+    assert gaps == [5, 17, 65]
+    assert climbing.decisions[0] == "2 threads stay: 8 made 1.00 times as much"
+
+
+def test_tasks_that_wait_for_each_other_get_fewer_threads():
+    climbing = climb()
+    assert look(climbing, wall=2 * MS, cpu=MS, rate=1.0) == 1
+    assert look(climbing, wall=MS, cpu=MS, rate=AS_MUCH + 0.01) is None
+    assert climbing.threads == 1
+    assert climbing.holds_gil
+    for unlike in ({"starved": MS // 2}, {"yields": 0}, {"waited": 0.05}):  # no core, a lost one, a slow consumer
+        assert look(climb(), wall=2 * MS, cpu=MS, rate=1.0, **unlike) is None
+    assert look(climb(waiting=1.0), wall=2 * MS, cpu=MS, rate=1.0) != 1  # it waits as long alone
+
+
+def test_one_thread_that_makes_less_is_not_enough_even_where_the_gil_is_held():
+    for makes, held in ((0.9, True), (0.5, False)):
+        climbing = climb()
+        assert look(climbing, wall=2 * MS, cpu=MS, rate=1.0) == 1
+        assert look(climbing, wall=MS, cpu=MS, rate=makes) == 2
+        assert climbing.holds_gil is held
+
+
+def test_threads_beyond_the_cores_have_to_make_more_than_as_many_as_cores():
+    for makes, stays in ((1.0, 2), (0.5, 12)):
+        climbing = climb(threads=12, waiting=5.0)
+        assert look(climbing, wall=12 * MS, cpu=MS, rate=1.0, used=1.6) == 2
+        assert look(climbing, wall=2 * MS, cpu=MS, rate=makes) == (None if stays == 2 else 12)
+        assert climbing.threads == stays
+    assert look(climb(threads=12, waiting=50.0), wall=12 * MS, cpu=MS // 10, rate=1.0) != 2  # nobody runs: all wait
+
+
+def test_a_plain_result_is_believed_at_half_a_look():
+    climbing = climb()
+    assert look(climbing, wall=5 * MS, cpu=MS) == 8
+    for _ in range(8 + 16):
+        climbing.observe(Cost(20 * MS, MS, 0, 1), 1)
+    now, used = climbing.clocks
+    assert climbing.retuned(now + LOOK // 2, used, LOOK // 2) is None  # 0.64 a ms may be noise yet
+    assert climbing.retuned(now + 4 * LOOK, used, LOOK) == 2  # 0.08 a ms is not
+
+
+def test_looks_become_longer_while_nothing_changes():
+    climbing, lasted = climb(), []
+    for _ in range(4):
+        lasted.append(climbing.look.lasts)
+        look(climbing, wall=MS, cpu=MS, rate=2.0)
+    assert lasted == [LOOK, 2 * LOOK, 4 * LOOK, 4 * LOOK]
+
+
+def test_an_attempt_goes_on_in_the_next_run():
+    climbing = climb()
+    look(climbing, wall=5 * MS, cpu=MS)
+    said: list[str] = []
+    heir = climbing.heir(said)
+    assert heir.threads == 8
+    heir.retuned(10**12, 10**12, 0)  # whenever that begins
+    assert look(heir, wall=5 * MS, cpu=MS) == 2
+    assert said == ["2 threads stay: 8 made 1.00 times as much"]
+    assert climbing.threads == 8
+    assert climbing.decisions == []
+
+
+def test_a_look_counts_what_was_begun_with_its_number_of_threads():
+    climbing = climb()
+    look(climbing, wall=5 * MS, cpu=MS)
+    assert climbing.look.settling == 2  # each of the two had one in hand
+    for _ in range(2):
+        climbing.observe(Cost(MS, MS), 1)
+    assert climbing.look.tasks == 0
+    climbing.observe(Cost(MS, MS), 1)
+    assert climbing.look.tasks == 1
+
+
+def test_waiting_between_tasks_counts():
+    seen = Look(spent=Cost(wall=50 * MS, cpu=50 * MS), passed=50 * MS, waited=50 * MS)
+    assert seen.waiting(2) == 1.0
+    seen.waited = 10 * MS  # for the rest of the time there may have been nothing to do
+    assert seen.waiting(2) == 0.0
+
+
+def test_as_many_threads_as_keep_the_cores_busy():
+    assert [threads_for(waiting, 2.0) for waiting in (0.0, 1.0, 3.5, 1000.0, math.inf)] == [
+        2,
+        4,
+        9,
+        *2 * [MOST_WORKERS],
+    ]
+    assert threads_for(0.0, 0.5) == 1
+    assert [depth_for(threads) for threads in (0, 1, 2, 64)] == [3, 3, 5, 129]

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from penstock.kernels.clocks import thread_times
+from penstock.kernels.reference import clocks as reference
+
+
+def test_the_kernel_reads_what_its_twin_reads():
+    for _ in range(10):
+        before, times, after = reference.thread_times(), thread_times(), reference.thread_times()
+        assert all(low <= value <= high for low, value, high in zip(before, times, after, strict=True))
+
+
+def test_it_reads_them_of_the_calling_thread():
+    while time.thread_time_ns() < 10_000_000:
+        pass
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append((thread_times(), reference.thread_times())))
+    thread.start()
+    thread.join()
+    (_, cpu, starved, yields), after = seen[0]
+    assert cpu <= after[1] < thread_times()[1]
+    assert (starved, yields) <= after[2:]
+
+
+def test_a_thread_that_sleeps_waits():
+    before = thread_times()
+    time.sleep(0.002)
+    after = thread_times()
+    assert after[3] > before[3]
+    assert after[1] - before[1] < after[0] - before[0]
+
+
+def test_a_forked_child_reads_its_own():
+    thread_times()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        before, times, after = reference.thread_times(), thread_times(), reference.thread_times()
+        fine = all(low <= value <= high for low, value, high in zip(before, times, after, strict=True))
+        os.write(writing, b"fine" if fine else b"not")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 4) == b"fine"
+    os.close(reading)
+    os.close(writing)
