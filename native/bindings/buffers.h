@@ -23,6 +23,7 @@ class Buffer {
 
   char* data() const { return static_cast<char*>(view_.buf); }
   std::size_t bytes() const { return static_cast<std::size_t>(view_.len); }
+  std::size_t width() const { return static_cast<std::size_t>(view_.itemsize); }
   int ndim() const { return view_.ndim; }
   std::size_t rows() const { return view_.ndim ? static_cast<std::size_t>(view_.shape[0]) : 0; }
 

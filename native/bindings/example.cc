@@ -12,6 +12,7 @@
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
+#include "bindings/texts.h"
 
 namespace nb = nanobind;
 
@@ -119,30 +120,10 @@ class Parsing {
                                             const nb::list& defaults) {
     const std::vector<Bytes>& found = texts_.at(slot);
     if (count > found.size()) throw nb::index_error("there are not as many texts");
-    nb::object list = nb::steal(PyList_New(static_cast<Py_ssize_t>(count)));
-    if (!list.is_valid()) nb::raise_python_error();
-    for (std::size_t i = 0; i < count; ++i) {
-      PyObject* text = text_of(found[i], i, as_str, defaults);
-      if (!text && as_str && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
-        PyErr_Clear();
-        return {nb::list(), static_cast<std::int64_t>(i)};
-      }
-      if (!text || PyList_SetItem(list.ptr(), static_cast<Py_ssize_t>(i), text)) nb::raise_python_error();
-    }
-    return {list, -1};
+    return texts_of(found.data(), count, as_str, defaults);
   }
 
  private:
-  static PyObject* text_of(Bytes found, std::size_t at, bool as_str, const nb::list& defaults) {
-    const auto* begin = reinterpret_cast<const char*>(found.begin);
-    const auto size = static_cast<Py_ssize_t>(found.size());
-    if (!begin) {
-      if (!nb::len(defaults)) throw nb::value_error("there is no default");
-      return nb::object(defaults[at % nb::len(defaults)]).release().ptr();
-    }
-    return as_str ? PyUnicode_DecodeUTF8(begin, size, "strict") : PyBytes_FromStringAndSize(begin, size);
-  }
-
   std::vector<FeatureColumn> columns_of(const nb::list& given, std::deque<Buffer>& held) {
     const std::vector<FeatureSlot>& slots = spec_.slots();
     if (nb::len(given) != slots.size()) throw nb::value_error("there must be a column for each slot");

@@ -18,5 +18,6 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_pack(module);
   penstock::bindings::bind_example(module);
   penstock::bindings::bind_records(module);
+  penstock::bindings::bind_example_files(module);
   penstock::bindings::bind_tar(module);
 }

@@ -18,6 +18,7 @@ void bind_json(nanobind::module_& module);
 void bind_image(nanobind::module_& module);
 void bind_pack(nanobind::module_& module);
 void bind_example(nanobind::module_& module);
+void bind_example_files(nanobind::module_& module);
 void bind_records(nanobind::module_& module);
 void bind_tar(nanobind::module_& module);
 

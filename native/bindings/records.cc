@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/buffers.h"
 #include "bindings/module.h"
+#include "bindings/reader.h"
 #include "kernels/crc32c.h"
 #include "kernels/lines.h"
 
@@ -23,155 +23,143 @@ nb::tuple as_tuple(const ReadOutcome& outcome) {
   return nb::make_tuple(static_cast<int>(outcome.status), outcome.failed, outcome.detail);
 }
 
-// Records found, and their mappings, between the two calls that copy them into memory of the caller's.
-struct FoundHandle {
+}  // namespace
+
+Reader::Reader(const nb::list& paths, const nb::list& begins, const nb::list& ends, const nb::list& sizes, int framing,
+               bool verify, std::size_t most_open) {
+  const std::size_t count = nb::len(paths);
+  if (nb::len(begins) != count || nb::len(ends) != count || nb::len(sizes) != count)
+    throw nb::value_error("paths, begins, ends and sizes must have one length");
+  if (framing < 0 || framing > static_cast<int>(Framing::kLine)) throw nb::value_error("no such framing");
+  std::vector<std::string> names;
+  std::vector<Spans> spans;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto name = nb::cast<nb::bytes>(paths[i]);
+    names.emplace_back(name.c_str(), name.size());
+    spans.push_back(spans_of(begins[i], ends[i], nb::cast<std::int64_t>(sizes[i])));
+  }
+  files_ = std::make_unique<RecordFiles>(std::move(names), std::move(spans), static_cast<Framing>(framing), verify,
+                                         most_open);
+}
+
+nb::tuple Reader::read(nb::handle rows_array) {
+  const Buffer rows(rows_array);
   Located located;
-};
+  ReadOutcome outcome = locate(rows, located);
+  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
+  const std::size_t count = located.records.size();
+  nb::list made;
+  std::vector<unsigned char*> into(count);
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto size = located.records[i].size;
+    nb::object record = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+    if (!record.is_valid()) nb::raise_python_error();
+    into[i] = reinterpret_cast<unsigned char*>(PyBytes_AsString(record.ptr()));
+    made.append(std::move(record));
+    total += static_cast<std::size_t>(size);
+  }
+  run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
+  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
+  return nb::make_tuple(made, as_tuple(outcome));
+}
 
-// The kernel's reader, and the index arrays that it points into.
-class Reader {
- public:
-  Reader(const nb::list& paths, const nb::list& begins, const nb::list& ends, const nb::list& sizes, int framing,
-         bool verify, std::size_t most_open) {
-    const std::size_t count = nb::len(paths);
-    if (nb::len(begins) != count || nb::len(ends) != count || nb::len(sizes) != count)
-      throw nb::value_error("paths, begins, ends and sizes must have one length");
-    if (framing < 0 || framing > static_cast<int>(Framing::kLine)) throw nb::value_error("no such framing");
-    std::vector<std::string> names;
-    std::vector<Spans> spans;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto name = nb::cast<nb::bytes>(paths[i]);
-      names.emplace_back(name.c_str(), name.size());
-      spans.push_back(spans_of(begins[i], ends[i], nb::cast<std::int64_t>(sizes[i])));
+nb::tuple Reader::read_text(nb::handle rows_array, const std::string& encoding, const std::string& errors) {
+  const Buffer rows(rows_array);
+  Located located;
+  ReadOutcome outcome = locate(rows, located);
+  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
+  const std::size_t count = located.records.size();
+  std::size_t total = 0;
+  for (const Found& record : located.records) total += static_cast<std::size_t>(record.size);
+  const std::unique_ptr<unsigned char[]> joined(new unsigned char[total ? total : 1]);
+  std::vector<unsigned char*> into(count);
+  for (std::size_t i = 0, at = 0; i < count; at += static_cast<std::size_t>(located.records[i++].size))
+    into[i] = joined.get() + at;
+  run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
+  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
+  const bool is_utf8 = encoding == "utf-8";
+  nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
+  if (!made.is_valid()) nb::raise_python_error();
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto* const bytes = reinterpret_cast<const char*>(into[i]);
+    const auto size = static_cast<Py_ssize_t>(located.records[i].size);
+    PyObject* const text = is_utf8 ? PyUnicode_DecodeUTF8(bytes, size, errors.c_str())
+                                   : PyUnicode_Decode(bytes, size, encoding.c_str(), errors.c_str());
+    if (!text) {
+      nb::python_error error;  // takes the one that is set
+      return nb::make_tuple(nb::none(), nb::make_tuple(0, i, 0), nb::borrow(error.value()));
     }
-    files_ = std::make_unique<RecordFiles>(std::move(names), std::move(spans), static_cast<Framing>(framing), verify,
-                                           most_open);
+    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), text);  // takes it
   }
+  return nb::make_tuple(made, as_tuple(outcome), nb::none());
+}
 
-  // The records as bytes, or None and what is wrong.
-  nb::tuple read(nb::handle rows_array) {
-    const Buffer rows(rows_array);
-    Located located;
-    ReadOutcome outcome = locate(rows, located);
-    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
-    const std::size_t count = located.records.size();
-    nb::list made;
-    std::vector<unsigned char*> into(count);
-    std::size_t total = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto size = located.records[i].size;
-      nb::object record = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
-      if (!record.is_valid()) nb::raise_python_error();
-      into[i] = reinterpret_cast<unsigned char*>(PyBytes_AsString(record.ptr()));
-      made.append(std::move(record));
-      total += static_cast<std::size_t>(size);
-    }
-    run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
-    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
-    return nb::make_tuple(made, as_tuple(outcome));
+nb::tuple Reader::find(nb::handle rows_array, nb::handle splits_array) {
+  const Buffer rows(rows_array), splits_buffer(splits_array, true);
+  auto* const splits = splits_buffer.words<std::int64_t>("splits");
+  if (splits_buffer.rows() != rows.rows() + 1) throw nb::value_error("splits must be one longer than rows");
+  auto found = std::make_unique<FoundHandle>();
+  const ReadOutcome outcome = locate(rows, found->located);
+  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
+  splits[0] = 0;
+  for (std::size_t i = 0; i < rows.rows(); ++i) splits[i + 1] = splits[i] + found->located.records[i].size;
+  return nb::make_tuple(nb::cast(found.release(), nb::rv_policy::take_ownership), as_tuple(outcome));
+}
+
+nb::tuple Reader::join(const FoundHandle& found, nb::handle out_array) const {
+  const Buffer out(out_array, true);
+  const auto& records = found.located.records;
+  std::vector<unsigned char*> into(records.size());
+  auto* at = reinterpret_cast<unsigned char*>(out.data());
+  std::size_t left = out.bytes();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto size = static_cast<std::size_t>(records[i].size);
+    if (size > left) throw nb::value_error("out is too small for the records");
+    into[i] = at;
+    at += size;
+    left -= size;
   }
+  ReadOutcome outcome;
+  run_freely(out.bytes() > kLongCallBytes, [&] { outcome = files_->copy(found.located, into.data()); });
+  return as_tuple(outcome);
+}
 
-  // The records as text; or None and what is wrong, or which of them is no text in that encoding and the exception.
-  nb::tuple read_text(nb::handle rows_array, const std::string& encoding, const std::string& errors) {
-    const Buffer rows(rows_array);
-    Located located;
-    ReadOutcome outcome = locate(rows, located);
-    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
-    const std::size_t count = located.records.size();
-    std::size_t total = 0;
-    for (const Found& record : located.records) total += static_cast<std::size_t>(record.size);
-    const std::unique_ptr<unsigned char[]> joined(new unsigned char[total ? total : 1]);
-    std::vector<unsigned char*> into(count);
-    for (std::size_t i = 0, at = 0; i < count; at += static_cast<std::size_t>(located.records[i++].size))
-      into[i] = joined.get() + at;
-    run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
-    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
-    const bool is_utf8 = encoding == "utf-8";
-    nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
-    if (!made.is_valid()) nb::raise_python_error();
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto* const bytes = reinterpret_cast<const char*>(into[i]);
-      const auto size = static_cast<Py_ssize_t>(located.records[i].size);
-      PyObject* const text = is_utf8 ? PyUnicode_DecodeUTF8(bytes, size, errors.c_str())
-                                     : PyUnicode_Decode(bytes, size, encoding.c_str(), errors.c_str());
-      if (!text) {
-        nb::python_error error;  // takes the one that is set
-        return nb::make_tuple(nb::none(), nb::make_tuple(0, i, 0), nb::borrow(error.value()));
-      }
-      PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), text);  // takes it
-    }
-    return nb::make_tuple(made, as_tuple(outcome), nb::none());
+Spans Reader::spans_of(nb::handle begins, nb::handle ends, std::int64_t file_size) {
+  if (PyObject_IsInstance(begins.ptr(), reinterpret_cast<PyObject*>(&PyRange_Type)) == 1) {
+    const auto number = [](nb::handle of, const char* name) { return nb::cast<std::int64_t>(of.attr(name)); };
+    const std::int64_t first = number(begins, "start"), step = number(begins, "step");
+    return {nullptr,
+            nullptr,
+            static_cast<std::int64_t>(nb::len(begins)),
+            file_size,
+            first,
+            step,
+            number(ends, "start") - first};
   }
+  const auto& begin = *held_.emplace_back(std::make_unique<Buffer>(begins));
+  const auto& end = *held_.emplace_back(std::make_unique<Buffer>(ends));
+  if (begin.rows() != end.rows()) throw nb::value_error("begins and ends must have one length");
+  return {begin.words<const std::int64_t>("begins"), end.words<const std::int64_t>("ends"),
+          static_cast<std::int64_t>(begin.rows()), file_size};
+}
 
-  // Finds the records at `rows` and writes where each would begin if they lay one after another, and the end of the
-  // last.
-  nb::tuple find(nb::handle rows_array, nb::handle splits_array) {
-    const Buffer rows(rows_array), splits_buffer(splits_array, true);
-    auto* const splits = splits_buffer.words<std::int64_t>("splits");
-    if (splits_buffer.rows() != rows.rows() + 1) throw nb::value_error("splits must be one longer than rows");
-    auto found = std::make_unique<FoundHandle>();
-    const ReadOutcome outcome = locate(rows, found->located);
-    if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
-    splits[0] = 0;
-    for (std::size_t i = 0; i < rows.rows(); ++i) splits[i + 1] = splits[i] + found->located.records[i].size;
-    return nb::make_tuple(nb::cast(found.release(), nb::rv_policy::take_ownership), as_tuple(outcome));
-  }
+const std::int64_t* Reader::checked(const Buffer& rows) const {
+  const auto* const found = rows.words<const std::int64_t>("rows");
+  for (std::size_t i = 0; i < rows.rows(); ++i)
+    if (found[i] < 0 || found[i] >= files_->count())
+      throw nb::index_error(
+          ("row " + std::to_string(found[i]) + " is outside [0, " + std::to_string(files_->count()) + ")").c_str());
+  return found;
+}
 
-  // Copies records that were found one after another.
-  nb::tuple join(const FoundHandle& found, nb::handle out_array) const {
-    const Buffer out(out_array, true);
-    const auto& records = found.located.records;
-    std::vector<unsigned char*> into(records.size());
-    auto* at = reinterpret_cast<unsigned char*>(out.data());
-    std::size_t left = out.bytes();
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      const auto size = static_cast<std::size_t>(records[i].size);
-      if (size > left) throw nb::value_error("out is too small for the records");
-      into[i] = at;
-      at += size;
-      left -= size;
-    }
-    ReadOutcome outcome;
-    run_freely(out.bytes() > kLongCallBytes, [&] { outcome = files_->copy(found.located, into.data()); });
-    return as_tuple(outcome);
-  }
+ReadOutcome Reader::locate(const Buffer& rows_buffer, Located& located) {
+  const auto* const rows = checked(rows_buffer);
+  nb::gil_scoped_release release;  // a file may be far away
+  return files_->locate(rows, rows_buffer.rows(), located);
+}
 
- private:
-  // Two arrays of offsets, or two ranges of one step.
-  Spans spans_of(nb::handle begins, nb::handle ends, std::int64_t file_size) {
-    if (PyObject_IsInstance(begins.ptr(), reinterpret_cast<PyObject*>(&PyRange_Type)) == 1) {
-      const auto number = [](nb::handle of, const char* name) { return nb::cast<std::int64_t>(of.attr(name)); };
-      const std::int64_t first = number(begins, "start"), step = number(begins, "step");
-      return {nullptr,
-              nullptr,
-              static_cast<std::int64_t>(nb::len(begins)),
-              file_size,
-              first,
-              step,
-              number(ends, "start") - first};
-    }
-    const auto& begin = *held_.emplace_back(std::make_unique<Buffer>(begins));
-    const auto& end = *held_.emplace_back(std::make_unique<Buffer>(ends));
-    if (begin.rows() != end.rows()) throw nb::value_error("begins and ends must have one length");
-    return {begin.words<const std::int64_t>("begins"), end.words<const std::int64_t>("ends"),
-            static_cast<std::int64_t>(begin.rows()), file_size};
-  }
-
-  ReadOutcome locate(const Buffer& rows_buffer, Located& located) {
-    const auto* const rows = rows_buffer.words<const std::int64_t>("rows");
-    for (std::size_t i = 0; i < rows_buffer.rows(); ++i)
-      if (rows[i] < 0 || rows[i] >= files_->count())
-        throw nb::index_error(
-            ("row " + std::to_string(rows[i]) + " is outside [0, " + std::to_string(files_->count()) + ")").c_str());
-    ReadOutcome outcome;
-    nb::gil_scoped_release release;  // a file may be far away
-    outcome = files_->locate(rows, rows_buffer.rows(), located);
-    return outcome;
-  }
-
-  std::vector<std::unique_ptr<Buffer>> held_;
-  std::unique_ptr<RecordFiles> files_;
-};
+namespace {
 
 // A file that is scanned from its beginning to its end.
 class Scanner {

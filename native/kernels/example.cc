@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/example_fields.h"
+#include "kernels/example_parser.h"
 #include "kernels/varints.h"
 
 namespace penstock {
@@ -132,161 +132,158 @@ bool each_piece(const FeatureFinder::Pieces& pieces, const Take& take) {
   return true;
 }
 
-class Parse {
- public:
-  Parse(const ExampleSpec& spec, const FeatureColumn* columns)
-      : slots_(spec.slots()), columns_(columns), finder_(spec) {}
-
-  ExampleOutcome record(Bytes record, std::size_t number) {
-    number_ = number;
-    readable_ = record.end;
-    const auto take = [this](std::size_t slot, Bytes value) { return take_at_once(slot, value); };
-    if (!finder_.find(record, take)) return {ExampleStatus::kDamaged, number, slots_.size(), 0, false};
-    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-      const FeatureFinder::Pieces pieces = finder_.pieces(slot);
-      if (pieces.done && !pieces.missing) continue;
-      const ExampleOutcome outcome = parse(slot);
-      if (outcome.status != ExampleStatus::kDone) return outcome;
-    }
-    return {ExampleStatus::kDone, number, 0, 0, false};
+// Calls `take(feature)` for each feature of a list, as long as it returns true.
+template <class Take>
+bool each_feature(Bytes list, const Take& take) {
+  WireReader reader(list);
+  Field field;
+  while (!reader.done()) {
+    if (!reader.next(&field)) return false;
+    if (field.number == 1 && field.wire == Wire::kBytes && !take(field.payload)) return false;
   }
-
- private:
-  // Takes a value that is as everybody writes it: one list of the wanted kind, as many values as are wanted, room for
-  // them. False where it is not, and then nothing is done yet: a value before this one of its slot is written over.
-  bool take_at_once(std::size_t slot, Bytes value) {
-    const FeatureSlot& wanted = slots_[slot];
-    if (wanted.in_lists) return false;
-    const auto tag = static_cast<std::uint8_t>(static_cast<int>(wanted.kind) << 3 | 2);
-    const Bytes list = short_field(value.begin, value.end, tag);
-    if (!list.begin || list.end != value.end) return false;
-    const Bytes values = only_values(list);
-    if (!values.begin) return false;
-    switch (wanted.kind) {
-      case FeatureKind::kFloat:
-        return put<float>(slot, [values](Sink<float>* sink) { return read_floats(values, sink); });
-      case FeatureKind::kInt64:
-        return put<std::int64_t>(slot, [this, values](auto* sink) { return unpack_varints(values, readable_, sink); });
-      default:
-        return put<Bytes>(slot, [values](Sink<Bytes>* sink) { return sink->push(values), true; });
-    }
-  }
-
-  template <class Value, class Fill>
-  bool put(std::size_t slot, const Fill& fill) {
-    const FeatureColumn& column = columns_[slot];
-    const std::int64_t size = slots_[slot].size;
-    const auto row = static_cast<std::int64_t>(number_);
-    const std::int64_t start = size >= 0 ? row * size : column.splits[row];
-    Sink<Value> sink{static_cast<Value*>(column.values) + start, size >= 0 ? size : column.room - start};
-    if (!fill(&sink)) return false;
-    if (size >= 0) return sink.count == size;
-    if (sink.count > sink.room) return false;
-    column.splits[row + 1] = start + sink.count;
-    return true;
-  }
-
-  ExampleOutcome parse(std::size_t slot) {
-    const bool in_lists = slots_[slot].in_lists;
-    switch (slots_[slot].kind) {
-      case FeatureKind::kFloat:
-        return in_lists ? steps<float>(slot) : values<float>(slot);
-      case FeatureKind::kInt64:
-        return in_lists ? steps<std::int64_t>(slot) : values<std::int64_t>(slot);
-      default:
-        return in_lists ? steps<Bytes>(slot) : values<Bytes>(slot);
-    }
-  }
-
-  ExampleOutcome ended(ExampleStatus status, std::size_t slot, std::int64_t found = 0, bool in_steps = false) const {
-    return {status, number_, slot, found, in_steps};
-  }
-
-  template <class Value>
-  ExampleOutcome values(std::size_t slot) {
-    const FeatureSlot& wanted = slots_[slot];
-    const FeatureColumn& column = columns_[slot];
-    const bool fixed = wanted.size >= 0;
-    const auto row = static_cast<std::int64_t>(number_);
-    const std::int64_t start = fixed ? row * wanted.size : column.splits[row];
-    Sink<Value> sink{static_cast<Value*>(column.values) + start, fixed ? wanted.size : column.room - start};
-    const FeatureFinder::Pieces pieces = finder_.pieces(slot);
-    FeatureReader<Value> reader(readable_, &sink);
-    if (!pieces.missing && !each_piece(pieces, [&](Bytes piece) { return reader.take(piece); }))
-      return ended(ExampleStatus::kDamaged, slot);
-    if (reader.of_another_kind())
-      return ended(ExampleStatus::kWrongKind, slot, static_cast<std::int64_t>(reader.kind()));
-    const bool missing = pieces.missing || reader.kind() == FeatureKind::kNone;
-    if (missing && wanted.required) return ended(ExampleStatus::kMissing, slot);
-    if (!fixed) {
-      if (sink.count > sink.room) return ended(ExampleStatus::kNoRoom, slot, start + sink.count);
-      column.splits[row + 1] = start + sink.count;
-    } else if (missing) {
-      std::copy_n(static_cast<const Value*>(column.defaults), wanted.size, sink.values);
-    } else if (sink.count != wanted.size) {
-      return ended(ExampleStatus::kWrongCount, slot, sink.count);
-    }
-    return ended(ExampleStatus::kDone, slot);
-  }
-
-  // The features of a list, each of them a step.
-  template <class Value>
-  ExampleOutcome steps(std::size_t slot) {
-    const FeatureSlot& wanted = slots_[slot];
-    const FeatureColumn& column = columns_[slot];
-    const std::int64_t first = column.splits[number_];
-    std::int64_t step = first;
-    Sink<Value> sink{static_cast<Value*>(column.values), column.room, column.step_splits[first]};
-    const FeatureFinder::Pieces pieces = finder_.pieces(slot);
-    ExampleOutcome outcome = ended(ExampleStatus::kDone, slot);
-    const auto take = [&](Bytes feature) {
-      FeatureReader<Value> reader(readable_, &sink);
-      const std::int64_t start = sink.count;
-      if (!reader.take(feature)) {
-        outcome = ended(ExampleStatus::kDamaged, slot);
-      } else if (reader.of_another_kind()) {
-        outcome = ended(ExampleStatus::kWrongKind, slot, static_cast<std::int64_t>(reader.kind()));
-      } else if (wanted.size >= 0 && sink.count - start != wanted.size) {
-        outcome = ended(ExampleStatus::kWrongCount, slot, sink.count - start);
-      }
-      ++step;
-      if (step <= column.steps_room) column.step_splits[step] = sink.count;
-      return outcome.status == ExampleStatus::kDone;
-    };
-    if (pieces.missing && wanted.required) return ended(ExampleStatus::kMissing, slot);
-    if (!pieces.missing && !each_piece(pieces, [&](Bytes piece) { return each_feature(piece, take); }))
-      return outcome.status == ExampleStatus::kDone ? ended(ExampleStatus::kDamaged, slot) : outcome;
-    if (step > column.steps_room) return ended(ExampleStatus::kNoRoom, slot, step, true);
-    if (sink.count > sink.room) return ended(ExampleStatus::kNoRoom, slot, sink.count);
-    column.splits[number_ + 1] = step;
-    return outcome;
-  }
-
-  template <class Take>
-  static bool each_feature(Bytes list, const Take& take) {
-    WireReader reader(list);
-    Field field;
-    while (!reader.done()) {
-      if (!reader.next(&field)) return false;
-      if (field.number == 1 && field.wire == Wire::kBytes && !take(field.payload)) return false;
-    }
-    return true;
-  }
-
-  const std::vector<FeatureSlot>& slots_;
-  const FeatureColumn* columns_;
-  FeatureFinder finder_;
-  std::size_t number_ = 0;
-  const std::uint8_t* readable_ = nullptr;
-};
+  return true;
+}
 
 }  // namespace
 
+ExampleParser::ExampleParser(const ExampleSpec& spec, const FeatureColumn* columns)
+    : slots_(spec.slots()), columns_(columns), finder_(spec) {
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot)
+    targets_.push_back(
+        {slots_[slot].kind, slots_[slot].size, columns[slot].values, columns[slot].room, columns[slot].splits});
+}
+
+inline bool ExampleParser::value(std::size_t slot, Bytes value) {
+  const FeatureSlot& wanted = slots_[slot];
+  if (wanted.in_lists) return false;
+  const auto tag = static_cast<std::uint8_t>(static_cast<int>(wanted.kind) << 3 | 2);
+  const Bytes list = short_field(value.begin, value.end, tag);
+  if (!list.begin || list.end != value.end) return false;
+  const Bytes only = only_values(list);
+  return only.begin && values(slot, only);
+}
+
+inline bool ExampleParser::values(std::size_t slot, Bytes values) {
+  const Target& target = targets_[slot];
+  const auto row = static_cast<std::int64_t>(number_);
+  const bool fixed = target.size >= 0;
+  const std::int64_t start = fixed ? row * target.size : target.splits[row];
+  const std::int64_t room = fixed ? target.size : target.room - start;
+  std::int64_t count = 0;
+  if (target.kind == FeatureKind::kFloat) {
+    constexpr std::size_t kWidth = sizeof(float);
+    if (values.size() % kWidth || values.size() / kWidth > static_cast<std::size_t>(room)) return false;
+    count = static_cast<std::int64_t>(values.size() / kWidth);
+    float* const out = static_cast<float*>(target.values) + start;
+    if (count == 1)
+      std::memcpy(out, values.begin, kWidth);
+    else
+      std::memcpy(out, values.begin, values.size());
+  } else if (target.kind == FeatureKind::kInt64) {
+    Sink<std::int64_t> sink{static_cast<std::int64_t*>(target.values) + start, room};
+    if (!unpack_varints(values, readable_, &sink)) return false;
+    count = sink.count;
+  } else {
+    if (!room) return false;
+    count = 1;
+    static_cast<Bytes*>(target.values)[start] = values;
+  }
+  if (fixed) return count == room;
+  if (count > room) return false;
+  target.splits[row + 1] = start + count;
+  return true;
+}
+
+template <class Value>
+ExampleOutcome ExampleParser::whole(std::size_t slot) {
+  const FeatureSlot& wanted = slots_[slot];
+  const FeatureColumn& column = columns_[slot];
+  const bool fixed = wanted.size >= 0;
+  const auto row = static_cast<std::int64_t>(number_);
+  const std::int64_t start = fixed ? row * wanted.size : column.splits[row];
+  Sink<Value> sink{static_cast<Value*>(column.values) + start, fixed ? wanted.size : column.room - start};
+  const FeatureFinder::Pieces pieces = finder_.pieces(slot);
+  FeatureReader<Value> reader(readable_, &sink);
+  if (!pieces.missing && !each_piece(pieces, [&](Bytes piece) { return reader.take(piece); }))
+    return ended(ExampleStatus::kDamaged, slot);
+  if (reader.of_another_kind()) return ended(ExampleStatus::kWrongKind, slot, static_cast<std::int64_t>(reader.kind()));
+  const bool missing = pieces.missing || reader.kind() == FeatureKind::kNone;
+  if (missing && wanted.required) return ended(ExampleStatus::kMissing, slot);
+  if (!fixed) {
+    if (sink.count > sink.room) return ended(ExampleStatus::kNoRoom, slot, start + sink.count);
+    column.splits[row + 1] = start + sink.count;
+  } else if (missing) {
+    std::copy_n(static_cast<const Value*>(column.defaults), wanted.size, sink.values);
+  } else if (sink.count != wanted.size) {
+    return ended(ExampleStatus::kWrongCount, slot, sink.count);
+  }
+  return ended(ExampleStatus::kDone, slot);
+}
+
+// The features of a list, each of them a step.
+template <class Value>
+ExampleOutcome ExampleParser::steps(std::size_t slot) {
+  const FeatureSlot& wanted = slots_[slot];
+  const FeatureColumn& column = columns_[slot];
+  const std::int64_t first = column.splits[number_];
+  std::int64_t step = first;
+  Sink<Value> sink{static_cast<Value*>(column.values), column.room, column.step_splits[first]};
+  const FeatureFinder::Pieces pieces = finder_.pieces(slot);
+  ExampleOutcome outcome = ended(ExampleStatus::kDone, slot);
+  const auto take = [&](Bytes feature) {
+    FeatureReader<Value> reader(readable_, &sink);
+    const std::int64_t start = sink.count;
+    if (!reader.take(feature)) {
+      outcome = ended(ExampleStatus::kDamaged, slot);
+    } else if (reader.of_another_kind()) {
+      outcome = ended(ExampleStatus::kWrongKind, slot, static_cast<std::int64_t>(reader.kind()));
+    } else if (wanted.size >= 0 && sink.count - start != wanted.size) {
+      outcome = ended(ExampleStatus::kWrongCount, slot, sink.count - start);
+    }
+    ++step;
+    if (step <= column.steps_room) column.step_splits[step] = sink.count;
+    return outcome.status == ExampleStatus::kDone;
+  };
+  if (pieces.missing && wanted.required) return ended(ExampleStatus::kMissing, slot);
+  if (!pieces.missing && !each_piece(pieces, [&](Bytes piece) { return each_feature(piece, take); }))
+    return outcome.status == ExampleStatus::kDone ? ended(ExampleStatus::kDamaged, slot) : outcome;
+  if (step > column.steps_room) return ended(ExampleStatus::kNoRoom, slot, step, true);
+  if (sink.count > sink.room) return ended(ExampleStatus::kNoRoom, slot, sink.count);
+  column.splits[number_ + 1] = step;
+  return outcome;
+}
+
+ExampleOutcome ExampleParser::parse(std::size_t slot) {
+  const bool in_lists = slots_[slot].in_lists;
+  switch (slots_[slot].kind) {
+    case FeatureKind::kFloat:
+      return in_lists ? steps<float>(slot) : whole<float>(slot);
+    case FeatureKind::kInt64:
+      return in_lists ? steps<std::int64_t>(slot) : whole<std::int64_t>(slot);
+    default:
+      return in_lists ? steps<Bytes>(slot) : whole<Bytes>(slot);
+  }
+}
+
+ExampleOutcome ExampleParser::record(Bytes record, std::size_t number, const std::uint8_t* readable) {
+  number_ = number;
+  readable_ = readable;
+  if (!finder_.find(record, *this)) return {ExampleStatus::kDamaged, number, slots_.size(), 0, false};
+  if (finder_.all_done()) return {ExampleStatus::kDone, number, 0, 0, false};
+  for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+    const FeatureFinder::Pieces pieces = finder_.pieces(slot);
+    if (pieces.done && !pieces.missing) continue;
+    const ExampleOutcome outcome = parse(slot);
+    if (outcome.status != ExampleStatus::kDone) return outcome;
+  }
+  return {ExampleStatus::kDone, number, 0, 0, false};
+}
+
 ExampleOutcome parse_examples(const ExampleSpec& spec, const Bytes* records, std::size_t first, std::size_t count,
                               const FeatureColumn* columns) {
-  Parse parse(spec, columns);
+  ExampleParser parser(spec, columns);
   for (std::size_t record = first; record < count; ++record) {
-    const ExampleOutcome outcome = parse.record(records[record], record);
+    const ExampleOutcome outcome = parser.record(records[record], record, records[record].end);
     if (outcome.status != ExampleStatus::kDone) return outcome;
   }
   return {ExampleStatus::kDone, count, 0, 0, false};

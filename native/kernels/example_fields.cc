@@ -6,7 +6,9 @@ namespace penstock {
 
 namespace {
 
-constexpr std::size_t kMostNames = 256;  // not wanted, but remembered
+constexpr std::size_t kMostNames = 256;        // not wanted, but remembered
+constexpr std::size_t kMostLetters = 1 << 13;  // of all of these
+
 inline Bytes bytes_of(const std::string& text) {
   const auto* begin = reinterpret_cast<const std::uint8_t*>(text.data());
   return {begin, begin + text.size()};
@@ -41,11 +43,16 @@ std::int32_t ExampleSpec::find(Bytes name, bool in_lists) const {
   return -1;
 }
 
-FeatureFinder::FeatureFinder(const ExampleSpec& spec) : spec_(spec) {
+FeatureFinder::FeatureFinder(const ExampleSpec& spec)
+    : spec_(spec), letters_(std::make_unique_for_overwrite<std::uint8_t[]>(kMostLetters)) {
   names_.reserve(1 + spec.slots().size() + kMostNames);
-  names_.push_back({{nullptr, nullptr}, -1, false, -1});
-  for (const FeatureSlot& slot : spec.slots())
-    names_.push_back({bytes_of(slot.name), static_cast<std::int32_t>(names_.size()) - 1, slot.in_lists, -1});
+  names_.push_back({{nullptr, nullptr}, -1, false, nullptr, {}});
+  for (const FeatureSlot& slot : spec.slots()) {
+    const Bytes name = bytes_of(slot.name);
+    const auto number = static_cast<std::int32_t>(names_.size()) - 1;
+    names_.push_back(
+        {name, number, slot.in_lists, nullptr, slot.in_lists ? EntryShape() : EntryShape(name, slot.kind)});
+  }
   found_.assign(spec.slots().size(), {{nullptr, nullptr}, 0, State::kWhole});
 }
 
@@ -63,25 +70,28 @@ bool FeatureFinder::find_entry(Bytes entry, bool in_lists) {
   const std::int32_t slot = slot_of(name, in_lists);
   if (slot < 0) return true;
   const bool several = values > 1;
-  found_[static_cast<std::size_t>(slot)] = {several ? entry : value, turn_, several ? State::kSeveral : State::kWhole};
+  note(static_cast<std::size_t>(slot), several ? entry : value, several ? State::kSeveral : State::kWhole);
   return true;
 }
 
 std::int32_t FeatureFinder::looked_up(Bytes name, bool in_lists) {
-  const std::int32_t at = name_of(name, in_lists);
-  names_[static_cast<std::size_t>(before_)].next = at;
-  if (at < 0) return -1;
-  before_ = at;
-  return names_[static_cast<std::size_t>(at)].slot;
+  Name* const found = name_of(name, in_lists);
+  before_->next = found;
+  if (!found) return -1;
+  before_ = found;
+  return found->slot;
 }
 
-// The name as one of `names_`, or -1 where it is not wanted and there is no room to remember it.
-std::int32_t FeatureFinder::name_of(Bytes text, bool in_lists) {
+// The name as one of `names_`, or null where it is not wanted and there is no room to remember it.
+FeatureFinder::Name* FeatureFinder::name_of(Bytes text, bool in_lists) {
   const std::int32_t slot = spec_.find(text, in_lists);
-  if (slot >= 0) return slot + 1;
-  if (names_.size() == names_.capacity()) return -1;
-  names_.push_back({text, -1, in_lists, -1});
-  return static_cast<std::int32_t>(names_.size()) - 1;
+  if (slot >= 0) return &names_[static_cast<std::size_t>(slot) + 1];
+  if (names_.size() == names_.capacity() || text.size() > kMostLetters - letters_used_) return nullptr;
+  std::uint8_t* const own = letters_.get() + letters_used_;
+  if (text.size()) std::memcpy(own, text.begin, text.size());
+  letters_used_ += text.size();
+  names_.push_back({{own, own + text.size()}, -1, in_lists, nullptr, {}});
+  return &names_.back();
 }
 
 }  // namespace penstock

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <vector>
 
+#include "kernels/entry_shape.h"
 #include "kernels/example.h"
 #include "kernels/wire.h"
 
@@ -17,13 +19,16 @@ class FeatureFinder {
  public:
   explicit FeatureFinder(const ExampleSpec& spec);
 
-  // False if the record is damaged. A value that is in one piece is shown to `take(slot, value)`, which says whether it
-  // is done with it; where the others are is in `pieces` until the next record. Of several values of a slot the last
-  // counts.
+  // False if the record is damaged. `take.values(slot, values)` is shown the packed values, or the one text, of a
+  // feature that is as everybody writes it, and `take.value(slot, value)` another that is in one piece; each says
+  // whether it is done with it. Where the others are is in `pieces` until the next record. Of several values of a slot
+  // the last counts.
   template <class Take>
-  bool find(Bytes record, const Take& take) {
+  bool find(Bytes record, Take& take) {
     ++turn_;
-    before_ = 0;
+    before_ = names_.data();
+    missing_ = found_.size();
+    all_done_ = true;
     WireReader message(record);
     Field field;
     while (!message.done()) {
@@ -34,6 +39,9 @@ class FeatureFinder {
     }
     return true;
   }
+
+  // Whether every slot is there, and somebody was done with each.
+  bool all_done() const { return all_done_ && !missing_; }
 
   // Where the value of a slot is: nowhere, in `bytes`, or in several pieces that are to be read as one message, and are
   // the values of the entry of a map that `bytes` are.
@@ -51,7 +59,8 @@ class FeatureFinder {
     Bytes text;
     std::int32_t slot;  // -1: not wanted
     bool in_lists;
-    std::int32_t next;  // the name that came after it the last time; -1: none did
+    Name* next;        // the name that came after it the last time, or null
+    EntryShape shape;  // of a slot's feature
   };
   enum class State : std::uint8_t { kWhole, kSeveral, kDone };
   struct Found {
@@ -61,21 +70,32 @@ class FeatureFinder {
   };
 
   template <class Take>
-  bool find_in_map(Bytes map, bool in_lists, const Take& take) {
+  bool find_in_map(Bytes map, bool in_lists, Take& take) {
     const std::uint8_t* at = map.begin;
     while (at != map.end) {
-      // As everybody writes it: entries of a name, a value, and no more.
+      // The feature that came next in the record before, with a list of its kind.
+      if (Name* const next = before_->next; next && !in_lists) {
+        if (const Bytes values = next->shape.values(at, map.end); values.begin) {
+          const auto slot = static_cast<std::size_t>(next->slot);
+          if (take.values(slot, values)) {
+            note_done(found_[slot]);
+            before_ = next;
+            at = values.end;
+            continue;
+          }
+        }
+      }
+      // Entries of a name, a value, and no more.
       const Bytes entry = short_field(at, map.end, kFirst);
       if (entry.begin) {
         const Bytes name = short_field(entry.begin, entry.end, kFirst);
         const Bytes value = name.begin ? short_field(name.end, entry.end, kSecond) : name;
         if (value.begin && value.end == entry.end) {
           at = entry.end;
-          const std::int32_t slot = slot_of(name, in_lists);
-          if (slot < 0) continue;
-          Found& found = found_[static_cast<std::size_t>(slot)];
-          const State state = take(static_cast<std::size_t>(slot), value) ? State::kDone : State::kWhole;
-          found = {value, turn_, state};
+          const std::int32_t found = slot_of(name, in_lists);
+          if (found < 0) continue;
+          const auto slot = static_cast<std::size_t>(found);
+          note(slot, value, take.value(slot, value) ? State::kDone : State::kWhole);
           continue;
         }
       }
@@ -88,15 +108,25 @@ class FeatureFinder {
     return true;
   }
 
+  void note(std::size_t slot, Bytes bytes, State state) {
+    note_done(found_[slot]);
+    found_[slot].bytes = bytes;
+    found_[slot].state = state;
+    all_done_ &= state == State::kDone;
+  }
+
+  void note_done(Found& found) {
+    missing_ -= found.turn != turn_;
+    found.turn = turn_;
+    found.state = State::kDone;
+  }
+
   // The slot of a name, or -1: the one that came next in the record before, or else by looking it up.
   std::int32_t slot_of(Bytes name, bool in_lists) {
-    const std::int32_t next = names_[static_cast<std::size_t>(before_)].next;
-    if (next >= 0) {
-      const Name& expected = names_[static_cast<std::size_t>(next)];
-      if (expected.in_lists == in_lists && same(expected.text, name)) {
-        before_ = next;
-        return expected.slot;
-      }
+    Name* const next = before_->next;
+    if (next && next->in_lists == in_lists && same(next->text, name)) {
+      before_ = next;
+      return next->slot;
     }
     return looked_up(name, in_lists);
   }
@@ -133,14 +163,18 @@ class FeatureFinder {
 
   bool find_entry(Bytes entry, bool in_lists);
   std::int32_t looked_up(Bytes name, bool in_lists);
-  std::int32_t name_of(Bytes text, bool in_lists);
+  Name* name_of(Bytes text, bool in_lists);
   friend class ExampleSpec;  // which compares names in the same way
 
   const ExampleSpec& spec_;
-  std::vector<Name> names_;  // the beginning of a record, those of all slots, and others that were met
-  std::int32_t before_ = 0;  // the name that came last
+  std::vector<Name> names_;  // the beginning of a record, those of all slots, and others that were met; they never move
+  std::unique_ptr<std::uint8_t[]> letters_;  // of the names that were met: records do not stay
+  std::size_t letters_used_ = 0;
+  Name* before_ = nullptr;  // the name that came last
   std::vector<Found> found_;
-  std::uint64_t turn_ = 0;  // counts records, so that nothing has to be cleared
+  std::uint64_t turn_ = 0;   // counts records, so that nothing has to be cleared
+  std::size_t missing_ = 0;  // slots of this record that have not come yet
+  bool all_done_ = true;     // whether somebody was done with each that came
 };
 
 }  // namespace penstock

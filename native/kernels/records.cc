@@ -32,40 +32,63 @@ bool is_tfrecord_head(const unsigned char* at) noexcept { return load<std::uint3
 
 // Has the cache fetch the beginning of a record: drawn at random, each would be waited for (a third of the time).
 void prefetch(const Found& record) noexcept {
+  if (!record.data) return;  // of an empty file
   for (std::int64_t at = -kLead; at < std::min(record.size, kFetched); at += kCacheLine)
     __builtin_prefetch(record.data + at);
+}
+
+// Copies a record and checks the copy, not the mapping: it is what is handed out, and it is in the cache.
+inline Status copy_record(Found record, unsigned char* into, bool check_tfrecord) noexcept {
+  const auto size = static_cast<std::size_t>(record.size);
+  if (size) std::memcpy(into, record.data, size);
+  if (!check_tfrecord) return Status::kOk;
+  const unsigned char* const lead = record.data - kLead;
+  if (load<std::uint64_t>(lead) != size || !is_tfrecord_head(lead)) return Status::kBadLength;
+  return load<std::uint32_t>(record.data + size) == masked_crc32c(into, size) ? Status::kOk : Status::kBadChecksum;
 }
 
 // What a guarded body works on, and how far it got.
 struct Copying {
   const Found* records;
-  unsigned char* const* into;
   std::size_t count;
   bool check_tfrecord;
+  unsigned char* const* into;
   volatile std::size_t at = 0;
   volatile Status status = Status::kOk;
+
+  bool copy(std::size_t i, unsigned char* place) noexcept {
+    at = i;
+    if (i + kAhead < count) prefetch(records[i + kAhead]);
+    const Status found = copy_record(records[i], place, check_tfrecord);
+    if (found != Status::kOk) status = found;
+    return found == Status::kOk;
+  }
 };
 
 void copy_records(void* context) noexcept {
   auto& work = *static_cast<Copying*>(context);
+  for (std::size_t i = 0; i < work.count; ++i)
+    if (!work.copy(i, work.into[i])) return;
+}
+
+// The same, each shown to somebody.
+struct Showing : Copying {
+  unsigned char* next;
+  bool end_to_end;
+  RecordFiles::Take take;
+  void* taker;
+};
+
+void show_records(void* context) noexcept {
+  auto& work = *static_cast<Showing*>(context);
+  unsigned char* next = work.next;
   for (std::size_t i = 0; i < work.count; ++i) {
-    work.at = i;
-    if (i + kAhead < work.count) prefetch(work.records[i + kAhead]);
-    const Found record = work.records[i];
-    const auto size = static_cast<std::size_t>(record.size);
-    if (size) std::memcpy(work.into[i], record.data, size);
-    if (!work.check_tfrecord) continue;
-    // The copy is checked, not the mapping: it is what is handed out, and it is in the cache.
-    const unsigned char* const lead = record.data - kLead;
-    if (load<std::uint64_t>(lead) != size || !is_tfrecord_head(lead)) {
-      work.status = Status::kBadLength;
-      return;
-    }
-    if (load<std::uint32_t>(record.data + size) != masked_crc32c(work.into[i], size)) {
-      work.status = Status::kBadChecksum;
-      return;
-    }
+    if (!work.copy(i, next)) return;
+    unsigned char* const end = next + work.records[i].size;
+    if (!work.take(work.taker, i, next, end)) return;
+    if (work.end_to_end) next = end;
   }
+  work.at = work.count;
 }
 
 struct Trimming {
@@ -128,7 +151,14 @@ RecordFiles::RecordFiles(std::vector<std::string> paths, std::vector<Spans> span
 }
 
 std::size_t RecordFiles::file_of(std::int64_t row) const noexcept {
-  return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), row) - starts_.begin()) - 1;
+  // By halves without a branch that hangs on the row: they come in any order.
+  const std::int64_t* first = starts_.data();
+  for (std::size_t left = starts_.size(); left > 1;) {
+    const std::size_t half = left / 2;
+    first = first[half] <= row ? first + half : first;
+    left -= half;
+  }
+  return static_cast<std::size_t>(first - starts_.data());
 }
 
 ReadOutcome RecordFiles::locate(const std::int64_t* rows, std::size_t count, Located& located) {
@@ -146,6 +176,7 @@ ReadOutcome RecordFiles::locate(const std::int64_t* rows, std::size_t count, Loc
 ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Located& located,
                               std::vector<std::uint32_t>& numbers) {
   located.records.resize(count);
+  located.files.clear();
   numbers.resize(count);
   std::vector<const unsigned char*> data(spans_.size());
   std::vector<bool> opened(spans_.size());
@@ -202,8 +233,19 @@ void RecordFiles::read_ahead(const Located& located, const std::vector<std::uint
 }
 
 ReadOutcome RecordFiles::copy(const Located& located, unsigned char* const* into) const noexcept {
-  Copying work{located.records.data(), into, located.records.size(), verify_ && framing_ == Framing::kTfRecord};
+  Copying work{located.records.data(), located.records.size(), checks(), into};
   if (!guarded(copy_records, &work)) return {Status::kTruncated, work.at};
+  return {work.status, work.at};
+}
+
+ReadOutcome RecordFiles::each(const Located& located, unsigned char* into, Placing placing, Take take,
+                              void* taker) const noexcept {
+  Showing work{{located.records.data(), located.records.size(), checks(), nullptr},
+               into,
+               placing == Placing::kEndToEnd,
+               take,
+               taker};
+  if (!guarded(show_records, &work)) return {Status::kTruncated, work.at};
   return {work.status, work.at};
 }
 

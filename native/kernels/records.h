@@ -74,10 +74,17 @@ class RecordFiles {
   ReadOutcome locate(const std::int64_t* rows, std::size_t count, Located& located);
   // Copies each record to `into[i]`, which has room for its size; checks it on the way where that is asked for.
   ReadOutcome copy(const Located& located, unsigned char* const* into) const noexcept;
+  // Copies one record after another to `into`, end to end or each over the one before, checks it, and shows it to
+  // `take` while it is in the cache, until one is not taken: kOk with that one as `failed`, or how many there are.
+  // `into` has room for all, or for the longest. `take` must own nothing, see `guarded`.
+  enum class Placing { kEndToEnd, kInOnePlace };
+  using Take = bool (*)(void* taker, std::size_t number, const unsigned char* begin, const unsigned char* end);
+  ReadOutcome each(const Located& located, unsigned char* into, Placing placing, Take take, void* taker) const noexcept;
 
  private:
   ReadOutcome find(const std::int64_t* rows, std::size_t count, Located& located, std::vector<std::uint32_t>& file_of);
   void read_ahead(const Located& located, const std::vector<std::uint32_t>& file_of) const;
+  bool checks() const { return verify_ && framing_ == Framing::kTfRecord; }
 
   MappedFiles files_;
   std::vector<Spans> spans_;

@@ -1,4 +1,5 @@
 // Records into columns: in every form that protobuf reads, room that grows, and faults that name what is wrong.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -142,12 +143,43 @@ void check_varints() {
       const Bytes packed{records.bytes[0].begin, records.bytes[0].begin + text.size()};
       for (const std::int64_t room : {count, count / 2, static_cast<std::int64_t>(text.size())}) {
         const std::unique_ptr<std::int64_t[]> values(new std::int64_t[static_cast<std::size_t>(room)]);
-        Sink<std::int64_t> sink{values.get(), room};
-        CHECK(unpack_varints(packed, records.bytes[0].end, &sink) && sink.count == count);
-        for (std::int64_t i = 0; i < std::min(room, count); ++i)
-          CHECK(values[static_cast<std::size_t>(i)] == (i % 3 ? value : 1));
+        for (const UnpackVarints unpack : ways_to_unpack_varints()) {
+          Sink<std::int64_t> sink{values.get(), room};
+          CHECK(unpack(packed, records.bytes[0].end, &sink) && sink.count == count);
+          for (std::int64_t i = 0; i < std::min(room, count); ++i)
+            CHECK(values[static_cast<std::size_t>(i)] == (i % 3 ? value : 1));
+        }
       }
     }
+  }
+}
+
+// Names of all lengths, with values of all: where each length of the entry takes one byte, and where some take two.
+void check_shapes() {
+  for (std::size_t letters = 0; letters < 60; ++letters) {
+    const std::string name(letters, 'n');
+    const ExampleSpec spec({{name, FeatureKind::kInt64, false, -1, true}, {"f", FeatureKind::kFloat, false, 1, true}});
+    std::vector<std::string> texts;
+    std::vector<std::int64_t> expected;
+    for (std::int64_t count = 0; count < 130; ++count) {
+      const std::vector<std::int64_t> values(static_cast<std::size_t>(count), count);
+      const std::string number = entry("f", field(2, field(1, std::string("\0\0\x80\x3f", 4))));
+      texts.push_back(example(entry(name, integers(values)) + number));
+      expected.insert(expected.end(), values.begin(), values.end());
+    }
+    texts.push_back(example(entry("f", field(2, field(1, std::string(4, 'x')))) + entry(name, integers({}))));
+    const Records records(texts);
+    const Column x(texts.size(), static_cast<std::int64_t>(expected.size()));
+    std::vector<float> numbers(texts.size());
+    const FeatureColumn columns[] = {x.column, {numbers.data(), 0, nullptr, nullptr, nullptr, 0}};
+    CHECK(parse_examples(spec, records.bytes.data(), 0, texts.size(), columns).status == ExampleStatus::kDone);
+    CHECK(std::equal(expected.begin(), expected.end(), x.values.get()));
+    CHECK(x.splits.back() == static_cast<std::int64_t>(expected.size()) && numbers[129] == 1.0f);
+    // A kind, a name or a length that differs is looked at with more care.
+    std::string other = texts[100];
+    other[other.find(field(1, name)) + letters + 5] = '\x12';
+    const Records wrong({texts[99], other});
+    CHECK(parse_examples(spec, wrong.bytes.data(), 0, 2, columns).record == 1);
   }
 }
 
@@ -159,4 +191,5 @@ int main() {
   check_room();
   check_many_names();
   check_varints();
+  check_shapes();
 }

@@ -20,6 +20,7 @@ ANY = -1
 """The size of a slot that takes any number of values."""
 _FIRST_GUESS = 4  # values of a record for which there is room at first
 _SPARE = 1.25  # room beside what was needed before
+_KNOWN = 1.1  # times as much is no news
 
 _INT64 = np.dtype(np.int64)
 _NO_SPLITS = np.zeros(0, _INT64)
@@ -109,11 +110,29 @@ class ExampleKernel:
 
     def __init__(self, slots: Sequence[Slot]) -> None:
         self.slots = tuple(slots)
-        self._spec = _native.ExampleSpec(
+        self.spec = _native.ExampleSpec(
             [(slot.name.encode(), int(slot.kind), slot.size, slot.in_lists, slot.required) for slot in self.slots]
         )
-        # How many values and steps a record had at most on average: only how much room is tried first hangs on it.
+        # How many steps and values a record had at most on average: only how much room is tried first hangs on it.
         self._guesses = [(float(_FIRST_GUESS), float(_FIRST_GUESS)) for _ in self.slots]
+        self.learnt = 0
+        """How often it has learnt that there is more in records than it thought."""
+
+    def room(self, slot: int, count: int) -> int:
+        """How many values of a slot so many records may have: as many as they have, or a guess."""
+        wanted = self.slots[slot]
+        return count * wanted.size if wanted.fixed else _room_for(self._guesses[slot][1], count)
+
+    def learn(self, used: Sequence[int], count: int, steps: Sequence[int] | None = None) -> None:
+        """Take in how many values of each slot so many records had, and how many steps."""
+        if not count:
+            return
+        for i, values in enumerate(used):
+            of_steps = steps[i] if steps else 0
+            guess = self._guesses[i]
+            if values > guess[1] * _KNOWN * count or of_steps > guess[0] * _KNOWN * count:
+                self._guesses[i] = max(guess[0], of_steps / count), max(guess[1], values / count)
+                self.learnt += 1
 
     def parse(
         self,
@@ -130,7 +149,7 @@ class ExampleKernel:
         >>> kernel.parse([b"", b""])
         [Values(values=array([], dtype=int64), splits=array([0, 0, 0]), step_splits=array([], dtype=int64))]
         """
-        parsing = _native.ExampleParsing(self._spec, records)
+        parsing = _native.ExampleParsing(self.spec, records)
         count = parsing.records()
         rooms = [
             _Room(slot, count, None if out is None else out[i], self._guesses[i], allocate)
@@ -154,9 +173,7 @@ class ExampleKernel:
                     return Fault(Status.NO_TEXT, room.record_of(bad), i)
                 room.take(texts)
             made.append(room.made())
-            if count:
-                steps, values = self._guesses[i]
-                self._guesses[i] = max(steps, room.steps / count), max(values, room.used / count)
+        self.learn([room.used for room in rooms], count, [room.steps for room in rooms])
         return made
 
 
@@ -168,7 +185,7 @@ class _Room:
     ) -> None:
         self.slot, self._count, self._allocate = slot, count, allocate
         self._splits = self._step_splits = _NO_SPLITS
-        steps, values = (int(most * _SPARE * count) + 8 for most in guess)
+        steps, values = (_room_for(most, count) for most in guess)
         if not slot.fixed:
             self._splits = _splits(count)
         if slot.in_lists:
@@ -225,6 +242,10 @@ class _Room:
     def made(self) -> Values:
         """The values, without the room that was not needed."""
         return Values(self._values[: self.used], self._splits, self._step_splits[: self.steps + 1])
+
+
+def _room_for(guess: float, count: int) -> int:
+    return int(guess * _SPARE * count) + 8
 
 
 def _splits(count: int) -> NDArray[np.int64]:

@@ -82,7 +82,7 @@ class RecordReader:
         self._sizes = sizes
         self._starts = np.cumsum([0, *map(len, begins)])
         names = [os.fsencode(path) for path in paths]
-        self._native = _native.RecordReader(
+        self.native = _native.RecordReader(
             names, list(begins), list(ends), list(sizes), int(framing), verify, MOST_OPEN
         )
 
@@ -91,7 +91,7 @@ class RecordReader:
 
     def read(self, rows: Rows) -> list[bytes]:
         """Return the records at `rows`, positions in [0, len), as `bytes`."""
-        records, outcome = self._native.read(rows)
+        records, outcome = self.native.read(rows)
         if records is None:
             self._refuse(outcome, rows)
         return records
@@ -101,7 +101,7 @@ class RecordReader:
 
         Bytes that are none in that encoding are a `UnicodeDecodeError` with its position in `rows` as `element`.
         """
-        texts, outcome, failure = self._native.read_text(rows, encoding, errors)
+        texts, outcome, failure = self.native.read_text(rows, encoding, errors)
         if failure is not None:
             failure.element = outcome[1]  # type: ignore[attr-defined] - how a source says which it was
             raise failure
@@ -114,11 +114,11 @@ class RecordReader:
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """Return the records at `rows`, one after another in one array of bytes, and the k + 1 offsets between them."""
         splits = np.empty(len(rows) + 1, np.int64)
-        found, outcome = self._native.find(rows, splits)
+        found, outcome = self.native.find(rows, splits)
         if found is None:
             self._refuse(outcome, rows)
         joined = allocate((int(splits[-1]),), np.dtype(np.uint8))
-        outcome = self._native.join(found, joined)
+        outcome = self.native.join(found, joined)
         if outcome[0] != _Status.OK:
             self._refuse(outcome, rows)
         return joined, splits

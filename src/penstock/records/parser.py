@@ -42,19 +42,19 @@ class RecordParser:
 
     def check(self) -> None:
         """Raise a `PlanError` where there are no features, or some that do not go together."""
-        if not self._kernel.slots:
+        if not self.kernel.slots:
             raise PlanError(f"{self.name}: there are no features to parse")
 
     def __call__(self, serialized: Any, *, rng: Any = None) -> Any:
         """Parse one record, or a batch of them: a list, an array of objects, or `Ragged` of `uint8`."""
         if is_record(serialized):
             leaves = self._parsed(Given([serialized], None, 1))
-            return unflatten(self._structures[False], [leaf.column()[0] for leaf in leaves])
+            return unflatten(self.structures[False], [leaf.column()[0] for leaf in leaves])
         given = given_records(serialized, self.name)
         if given.counts is not None:
             raise TypeError(f"{self.name} takes one record or a batch of them, not several batches")
         leaves = self._parsed(Given(given.runs, np.array([given.total]), given.total))
-        return unflatten(self._structures[True], [leaf.batch(0, given.total) for leaf in leaves])
+        return unflatten(self.structures[True], [leaf.batch(0, given.total) for leaf in leaves])
 
     def spec(self, spec: Spec) -> Spec | None:
         """Return the spec of the result for records, or batches, of the given spec."""
@@ -66,21 +66,21 @@ class RecordParser:
         given = given_records(values, self.name)
         if given.counts is None:
             leaves = self._parsed(given, self._memory(out, given.total), allocate)
-            return Columns(self._structures[False], [leaf.column() for leaf in leaves], len(rows))
+            return Columns(self.structures[False], [leaf.column() for leaf in leaves], len(rows))
         ends = np.cumsum(given.counts).tolist()
         spans = list(zip([0, *ends], ends, strict=False))
         leaves = self._parsed(given, None, allocate)
-        return Columns(self._structures[True], [[leaf.batch(*span) for span in spans] for leaf in leaves], len(rows))
+        return Columns(self.structures[True], [[leaf.batch(*span) for span in spans] for leaf in leaves], len(rows))
 
     def _parsed(
         self, given: Given, out: Sequence[NDArray[Any] | None] | None = None, allocate: Allocate = np.empty
     ) -> list[Leaf]:
         """The leaves of all records, in the order of the structure."""
         try:
-            values = self._kernel.parse(given.runs, out, allocate)
+            values = self.kernel.parse(given.runs, out, allocate)
             if isinstance(values, Fault):
-                refuse_fault(values, self._kernel.slots)
-            found = dict(zip([(slot.in_lists, slot.name) for slot in self._kernel.slots], values, strict=True))
+                refuse_fault(values, self.kernel.slots)
+            found = dict(zip([(slot.in_lists, slot.name) for slot in self.kernel.slots], values, strict=True))
             of_features, of_lists = ({name: v for (x, name), v in found.items() if x is part} for part in (False, True))
 
             def make(part: str, name: str, feature: Feature) -> Leaf:
@@ -103,12 +103,13 @@ class RecordParser:
         return self.nested(make, batch=batch is not None)
 
     @cached_property
-    def _kernel(self) -> ExampleKernel:
+    def kernel(self) -> ExampleKernel:
+        """What parses records, and the slots that it fills."""
         of_features = slots_of(dict(self.features), self.name)
         return ExampleKernel([*of_features, *slots_of(dict(self.lists), self.name, in_lists=True)])
 
     @cached_property
-    def _structures(self) -> dict[bool, Structure]:
+    def structures(self) -> dict[bool, Structure]:
         """The nesting of what a record becomes, and of what a batch does."""
         return {batch: flatten(self._spec((None,) if batch else None))[1] for batch in (False, True)}
 
@@ -117,15 +118,15 @@ class RecordParser:
         """For each slot the leaf that it is, unless it is only a part of one, or of no fixed size."""
         names, _ = flatten(self.nested(lambda part, name, feature: f"{part}/{name}", batch=False))
         at = {name: leaf for leaf, name in enumerate(names)}
-        return [at.get(f"features/{slot.name}") if slot.fixed else None for slot in self._kernel.slots]
+        return [at.get(f"features/{slot.name}") if slot.fixed else None for slot in self.kernel.slots]
 
     def _memory(self, out: Sequence[NDArray[Any]] | None, count: int) -> list[NDArray[Any] | None] | None:
         """The memory given for each slot, where the kernel can fill it as it is."""
-        if out is None or len(out) != self._structures[False].num_leaves:
+        if out is None or len(out) != self.structures[False].num_leaves:
             return None
         return [
             out[leaf] if leaf is not None and _fits(out[leaf], slot, count) else None
-            for leaf, slot in zip(self._leaf_slots, self._kernel.slots, strict=True)
+            for leaf, slot in zip(self._leaf_slots, self.kernel.slots, strict=True)
         ]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.digest import hasher
 from penstock.elements.chunk import Chunk, Column, Columns
-from penstock.elements.ragged import Ragged
+from penstock.elements.ragged import Ragged, made
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import LEAF
 from penstock.kernels.records import Framing, RecordReader
@@ -27,6 +27,7 @@ class RecordFiles:
 
     The index has `offsets`, `int64[n + 1]`: where each record begins, and where the last ends. Where they are
     `joined`, for a kernel that parses them, the records of a run are one `Ragged` column of `uint8`, and no `bytes`.
+    Where they are left `unread`, for one that reads them itself, a record's number stands in its place.
     """
 
     paths: list[str]
@@ -35,6 +36,7 @@ class RecordFiles:
     name: str
     verify: bool = True
     joined: bool = False
+    unread: bool = False
 
     @cached_property
     def sidecars(self) -> list[Sidecar]:
@@ -72,12 +74,18 @@ class RecordFiles:
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         column: Column
         rows = np.ascontiguousarray(rows, np.int64)
-        if self.joined:
-            values, splits = self.reader.join(rows)
-            column = Ragged(values, splits)
+        if self.unread:
+            column = rows
+        elif self.joined:
+            column = self.read_joined(rows)
         else:
             column = self.reader.read(rows)
         return Columns(LEAF, [column], len(rows))
+
+    def read_joined(self, rows: Rows) -> Ragged:
+        """The records at `rows`, `uint8[k, ~]`."""
+        values, splits = self.reader.join(rows)
+        return made(values, splits)
 
     def describe(self, row: int) -> str:
         file, record = self.reader.place(row)

@@ -1,0 +1,51 @@
+// The reader of records as Python owns it, for the bindings of what reads and does more in one go.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bindings/buffers.h"
+#include "kernels/records.h"
+
+namespace penstock::bindings {
+
+// Records found, and their mappings, between the two calls that copy them into memory of the caller's.
+struct FoundHandle {
+  Located located;
+};
+
+// The kernel's reader, and the index arrays that it points into.
+class Reader {
+ public:
+  Reader(const nanobind::list& paths, const nanobind::list& begins, const nanobind::list& ends,
+         const nanobind::list& sizes, int framing, bool verify, std::size_t most_open);
+
+  // The records as bytes, or None and what is wrong.
+  nanobind::tuple read(nanobind::handle rows_array);
+  // The records as text; or None and what is wrong, or which of them is no text in that encoding and the exception.
+  nanobind::tuple read_text(nanobind::handle rows_array, const std::string& encoding, const std::string& errors);
+  // Finds the records at `rows` and writes where each would begin if they lay one after another, and the end of the
+  // last.
+  nanobind::tuple find(nanobind::handle rows_array, nanobind::handle splits_array);
+  // Copies records that were found one after another.
+  nanobind::tuple join(const FoundHandle& found, nanobind::handle out_array) const;
+
+  RecordFiles& files() { return *files_; }
+  // Rows as the kernel takes them: an IndexError where one is outside of the files.
+  const std::int64_t* checked(const Buffer& rows) const;
+
+ private:
+  // Two arrays of offsets, or two ranges of one step.
+  Spans spans_of(nanobind::handle begins, nanobind::handle ends, std::int64_t file_size);
+  ReadOutcome locate(const Buffer& rows_buffer, Located& located);
+
+  std::vector<std::unique_ptr<Buffer>> held_;
+  std::unique_ptr<RecordFiles> files_;
+};
+
+}  // namespace penstock::bindings

@@ -1,0 +1,40 @@
+// Texts that a kernel has found in records, as Python's own.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/wire.h"
+
+namespace penstock::bindings {
+
+// A list of the texts as bytes or str, and -1; or an empty one, and which text is no UTF-8. In the place of one that is
+// nowhere is that of the defaults, which are those of a record.
+inline std::pair<nanobind::object, std::int64_t> texts_of(const Bytes* found, std::size_t count, bool as_str,
+                                                          const nanobind::list& defaults) {
+  nanobind::object list = nanobind::steal(PyList_New(static_cast<Py_ssize_t>(count)));
+  if (!list.is_valid()) nanobind::raise_python_error();
+  const std::size_t of_record = nanobind::len(defaults);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto* begin = reinterpret_cast<const char*>(found[i].begin);
+    const auto size = static_cast<Py_ssize_t>(found[i].size());
+    PyObject* text;
+    if (!begin) {
+      if (!of_record) throw nanobind::value_error("there is no default");
+      text = nanobind::object(defaults[i % of_record]).release().ptr();
+    } else {
+      text = as_str ? PyUnicode_DecodeUTF8(begin, size, "strict") : PyBytes_FromStringAndSize(begin, size);
+    }
+    if (!text && as_str && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+      PyErr_Clear();
+      return {nanobind::list(), static_cast<std::int64_t>(i)};
+    }
+    if (!text || PyList_SetItem(list.ptr(), static_cast<Py_ssize_t>(i), text)) nanobind::raise_python_error();
+  }
+  return {list, -1};
+}
+
+}  // namespace penstock::bindings

@@ -1,0 +1,113 @@
+"""Examples in files into columns, natively: each record is read, checked and parsed in one go, and kept nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.kernels import _native
+from penstock.kernels.example import Allocate, ExampleKernel, Kind
+from penstock.kernels.records import RecordReader
+
+MOST_SHARED = 1 << 16
+"""Bytes of a feature that has memory of its own: smaller ones share theirs, which one that is kept keeps whole."""
+_INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
+_NOWHERE = (-1, 0)
+
+
+class Parsed(NamedTuple):
+    """What some records have of each slot: its values end to end, and where those of each begin, if sizes differ."""
+
+    values: list[NDArray[Any]]
+    splits: list[NDArray[Any] | None]
+
+
+class ExampleFiles:
+    """Parses records of files by the slots of a kernel, none of them in lists; any thread may use it.
+
+    Slots in `narrow` have splits of `int32`, others of `int64`.
+    """
+
+    def __init__(self, kernel: ExampleKernel, reader: RecordReader, narrow: Sequence[int] = ()) -> None:
+        self._kernel = kernel
+        self._splits = [_INT32 if i in narrow else _INT64 for i in range(len(kernel.slots))]
+        self._native = _native.ExampleFiles(
+            kernel.spec, reader.native, [slot.default for slot in kernel.slots], [slot.text for slot in kernel.slots]
+        )
+        self._layouts: dict[int, _Layout] = {}
+
+    def parse(self, rows: Rows, allocate: Allocate = np.empty) -> Parsed | None:
+        """Return what the records at `rows`, positions in [0, len) of the reader, have of each slot.
+
+        `None` where anything is wrong, be it a file, a record, or only that there was too little room: reading and
+        parsing apart from each other says what, and tells the kernel how much room there should be.
+        """
+        count = len(rows)
+        layout = self._layout(count)
+        blocks = [allocate((size,), dtype) for dtype, size in layout.blocks]
+        found = self._native.parse(rows, blocks, layout.places)
+        if found is None:
+            return None
+        used, texts = found
+        given = iter(texts)
+        values = [
+            _array_of(next(given)) if block < 0 else blocks[block][at : at + size]
+            for (block, at), size in zip(layout.values, used, strict=True)
+        ]
+        splits = [None if block < 0 else blocks[block][part] for block, part in layout.splits]
+        self._kernel.learn(used, count)
+        return Parsed(values, splits)
+
+    def _layout(self, count: int) -> _Layout:
+        """The layout for so many records: made once, and again where the kernel has learnt that there are larger."""
+        layout = self._layouts.get(count)
+        if layout is None or layout.learnt != self._kernel.learnt:
+            layout = _Layout(self._kernel, count, self._splits)
+            others = {} if len(self._layouts) > 1 else self._layouts  # whole batches, and the last one of an epoch
+            self._layouts = {**others, count: layout}
+        return layout
+
+
+def _array_of(texts: list[Any]) -> NDArray[Any]:
+    made = np.empty(len(texts), object)
+    made[:] = texts
+    return made
+
+
+class _Layout:
+    """Where what `count` records have of each slot is to be: which blocks there are, and which parts of them.
+
+    Values of one kind share a block, unless they are many: a leaf that is kept does not keep much else.
+    """
+
+    def __init__(self, kernel: ExampleKernel, count: int, splits: Sequence[np.dtype[Any]]) -> None:
+        self.learnt = kernel.learnt
+        self.blocks: list[tuple[np.dtype[Any], int]] = []  # dtype and size
+        self.values: list[tuple[int, int]] = []  # of each slot: the block, and where in it
+        self.splits: list[tuple[int, slice]] = []
+        self._shared: dict[tuple[np.dtype[Any], str], int] = {}
+        places: list[int] = []
+        for i, slot in enumerate(kernel.slots):
+            room = kernel.room(i, count)
+            block, at = _NOWHERE if slot.kind == Kind.BYTES else self._place(slot.dtype, room, "fixed" * slot.fixed)
+            beside, start = _NOWHERE if slot.fixed else self._place(splits[i], count + 1, "splits")
+            self.values.append((block, at))
+            self.splits.append((beside, slice(start, start + count + 1)))
+            places += (block, at, room, beside, start)
+        self.places = np.array(places, np.int64)
+
+    def _place(self, dtype: np.dtype[Any], size: int, use: str) -> tuple[int, int]:
+        """A place for so many values, in a block that is shared by those of one use, or in one of its own."""
+        if size * dtype.itemsize >= MOST_SHARED:
+            self.blocks.append((dtype, size))
+            return len(self.blocks) - 1, 0
+        block = self._shared.setdefault((dtype, use), len(self.blocks))
+        if block == len(self.blocks):
+            self.blocks.append((dtype, 0))
+        at = self.blocks[block][1]
+        self.blocks[block] = dtype, at + size
+        return block, at

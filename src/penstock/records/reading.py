@@ -1,0 +1,127 @@
+"""Read records from their files and parse them in one go, a batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.elements.chunk import Chunk, Items
+from penstock.elements.ragged import Ragged, made
+from penstock.elements.spec import Spec
+from penstock.elements.structure import flatten, unflatten
+from penstock.kernels.example import Allocate, Slot, Values
+from penstock.kernels.example_files import ExampleFiles, Parsed
+from penstock.records.features import Feature, FixedLenFeature, RaggedFeature
+from penstock.records.layout import leaf_of, slots_of
+from penstock.records.parser import RecordParser
+from penstock.sources.records import RecordFiles
+
+LeafOf: TypeAlias = Callable[[Parsed, int], Any]
+"""Makes a leaf of what a batch of so many records has of each slot."""
+
+
+@dataclass(frozen=True)
+class ReadAndParse:
+    """A parser of batches of records that it reads from `source` itself, given their numbers.
+
+    Where anything is wrong the records are read and parsed apart from each other, and errors are those of a pipeline
+    that does so. No feature may be in the lists of a SequenceExample.
+    """
+
+    parser: RecordParser
+    source: RecordFiles
+
+    def __repr__(self) -> str:
+        return f"read → {self.parser!r}"
+
+    def spec(self, spec: Spec) -> Spec | None:
+        """Return the spec of the result for batches of records of the given spec."""
+        return self.parser.spec(spec)
+
+    def columns(
+        self, values: NDArray[np.int64] | list[Rows], rows: Rows, out: Sequence[NDArray[Any]] | None, allocate: Allocate
+    ) -> Chunk:
+        """Return the batches of records with these numbers, one after another; `rows` are those of the batches."""
+        made: list[Any] = []
+        for batch in values:
+            numbers = np.ascontiguousarray(batch)
+            parsed = self._files.parse(numbers, allocate)
+            if parsed is None:
+                return self.parser.columns(self._read(values), rows, out, allocate)
+            leaves = [leaf(parsed, len(numbers)) for leaf in self._leaves]
+            made.append(unflatten(self.parser.structures[True], leaves))
+        return Items(made)
+
+    def _read(self, batches: NDArray[np.int64] | list[Rows]) -> list[Ragged]:
+        found: list[Ragged] = []
+        for i, batch in enumerate(batches):
+            try:
+                found.append(self.source.read_joined(np.ascontiguousarray(batch)))
+            except (DataError, OSError) as error:
+                error.element = i  # type: ignore[union-attr] # pyright: ignore[reportAttributeAccessIssue]
+                raise
+        return found
+
+    @cached_property
+    def _files(self) -> ExampleFiles:
+        return ExampleFiles(self.parser.kernel, self.source.reader, self._narrow)
+
+    @cached_property
+    def _narrow(self) -> list[int]:
+        """The slots of which all that is made has splits of `int32`."""
+        narrow: dict[str, bool] = {}
+        for name, feature in self.parser.features:
+            for slot in slots_of({name: feature}, self.parser.name):
+                narrow[slot.name] = narrow.get(slot.name, True) and _has_narrow_splits(feature)
+        return [i for i, slot in enumerate(self.parser.kernel.slots) if narrow[slot.name]]
+
+    @cached_property
+    def _leaves(self) -> list[LeafOf]:
+        slots = self.parser.kernel.slots
+        return flatten(self.parser.nested(lambda _, name, feature: _leaf_of(name, feature, slots), batch=True))[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The description alone."""
+        return {"parser": self.parser, "source": self.source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def _has_narrow_splits(feature: Feature) -> bool:
+    return isinstance(feature, RaggedFeature) and not feature.partitions and feature.row_splits_dtype == "int32"
+
+
+def _leaf_of(name: str, feature: Feature, slots: Sequence[Slot]) -> LeafOf:
+    """What makes a feature's leaf: most in a step or two, for they are made anew with every batch."""
+    at = {slot.name: i for i, slot in enumerate(slots)}
+    match feature:
+        case FixedLenFeature(shape=()):
+            return lambda parsed, count, i=at[name]: parsed.values[i]
+        case FixedLenFeature(shape=shape):
+            return lambda parsed, count, i=at[name]: parsed.values[i].reshape(count, *shape)
+        case RaggedFeature(value_key=key, partitions=(), row_splits_dtype=dtype):
+            return lambda parsed, count, i=at[key or name]: _ragged(parsed.values[i], parsed.splits[i], dtype)
+        case _:
+            own = [(slot.name, at[slot.name]) for slot in slots_of({name: feature}, "")]
+            return lambda parsed, count: leaf_of(name, feature, _values(parsed, own), count).batch(0, count)
+
+
+def _ragged(values: NDArray[Any], splits: Any, dtype: str) -> Ragged:
+    whole = made(values, splits)
+    return whole if splits.dtype == dtype else whole.with_splits(dtype)
+
+
+def _values(parsed: Parsed, slots: Sequence[tuple[str, int]]) -> dict[str, Values]:
+    found: dict[str, Values] = {}
+    for name, i in slots:
+        splits = parsed.splits[i]
+        found[name] = Values(parsed.values[i]) if splits is None else Values(parsed.values[i], splits)
+    return found
