@@ -1,4 +1,4 @@
-"""Hand records to the kernel that parses them as they lie in memory, without an object for each."""
+"""Hand records to the kernel that parses them as they lie in files or in memory, without an object for each."""
 
 from __future__ import annotations
 
@@ -18,22 +18,31 @@ from penstock.rewrite.fuse_images import MOVES
 
 
 def parse_in_kernel(node: Node) -> Node | None:
-    """`records.batch(n).map(parse) -> joined.ragged_batch(n).map(parse)`, and without the batch, over whatever moves.
+    """`x.map(parse) -> joined.map(parse)` and `x.batch(n).map(parse) -> numbers.batch(n).map(read ; parse)`.
 
-    It applies where a source can hand up its records joined: the records of a run as one array of bytes.
+    Both over whatever moves the records x. It applies where a source can hand them up joined, those of a run as one
+    array of bytes, or leave them unread, which takes plain batches and a parser without lists of SequenceExamples. A
+    map that goes on after errors takes joined records: it is not to go on after those of reading.
     """
     if not isinstance(node, Map) or node.on is not None or not isinstance(node.function, ChunkFunction):
         return None
     from penstock.records.parser import RecordParser  # only a pipeline with records pays for its import
 
-    if not isinstance(node.function, RecordParser):
+    parser = node.function
+    if not isinstance(parser, RecordParser):
         return None
     above, below = _moves(node.input)
     batch = below if isinstance(below, Batch) else None
     inside, below = _moves(batch.input) if batch is not None else ([], below)
     source: Any = getattr(below, "source", None)
-    if not isinstance(below, Read) or getattr(source, "joined", None) is not False:
+    if not isinstance(below, Read) or getattr(source, "joined", None) is not False or getattr(source, "unread", False):
         return None
+    if batch is not None and type(node) is Map and hasattr(source, "unread") and not parser.lists:
+        from penstock.records.reading import ReadAndParse
+
+        unread = replace(source, unread=True)
+        numbers = with_inputs(batch, (_over(Read(unread), inside),))
+        return replace(node, input=_over(numbers, above), function=ReadAndParse(parser, unread))
     joined = _over(Read(replace(source, joined=True)), inside)
     if batch is not None:
         joined = RaggedBatch(joined, batch.size, batch.drop_remainder, np.dtype(np.int64), ranks=(1,))
