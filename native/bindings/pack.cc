@@ -1,14 +1,15 @@
 #include "kernels/pack.h"
 
+#include <nanobind/stl/pair.h>
+
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "bindings/beside.h"
 #include "bindings/buffers.h"
 #include "bindings/module.h"
-#include "kernels/background.h"
 
 namespace nb = nanobind;
 
@@ -178,17 +179,12 @@ class Filling {
       throw nb::value_error("tokens, segment_ids and positions must not overlap the documents or one another");
     check();
     if (bins_.count * bins_.capacity >= worth_a_thread)
-      background_.emplace([this] { fill(); });
+      beside_.begin([this] { fill(); });
     else
       run_freely(tokens_.bytes() > kLongCallBytes, [this] { fill(); });
   }
-  ~Filling() { wait(); }
 
-  void wait() {
-    if (!background_) return;
-    const nb::gil_scoped_release release;
-    background_->wait();
-  }
+  auto wait() { return beside_.wait(); }
 
  private:
   Bins bins() const {
@@ -222,7 +218,7 @@ class Filling {
   const Documents documents_;
   const Bins bins_;
   const std::vector<Segment> segments_;
-  std::optional<Background> background_;  // ends before all that it reads and writes
+  Beside beside_;
 };
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <thread>
 
 namespace penstock {
@@ -18,17 +20,23 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
+  // What the work took, in ns by the clock and on the processor.
+  struct Took {
+    std::int64_t wall = 0, cpu = 0;
+  };
+
   // Returns once the work is done.
-  void wait() {
-    if (!end()) work_();
-  }
+  Took wait();
+  // Waits for the thread, if there is one; whether it was there to do the work.
+  bool end() noexcept;
 
  private:
-  bool end() noexcept;
+  void measured();
 
   const std::function<void()> work_;
   const pid_t process_ = getpid();
-  std::thread thread_;
+  Took took_;
+  std::unique_ptr<std::thread> thread_;
 };
 
 }  // namespace penstock

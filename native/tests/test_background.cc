@@ -28,7 +28,7 @@ void check_done() {
 
 void check_fork() {
   std::atomic<bool> go{false};
-  std::atomic<int> done{0};
+  std::atomic<int> done{0}, ended{0};
   Background work([&] {
     while (!go) std::this_thread::yield();
     ++done;
@@ -37,16 +37,19 @@ void check_fork() {
   other.emplace([&] {
     while (!go) std::this_thread::yield();
   });
+  Background over([&] { ++ended; });
+  while (!ended) std::this_thread::yield();
   const pid_t child = fork();
   go = true;
   if (child == 0) {
     other.reset();  // the thread that it would wait for is the parent's
     work.wait();
     work.wait();
-    _exit(done);
+    over.wait();
+    _exit(done == 1 && ended == 2 ? 0 : 1);
   }
   int status = -1;
-  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 1);
+  CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 }  // namespace

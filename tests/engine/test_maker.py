@@ -19,8 +19,12 @@ def maker_of(ds):
     return Maker(job, compiled(job.source, memory.allocate, lambda node, program: program), memory)
 
 
+def begun(maker, low, high, pieces=1):
+    return maker.begin(low, high, maker.job.rows(0, low, high)[0], pieces)
+
+
 def made(maker, low, high, pieces):
-    parcel = maker.begin(0, low, high, pieces)
+    parcel = begun(maker, low, high, pieces)
     for piece in range(len(parcel.rows)):
         parcel.fill(piece, maker.make(parcel, piece))
     return parcel, maker.items(parcel)
@@ -79,11 +83,11 @@ def test_batches_of_different_shapes_may_follow_each_other(function):
 def test_what_an_element_takes_is_learnt_from_the_last(element):
     maker = maker_of(D.from_source([element] * 4))
     assert maker.item_bytes == 0
-    parcel = maker.begin(0, 0, 2, 1)
+    parcel = begun(maker, 0, 2)
     parcel.fill(0, maker.make(parcel, 0))
     maker.items(parcel)
     assert 3200 <= maker.item_bytes <= 3300
-    assert maker.begin(0, 2, 4, 1).nbytes == 2 * maker.item_bytes
+    assert begun(maker, 2, 4).nbytes == 2 * maker.item_bytes
 
 
 @pytest.mark.parametrize("pieces", [1, 3])
@@ -108,3 +112,47 @@ def test_ragged_pieces_that_do_not_fit_together_are_refused():
     source = D.from_source([ps.Ragged([row], [0, 1]) if row < 2 else ps.Ragged([1.5], [0, 1]) for row in range(4)])
     with pytest.raises(ElementError, match="rows 0 and 2 differ: dtype int64 against float64"):
         made(maker_of(source.batch(4)), 0, 1, 2)
+
+
+def test_what_is_only_read_is_made_beside_the_consumer_by_native_code():
+    data = {"x": np.arange(40.0).reshape(20, 2), "y": np.arange(20)}
+    ds = D.from_tensor_slices(data).shuffle(seed=1).batch(5)
+    maker = maker_of(ds)
+    parcel = begun(maker, 0, 3)
+    maker.make_beside(parcel)
+    assert maker.needs_no_gil
+    assert parcel.begun is not None
+    stacked = maker.make(parcel, 0)
+    assert stacked.cost.wall > 0
+    parcel.fill(0, stacked)
+    for batch, wanted in zip(maker.items(parcel), ds, strict=False):
+        assert batch["x"].tolist() == wanted["x"].tolist()
+        assert batch["y"].tolist() == wanted["y"].tolist()
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        D.from_tensor_slices(np.arange(20)).map(lambda x: x + 1).batch(5),
+        D.from_tensor_slices(np.arange(20)).enumerate().batch(5),
+        D.from_tensor_slices(np.arange(20)).cache().batch(5),
+        D.from_source(list(range(20))).batch(5),
+        D.from_tensor_slices(np.arange(20)).shuffle(seed=0),
+    ],
+)
+def test_what_needs_python_is_not(ds):
+    maker = maker_of(ds)
+    parcel = begun(maker, 0, 2)
+    maker.make_beside(parcel)
+    assert parcel.begun is None
+    assert not maker.needs_no_gil
+
+
+@pytest.mark.parametrize("data", [RAGGED, [b"a", b"b", b"c", b"d"], np.arange(4)], ids=["ragged", "objects", "a run"])
+def test_what_is_no_gather_of_arrays_is_made_when_it_is_wanted(data):
+    ds = D.from_tensor_slices(data).batch(2)
+    maker = maker_of(ds)
+    parcel = begun(maker, 0, 2)
+    maker.make_beside(parcel)
+    assert parcel.begun is None
+    assert parcel.items == 2

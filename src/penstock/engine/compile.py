@@ -5,12 +5,17 @@ from __future__ import annotations
 from penstock.engine.observer import Observer, Wrap
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
-from penstock.plan.node import Allocate, Node, Program
+from penstock.plan.node import Allocate, Begin, Node, Program
 
 
 def compiled(plan: Node, allocate: Allocate, wrap: Wrap) -> Program:
     """The plan's program; every node's own is passed through `wrap(node, program)`, which may measure it."""
     return fold(plan, lambda node, inputs: wrap(node, node.program(inputs, allocate)))
+
+
+def beginning(plan: Node) -> Begin | None:
+    """What begins to make the plan's rows beside its caller, where all it takes is to read them."""
+    return fold(plan, lambda node, inputs: node.beginning(inputs))
 
 
 def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:

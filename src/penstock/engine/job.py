@@ -57,19 +57,18 @@ class Job:
         """Items in one epoch."""
         return self.plan.stride
 
-    def alike(self, epoch: int, low: int, high: int) -> int:
-        """The end of the first run of items between `low` and `high` that have equally many rows."""
-        if self.batch is None or self.batch.all_full or high - low == 1:
-            return high
-        counts = self.batch.grouped(self._moved(epoch, low, high))[1]
-        others = np.flatnonzero(counts != counts[0])
-        return low + int(others[0]) if len(others) else high
+    def rows(self, epoch: int, low: int, high: int) -> tuple[Rows, int]:
+        """The rows of `source` that items of an epoch are made of, from `low` up to the end that is returned.
 
-    def rows(self, epoch: int, low: int, high: int) -> Rows:
-        """The rows of `source` that items `low` to `high` of an epoch are made of."""
+        That is `high`, or where between them the first item comes that has more or fewer rows than that at `low`.
+        """
         if self.batch is None:
-            return self._numbered(epoch, low, high)
-        return self.batch.grouped(self._moved(epoch, low, high))[0]
+            return self._numbered(epoch, low, high), high
+        rows, counts = self.batch.grouped(self._moved(epoch, low, high))
+        if not self.batch.all_full and len(others := np.flatnonzero(counts != counts[0])):
+            count = int(others[0])
+            return rows[: count * int(counts[0])], low + count
+        return rows, high
 
     def _numbered(self, epoch: int, low: int, high: int) -> Rows:
         first = epoch * self.plan.stride

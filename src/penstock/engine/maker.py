@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, cast
 
@@ -13,12 +14,14 @@ from penstock.elements.size import bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.elements.stacking import Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
+from penstock.engine.compile import beginning
 from penstock.engine.executors.remote import Shipment, run_shipped
 from penstock.engine.job import Job
 from penstock.engine.memory import Memory
 from penstock.engine.parcel import Parcel
-from penstock.engine.task import Listed, Stacked, make_listed, make_stacked
-from penstock.plan.node import Node, Program
+from penstock.engine.task import Cost, Listed, Stacked, make_listed, make_stacked
+from penstock.kernels import Begun
+from penstock.plan.node import Begin, Node, Program, Rows
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,8 @@ class Maker:
         self._shapes: list[LeafShape] | None = None
         self._know(_static_shapes(job))
 
-    def begin(self, epoch: int, low: int, high: int, pieces: int) -> Parcel:
-        """A parcel of items `low` to `high`, with memory but nothing made yet."""
-        rows = self.job.rows(epoch, low, high)
+    def begin(self, low: int, high: int, rows: Rows, pieces: int) -> Parcel:
+        """A parcel of items `low` to `high`, which are made of `rows`, with memory but nothing made yet."""
         parcel = Parcel(low, high, rows, max(min(pieces, len(rows)), 1))
         if self._shapes is not None:
             parcel.memory = [self.memory.allocate((len(rows), *leaf.shape), leaf.dtype) for leaf in self._shapes]
@@ -64,12 +66,36 @@ class Maker:
             self._shapes = shapes
             self.item_bytes = self.job.size * sum(leaf.nbytes for leaf in shapes)
 
+    @property
+    def needs_no_gil(self) -> bool:
+        """Whether a parcel can be made beside the consumer by native code alone."""
+        return self._beginning is not None
+
+    def make_beside(self, parcel: Parcel) -> None:
+        """Begin to make a parcel of one piece beside the caller, where that can be; `make` then waits for it."""
+        if self._beginning is not None and parcel.memory is not None:
+            parcel.begun = self._beginning(parcel.rows[0], parcel.memory)
+
     def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
         """Run the program for one piece."""
+        if parcel.begun is not None:
+            return self._awaited(parcel, parcel.begun)
         rows = parcel.rows[piece]
         if self.job.batch is None:
             return make_listed(self._program, rows)
         return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate)
+
+    def _awaited(self, parcel: Parcel, begun: Begun) -> Stacked:
+        cost = Cost(*begun.wait())
+        return Stacked(self._structure, list(parcel.memory or ()), in_place=True, cost=cost)
+
+    @cached_property
+    def _beginning(self) -> Begin | None:
+        return None if self.job.batch is None else beginning(self.job.source)
+
+    @cached_property
+    def _structure(self) -> Structure:
+        return flatten(self.job.source.spec())[1]
 
     @property
     def source(self) -> Node:

@@ -12,7 +12,13 @@ Wrap: TypeAlias = Callable[[Node, Program], Program]
 
 
 class Observer(Protocol):
-    """Sees every operation of the plan. It travels to other processes, and what it counted there comes back."""
+    """Sees every operation of the plan. It travels to other processes, and what it counted there comes back.
+
+    One that `looks_at_elements` sees all of them; others may only be told how many there were.
+    """
+
+    @property
+    def looks_at_elements(self) -> bool: ...
 
     def wrap(self, node: Node, program: Program, /) -> Program:
         """The program to run in the place of `program`, which makes the rows of `node`."""
@@ -28,6 +34,10 @@ class Observer(Protocol):
 
     def wrap_stage(self, begin: Open, /) -> Open:
         """What to open in the place of `begin`, which yields the pieces of a stretch whose operations are wrapped."""
+        ...
+
+    def count(self, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
+        """Take in rows that all operations made in one go, beside the caller; `wall` and `cpu` in ns."""
         ...
 
     def part(self) -> Observer:
@@ -50,6 +60,8 @@ class Observer(Protocol):
 class Unobserved:
     """Measures nothing."""
 
+    looks_at_elements = False
+
     def wrap(self, node: Node, program: Program, /) -> Program:
         return program
 
@@ -61,6 +73,9 @@ class Unobserved:
 
     def wrap_stage(self, begin: Open, /) -> Open:
         return begin
+
+    def count(self, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
+        pass
 
     def part(self) -> Observer:
         return self

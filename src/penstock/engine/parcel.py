@@ -11,6 +11,8 @@ from penstock.plan.node import Rows
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from penstock.kernels import Begun
+
 Result = Any  # what a task made (Stacked, Listed, Spreaded), or the exception that it ended with
 
 
@@ -20,7 +22,7 @@ class Parcel:
     `results` has a place for each piece, filled as tasks finish: what the task made, or the exception it ended with.
     """
 
-    __slots__ = ("futures", "high", "low", "memory", "missing", "nbytes", "results", "rows")
+    __slots__ = ("begun", "futures", "high", "low", "memory", "missing", "nbytes", "results", "rows")
 
     def __init__(self, low: int, high: int, rows: Rows, pieces: int) -> None:
         self.low = low
@@ -31,6 +33,7 @@ class Parcel:
         self.results: list[Result | None] = [None] * len(self.rows)
         self.missing = len(self.rows)
         self.futures: list[Future[Any]] = []
+        self.begun: Begun | None = None  # where it is made beside the consumer
 
     @property
     def items(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter_ns, process_time_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from penstock.core.errors import BudgetError, ClosedError, WorkerError
 from penstock.core.frames import is_ours
@@ -20,9 +20,18 @@ from penstock.engine.settings import Settings
 from penstock.engine.task import Cost, Listed, Stacked
 from penstock.engine.window import Window
 from penstock.ops.group.grouping import Grouping
+from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew
+
+
+class Span(NamedTuple):
+    """Items `low` to `high` of the epoch, and the rows that they are made of."""
+
+    low: int
+    high: int
+    rows: Rows
 
 
 class Run:
@@ -60,6 +69,7 @@ class Run:
         self._failure: BaseException | None = None
         self._window = Window(ordered=settings.ordered)
         self._crew: Crew | None = None
+        self._beside: Parcel | None = None  # the next one, where inline it is made beside the consumer
         begins_inline = settings.executor == "auto" and settings.workers is None and not self.tuner.threads
         if settings.executor != "inline" and not begins_inline:
             self._leave_inline()
@@ -108,6 +118,7 @@ class Run:
         if self.ended is None:
             self.ended = ended
         self._window.close()
+        self._beside = None
         if self._crew is not None:
             self._crew.close()
 
@@ -127,7 +138,7 @@ class Run:
     def _next_parcel(self) -> tuple[int, list[Any]] | None:
         if self._failure is not None:
             raise self._failure
-        parcel = self._made_inline() if self._crew is None else self._made_by(self._crew)
+        parcel = self._made_by(self._crew) if self._crew is not None and not self._beside else self._made_inline()
         if parcel is None:
             return None
         failure = parcel.failure()
@@ -142,12 +153,31 @@ class Run:
     # Inline
 
     def _made_inline(self) -> Parcel | None:
-        span = self._claim(max(self._group(), 1))
-        return None if span is None else self._make(self._begin(*span, 1))
+        parcel, self._beside = self._beside, None
+        if parcel is None:
+            span = self._claim(max(self._group(), 1))
+            parcel = None if span is None else self._begin(span, 1)
+        if parcel is not None and self._crew is None:
+            self._begin_beside(parcel)
+        return None if parcel is None else self._make(parcel)
+
+    def _begin_beside(self, now: Parcel) -> None:
+        """Begin the parcel after `now` beside the consumer, where it is large enough and needs no GIL."""
+        settings, group = self.settings, self._group(now.nbytes)
+        may = settings.executor == "auto" and settings.depth is None and not self._observer.looks_at_elements
+        if not (may and self._maker.needs_no_gil and self.tuner.worth_beside(group)):
+            return
+        if (span := self._claim(group)) is not None:
+            self._beside = self._begin(span, 1)
+            self._maker.make_beside(self._beside)
 
     def _make(self, parcel: Parcel) -> Parcel:
         try:
-            parcel.fill(0, self._maker.make(parcel, 0))
+            made = self._maker.make(parcel, 0)
+            if parcel.begun is not None:
+                nbytes = sum(array.nbytes for array in parcel.memory or ())
+                self._observer.count(len(parcel.rows[0]), nbytes, made.cost.wall, made.cost.cpu)
+            parcel.fill(0, made)
         except Exception as error:  # noqa: BLE001 - raised when it is the consumer's turn for it
             parcel.fill(0, error)
         return parcel
@@ -177,7 +207,7 @@ class Run:
             span = self._claim(count)
             if span is None:
                 return
-            parcel = self._begin(*span, self.tuner.split_item() if span[1] - span[0] == 1 else 1)
+            parcel = self._begin(span, self.tuner.split_item() if span.high - span.low == 1 else 1)
             self._window.push(parcel)
             for piece in range(len(parcel.rows)):
                 crew.submit(parcel, piece, self._window)
@@ -194,16 +224,16 @@ class Run:
             group = max(min(group, depth // 2), 1)
         return group if parcels > 0 else max(group, 1)
 
-    def _group(self) -> int:
-        """How many items one task makes, by the tuner and the budget; 0 where the budget has no room for one."""
+    def _group(self, held: int = 0) -> int:
+        """How many items one task makes, by the tuner and the budget, of which `held` bytes are taken; 0: no room."""
         group = self.tuner.group_items()
         if self._maker.item_bytes:
-            group = min(group, (self.settings.memory_budget - self._window.nbytes) // self._maker.item_bytes)
+            group = min(group, (self.settings.memory_budget - self._window.nbytes - held) // self._maker.item_bytes)
         return group
 
     # Items
 
-    def _claim(self, count: int) -> tuple[int, int] | None:
+    def _claim(self, count: int) -> Span | None:
         """Claim the next items, up to `count`; a short batch is claimed alone."""
         while self._received and self._received[0][0] <= self._next:
             self._next = max(self._next, self._received.pop(0)[1])
@@ -211,17 +241,17 @@ class Run:
         if low >= self.job.items:
             return None
         high = min(low + count, self._received[0][0] if self._received else self.job.items)
-        self._next = self.job.alike(self._epoch, low, high)
-        return low, self._next
+        rows, self._next = self.job.rows(self._epoch, low, high)
+        return Span(low, self._next, rows)
 
-    def _begin(self, low: int, high: int, pieces: int) -> Parcel:
+    def _begin(self, span: Span, pieces: int) -> Parcel:
         needed = self._maker.item_bytes
         if self.settings.budget_is_given and needed > self.settings.memory_budget:
             raise BudgetError(
                 f"one {'batch' if self.job.batch else 'element'} takes {needed:,} bytes and Options(memory_budget=) "
                 f"allows {self.settings.memory_budget:,}: make it smaller or the budget larger"
             )
-        return self._maker.begin(self._epoch, low, high, pieces)
+        return self._maker.begin(*span, pieces)
 
     def _items_before(self, failure: BaseException, parcel: Parcel) -> list[Any]:
         """The items of a failed parcel that come before the one at fault, which is found by making each alone.
@@ -235,7 +265,7 @@ class Run:
         low = parcel.low
         if parcel.items > 1:
             for low in range(parcel.low, parcel.high):
-                alone = self._make(self._maker.begin(self._epoch, low, low + 1, 1))
+                alone = self._make(self._maker.begin(low, low + 1, self.job.rows(self._epoch, low, low + 1)[0], 1))
                 if (again := alone.failure()) is not None:
                     failure = again
                     break

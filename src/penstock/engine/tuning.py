@@ -17,10 +17,11 @@ from penstock.engine.task import Cost
 
 MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
+BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go costs some 30 µs
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
-INLINE_TASK = 200_000  # ns of work that cheap items are grouped to
-INLINE_BYTES = 1 << 20  # bytes such a group may take: about a core's cache
+INLINE_TASK = 500_000  # ns of work that cheap items are grouped to; a group costs some 60 µs of Python
+INLINE_BYTES = 2 << 20  # bytes such a group may take: about a core's cache
 THREAD_TASK = 2 * MS  # the same where each task is handed over to a thread
 THREAD_BYTES = 2 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
@@ -79,6 +80,10 @@ class Tuner:
         """Whether to leave the inline start."""
         enough = not self.looking or (self.looks >= WARM and self.item_wall >= SURELY_PAYS)
         return enough and self.item_wall >= THREAD_PAYS
+
+    def worth_beside(self, group: int) -> bool:
+        """Whether a task of so many items, without the GIL, is worth a thread for itself while the consumer goes on."""
+        return group > 0 and not self.looking and group * self.item_wall >= BESIDE_PAYS
 
     def heir(self) -> Tuner:
         """A tuner for another run of the same work."""

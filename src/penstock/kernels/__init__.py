@@ -1,7 +1,7 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
 
 from penstock.kernels.files import read_regular_files
-from penstock.kernels.memory import Pool, gather
+from penstock.kernels.memory import Begun, Pool, begin_gather, gather
 from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
     first_draws,
@@ -14,7 +14,7 @@ from penstock.kernels.order import (
     unpermute_rows_within,
     unpermute_within,
 )
-from penstock.kernels.pack import MOST_CAPACITY, Begun, Fit, Held, begin_filling, fill_bins, pack_bins
+from penstock.kernels.pack import MOST_CAPACITY, Fit, Held, begin_filling, fill_bins, pack_bins
 from penstock.kernels.rows import group_rows, stride_rows
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Held",
     "Pool",
     "begin_filling",
+    "begin_gather",
     "copy_numbers",
     "fill_bins",
     "first_draws",

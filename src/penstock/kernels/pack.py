@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.kernels import _native
+from penstock.kernels.memory import Begun
 from penstock.kernels.order import as_rows
 
 Fit: TypeAlias = Literal["first_fit", "best_fit"]
-Begun: TypeAlias = _native.Filling
-"""A filling that may go on beside whoever began it, until `wait()` has returned."""
 
 MOST_CAPACITY = 1 << 24
 """The most tokens of one bin."""
@@ -100,9 +99,9 @@ def begin_filling(
 
     >>> out = np.empty((1, 4), np.int64), np.empty((1, 4), np.int32), np.empty((1, 4), np.int32)
     >>> texts = Held([np.array([7, 8, 9])], np.dtype(np.int64))
-    >>> begin_filling([texts], np.array([[0, 0, 3, 0, 0]]), out, worth_a_thread=1).wait()
-    >>> out[0].tolist()
-    [[7, 8, 9, 0]]
+    >>> begun = begin_filling([texts], np.array([[0, 0, 3, 0, 0]]), out, worth_a_thread=1)
+    >>> len(begun.wait()), out[0].tolist()
+    (2, [[7, 8, 9, 0]])
     """
     tokens, segment_ids, positions = out
     dtype = tokens.dtype

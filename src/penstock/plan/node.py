@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from penstock.elements.chunk import Chunk
     from penstock.index.blocked import Blocks
+    from penstock.kernels import Begun
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -32,6 +33,12 @@ class Program(Protocol):
     """Make the elements of some global rows: a pure function."""
 
     def __call__(self, rows: Rows, out: list[np.ndarray] | None = None, /) -> Chunk: ...
+
+
+class Begin(Protocol):
+    """Begin to make the elements of some global rows in memory, without the GIL; `None` where that cannot be."""
+
+    def __call__(self, rows: Rows, out: list[np.ndarray], /) -> Begun | None: ...
 
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -102,6 +109,10 @@ class Node:
         """Compile into a function of rows, given the programs of the inputs and where fresh memory comes from."""
         raise NotImplementedError
 
+    def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
+        """What begins to make rows, given that of the inputs, where that is no more than to read them."""
+        return None
+
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         """What makes this node's elements out of a piece of those below, which `source` makes into the input's."""
         raise NotImplementedError
@@ -161,6 +172,13 @@ class Passing(Node):
         (source,) = inputs
         rows_of = self.rows_of
         return lambda rows, out=None: source(rows_of(rows), out)
+
+    def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
+        (source,) = inputs
+        if source is None or type(self).program is not Passing.program:
+            return None
+        rows_of = self.rows_of
+        return lambda rows, out: source(rows_of(rows), out)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         return inputs[0](epoch, mark)

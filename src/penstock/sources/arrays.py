@@ -19,7 +19,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.elements.structure import Structure
-from penstock.kernels import gather
+from penstock.kernels import Begun, begin_gather, gather
 
 _WHOLE_DIGEST = 64 << 20
 _BLOCKS = 1024  # of 64 KiB, from larger arrays
@@ -49,6 +49,13 @@ class ArraySource:
         memory = out if out is not None and len(out) == len(self.columns) else [None] * len(self.columns)
         columns = [_read(column, rows, run, into) for column, into in zip(self.columns, memory, strict=True)]
         return Columns(self.structure, columns, len(rows))
+
+    def begin_reading(self, rows: Rows, out: list[NDArray[Any]]) -> Begun | None:
+        """Begin what `read_many` does, beside the caller, where it is a gather of arrays all."""
+        arrays = [column for column in self.columns if isinstance(column, np.ndarray)]
+        if len(arrays) != len(self.columns) or len(out) != len(arrays) or _run(rows) is not None:
+            return None
+        return begin_gather(arrays, rows, out)
 
     def describe(self, row: int) -> str:
         return f"slice {row} of {self.structure!r}" if len(self.columns) > 1 else f"slice {row} of the array"

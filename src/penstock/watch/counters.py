@@ -55,6 +55,8 @@ class Counters:
     Four readings of a clock a call, and a call makes many rows, so it costs well under one per cent.
     """
 
+    looks_at_elements = False
+
     def __init__(self) -> None:
         self._operations: list[Operation] = []
         self._wrapped = 0  # of the operations, those that have been wrapped in the round at hand
@@ -141,6 +143,13 @@ class Counters:
                 yield piece
         finally:
             close(flow)
+
+    def count(self, rows: int, nbytes: int, wall: int, cpu: int) -> None:
+        """Take in rows that all operations made in one go, beside the caller."""
+        for operation in self._operations:
+            cell = operation.cell()
+            for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
+                cell[at] += more
 
     def part(self) -> Counters:
         """Counters of a stretch of the plan, which are among these."""

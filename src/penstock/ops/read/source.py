@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Allocate, Begin, Node, Program, Rows, Spec
 from penstock.sources.protocol import Source
 
 
@@ -43,6 +43,10 @@ class Read(Node):
             return read_many(rows % stride, out)
 
         return run
+
+    def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
+        begin, stride = getattr(self.source, "begin_reading", None), self.stride
+        return None if begin is None else lambda rows, out: begin(rows % stride, out)
 
     def label(self) -> str:
         return self.source.name

@@ -1,0 +1,108 @@
+"""Batches that native code reads beside the consumer: the same, resumed anywhere, and nothing left of them."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.engine.maker import Maker
+from penstock.testing.laws import same, verify_resume
+
+INLINE = ps.Options(seed=3, executor="inline")
+AUTO = ps.Options(seed=3)
+
+
+@pytest.fixture(autouse=True)
+def begun(monkeypatch):
+    """Counts the parcels that were begun beside the consumer, which every group of batches is large enough for."""
+    count = [0]
+    begin = Maker.make_beside
+
+    def counted(maker, parcel):
+        begin(maker, parcel)
+        count[0] += parcel.begun is not None
+
+    monkeypatch.setattr(Maker, "make_beside", counted)
+    monkeypatch.setattr("penstock.engine.tuning.BESIDE_PAYS", 0)
+    return count
+
+
+def rows(count):
+    return {"x": np.arange(3 * count).reshape(count, 3), "y": np.arange(count, dtype=np.float32)}
+
+
+def test_they_are_those_made_inline(begun):
+    ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(7).repeat(2)
+    assert all(map(same, ds.with_options(AUTO), ds.with_options(INLINE)))
+    assert begun[0] > 1
+    assert sum(len(batch["y"]) for batch in ds.with_options(AUTO)) == 10_000
+
+
+@given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 3), st.booleans())
+@settings(max_examples=30)
+def test_restored_at_every_step(count, size, skipped, drop):
+    ds = ps.Dataset.from_tensor_slices(rows(count)).shuffle().skip(skipped).batch(size, drop_remainder=drop)
+    verify_resume(ds.with_options(AUTO))
+
+
+def test_what_is_kept_and_changed_is_the_consumers_own():
+    ds = ps.Dataset.from_tensor_slices(rows(3_000)).shuffle().batch(5)
+    kept = []
+    for batch in ds.with_options(AUTO):
+        batch["y"] += 1
+        kept.append(batch)
+    assert all(same({**batch, "y": batch["y"] - 1}, wanted) for batch, wanted in zip(kept, ds.with_options(INLINE)))  # noqa: B905
+
+
+def test_stats_count_every_batch_once(begun):
+    ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
+    it = ds.iterator()
+    list(it)
+    stats = it.stats()
+    assert begun[0] > 0
+    assert (stats.items, stats.rows) == (500, 5_000)
+    assert {operation.rows for operation in stats.operations if operation.name != "batch(10)"} == {5_000}
+
+
+def test_none_is_begun_where_the_user_asked_for_less(begun):
+    ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
+    list(ds.with_options(INLINE))
+    list(ds.prefetch(1).with_options(AUTO))
+    small = ps.Options(seed=3, memory_budget=10 * (24 + 4))
+    assert all(map(same, ds.with_options(small), ds.with_options(INLINE)))
+    assert begun[0] == 0
+
+
+def test_cut_short_nothing_goes_on():
+    it = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO).iterator()
+    for _ in range(40):
+        next(it)
+    state = it.state_dict()
+    it.close()
+    assert len(os.listdir("/proc/self/task") if os.path.isdir("/proc/self/task") else "") <= THREADS
+    it.load_state_dict(state)
+    assert len(list(it)) == 460
+
+
+THREADS = len(os.listdir("/proc/self/task")) + 1 if os.path.isdir("/proc/self/task") else 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_goes_on_with_what_was_begun():
+    ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
+    wanted = list(ds.with_options(INLINE))
+    it = ds.with_options(AUTO).iterator()
+    received = [next(it) for _ in range(40)]
+    child = os.fork()
+    received += it
+    right = len(received) == 500 and all(map(same, received, wanted))
+    if child == 0:
+        os._exit(0 if right else 1)
+    assert right
+    assert os.waitpid(child, 0)[1] == 0
