@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from penstock.engine.climb import depth_for
 from penstock.engine.task import Cost
 from penstock.engine.tuning import Tuner
 
@@ -81,7 +80,7 @@ class Machine:
         while done < count:
             asked = self.now
             while done not in finished:
-                while begun < min(count, done + depth_for(threads)):
+                while begun < min(count, done + (2 * threads + 1 if tuner is None else tuner.depth())):
                     self.queue.append(begun)
                     begun += 1
                 finished.update(self._advance())

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from penstock.engine import tuning
-from penstock.engine.climb import AS_MUCH, MOST_WORKERS, WORTH, Climb, Look, depth_for, threads_for
+from penstock.engine.climb import AS_MUCH, MOST_WORKERS, WORTH, Climb, Look, threads_for
 from penstock.engine.task import Cost
 from penstock.engine.tuning import Tuner
 from tests.engine.simulated import MS, US, Machine, Part
@@ -281,4 +281,3 @@ def test_as_many_threads_as_keep_the_cores_busy():
         *2 * [MOST_WORKERS],
     ]
     assert threads_for(0.0, 0.5) == 1
-    assert [depth_for(threads) for threads in (0, 1, 2, 64)] == [3, 3, 5, 129]

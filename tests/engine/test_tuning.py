@@ -6,6 +6,7 @@ from penstock.engine import tuning
 from penstock.engine.climb import MOST_WORKERS
 from penstock.engine.task import Cost
 from penstock.engine.tuning import (
+    AHEAD_BYTES,
     INLINE_BYTES,
     INLINE_TASK,
     LOOKS,
@@ -94,7 +95,30 @@ def test_the_first_task_does_not_say_how_much_the_others_wait():
     assert tuner.start_threads() == 2
 
 
-def test_the_window_is_deep_enough_for_every_worker():
+def uneven(walls, item_bytes=0):
     tuner = Tuner(4)
     tuner.start_threads()
-    assert tuner.depth() >= 2 * 4
+    for _ in range(100):
+        for wall in walls:
+            tuner.observe(Cost(wall, wall), 1)
+    tuner.item_bytes = item_bytes
+    return tuner
+
+
+def test_the_window_is_deep_enough_for_every_worker():
+    assert uneven([]).depth() == uneven([MS]).depth() == 2 * 4 + 1
+
+
+def test_the_window_covers_tasks_that_take_longer_than_others_if_they_are_small():
+    assert uneven([MS, 3 * MS]).depth() == 4 * 4 + 1
+    assert 9 < uneven([MS, 1.2 * MS]).depth() < 17
+    assert uneven([MS, 3 * MS], item_bytes=AHEAD_BYTES // 3).depth() == 9 + 3
+    assert uneven([MS, 3 * MS], item_bytes=AHEAD_BYTES + 1).depth() == 9
+
+
+def test_waiting_for_a_core_does_not_make_tasks_uneven():
+    tuner = uneven([MS])
+    for _ in range(100):
+        tuner.observe(Cost(3 * MS, MS, starved=2 * MS), 1)
+        tuner.observe(Cost(MS, MS), 1)
+    assert tuner.depth() == 9

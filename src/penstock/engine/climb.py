@@ -244,8 +244,3 @@ def _threads(count: int) -> str:
 def threads_for(waiting: float, cores: float) -> int:
     """As many threads as keep the cores busy with tasks that wait for this many times their CPU time (Little's law)."""
     return max(1, round(min(MOST_WORKERS, cores * (1 + waiting))))
-
-
-def depth_for(threads: int) -> int:
-    """How many tasks to have under way: each thread one in hand and one waiting."""
-    return 2 * max(threads, 1) + 1

@@ -191,9 +191,10 @@ class Run:
         self._crew = crew_for(self.settings.executor, workers, self._maker, self._observer)
 
     def _made_by(self, crew: Crew) -> Parcel | None:
-        self._top_up(crew)
         if len(self._window) == 0:
-            return None
+            self._top_up(crew)
+            if len(self._window) == 0:
+                return None
         asked = perf_counter_ns()
         parcel = self._window.pop()
         now = perf_counter_ns()

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from penstock.engine.budget import available_cores
-from penstock.engine.climb import Climb, depth_for, threads_for
+from penstock.engine.climb import Climb, threads_for
 from penstock.engine.task import Cost
 
 MS = 1_000_000  # ns
@@ -28,6 +28,9 @@ LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_GROUPED = 256
 LONG_TASK = 3 * MS  # ns of inline work on the elements of a stream, which pass through several hands
 MOST_IN_A_PIECE = 1 << 14
+AHEAD_BYTES = 4 << 20  # that tasks beyond two a thread may take, so that batches stay in a core's cache
+UNEVEN = 4  # times the mean deviation of a task from the mean, as a share of it, that a thread's tasks are more
+RECENT = 16  # tasks that the mean is of
 WARM = 2  # looks of which one is sure to be no first one, with files to open and memory to touch
 
 
@@ -39,6 +42,8 @@ class Tuner:
     item_bytes: int = 0
     item_wall: float = 0.0  # ns
     looks: int = 0
+    item_mean: float = 0.0  # ns, of recent ones, without what they waited for a core
+    deviation: float = 0.0  # ns, the mean of theirs from that
     waiting: float = math.inf  # time blocked / CPU time of a task while no other ran, the least there was
     climb: Climb | None = None
     inline_task: int = INLINE_TASK
@@ -51,6 +56,9 @@ class Tuner:
         per_item = cost.wall / items
         # the least is what the work costs; the average is drawn up by first calls and by noise
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
+        steady = (cost.wall - cost.starved) / items
+        self.item_mean += (steady - self.item_mean) / min(self.looks + 1, RECENT)
+        self.deviation += (abs(steady - self.item_mean) - self.deviation) / RECENT
         if self.climb is not None:
             self.climb.observe(cost, items)
         elif cost.cpu:
@@ -138,5 +146,13 @@ class Tuner:
         return max(1, min(self.threads, int(self.item_wall // LONGEST_PIECE)))
 
     def depth(self) -> int:
-        """How many tasks' worth of items to have under way: each worker one in hand and one waiting."""
-        return depth_for(self.threads)
+        """How many tasks' worth of items to have under way: each worker one in hand and one waiting, and one more.
+
+        Where some take longer than others, they hold up those behind them: then up to two more wait for each worker.
+        """
+        threads = max(self.threads, 1)
+        uneven = min(UNEVEN * self.deviation / self.item_mean, 1.0) if self.item_mean else 0.0
+        more = math.ceil(2 * threads * uneven)
+        if self.item_bytes:
+            more = min(more, AHEAD_BYTES // (self.item_bytes * self.group))
+        return 2 * threads + 1 + more

@@ -24,24 +24,15 @@ class Window:
         self._parcels: deque[Parcel] = deque()
         self._changed = threading.Condition()
         self._closed = False
+        self.tasks = 0
+        """Tasks of all parcels under way."""
+        self.items = 0
+        """Items of all parcels under way."""
+        self.nbytes = 0
+        """Bytes of all parcels under way."""
 
     def __len__(self) -> int:
         return len(self._parcels)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all parcels under way."""
-        return sum(parcel.nbytes for parcel in self._parcels)
-
-    @property
-    def tasks(self) -> int:
-        """Tasks of all parcels under way."""
-        return sum(len(parcel.rows) for parcel in self._parcels)
-
-    @property
-    def items(self) -> int:
-        """Items of all parcels under way."""
-        return sum(parcel.items for parcel in self._parcels)
 
     @property
     def unfinished(self) -> int:
@@ -56,6 +47,18 @@ class Window:
     def push(self, parcel: Parcel) -> None:
         """Add a parcel whose tasks are about to begin."""
         self._parcels.append(parcel)
+        self._count(parcel, 1)
+
+    def _count(self, parcel: Parcel, sign: int) -> None:
+        self.tasks += sign * len(parcel.rows)
+        self.items += sign * parcel.items
+        self.nbytes += sign * parcel.nbytes
+
+    def _forget_all(self) -> list[Parcel]:
+        dropped = list(self._parcels)
+        self._parcels.clear()
+        self.tasks = self.items = self.nbytes = 0
+        return dropped
 
     def filled(self, parcel: Parcel, piece: int, result: Result) -> None:
         """Take in what a task ended with; called from any thread."""
@@ -72,6 +75,7 @@ class Window:
                 parcel = self._next_done()
                 if parcel is not None:
                     self._parcels.remove(parcel)
+                    self._count(parcel, -1)
                     return parcel
                 self._changed.wait()
         raise ClosedError(WHILE_WAITING)
@@ -86,8 +90,7 @@ class Window:
         """Drop every parcel, cancel tasks that have not begun, and wake whoever waits."""
         with self._changed:
             self._closed = True
-            dropped = list(self._parcels)
-            self._parcels.clear()
+            dropped = self._forget_all()
             self._changed.notify_all()
         futures: list[Future[Any]] = [future for parcel in dropped for future in parcel.futures]
         for future in futures:
@@ -97,6 +100,4 @@ class Window:
     def after_fork(self) -> list[Parcel]:
         """In a forked child: forget every parcel, without the lock, which a thread of the parent may have held."""
         self._changed = threading.Condition()
-        dropped = list(self._parcels)
-        self._parcels.clear()
-        return dropped
+        return self._forget_all()
