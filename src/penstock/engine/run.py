@@ -204,6 +204,9 @@ class Run:
         return parcel
 
     def _top_up(self, crew: Crew) -> None:
+        """Fill the window, once there is room for two tasks: after a long step, the first finds all caches cold."""
+        if self.settings.depth is None and self._window.tasks >= self.tuner.depth():
+            return
         while (count := self._room()) > 0:
             span = self._claim(count)
             if span is None:
@@ -216,7 +219,7 @@ class Run:
     def _room(self) -> int:
         """How many items the next parcel may have, by the window's depth and the budget; 0 where it is full."""
         depth, parcels = self.settings.depth, len(self._window)
-        if parcels > 0 and (self._window.tasks >= self.tuner.depth() if depth is None else self._window.items >= depth):
+        if parcels > 0 and (self._window.tasks > self.tuner.depth() if depth is None else self._window.items >= depth):
             return 0
         if parcels > 0 and self.settings.budget_is_given and not self._maker.item_bytes:
             return 0  # what an item takes is known once the first is made
