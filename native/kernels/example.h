@@ -75,8 +75,9 @@ class ExampleSpec {
 
 // Parses records `first` to `count`, one column for each slot, and stops at the first that is at fault. Where room is
 // lacking, give more, with what is there kept, and go on from that record. Features that are not asked for are passed
-// over, and so are unknown fields; of several entries of one name the last one counts, and messages in parts are
-// merged, as protobuf does it. No byte outside of a record is read.
+// over, and so are unknown fields; of several entries of one name the last one counts, or where features are empty, the
+// last that is not, as TensorFlow has it; and messages in parts are merged, as protobuf does it. No byte outside of a
+// record is read.
 ExampleOutcome parse_examples(const ExampleSpec& spec, const Bytes* records, std::size_t first, std::size_t count,
                               const FeatureColumn* columns);
 

@@ -59,16 +59,17 @@ FeatureFinder::FeatureFinder(const ExampleSpec& spec)
 bool FeatureFinder::find_entry(Bytes entry, bool in_lists) {
   Bytes name{entry.begin, entry.begin}, value = name;
   int values = 0;
+  std::size_t bytes = 0;
   WireReader message(entry);
   Field field;
   while (!message.done()) {
     if (!message.next(&field)) return false;
     if (field.wire != Wire::kBytes) continue;
     if (field.number == 1) name = field.payload;
-    if (field.number == 2) value = field.payload, ++values;
+    if (field.number == 2) value = field.payload, bytes += value.size(), ++values;
   }
   const std::int32_t slot = slot_of(name, in_lists);
-  if (slot < 0) return true;
+  if (slot < 0 || says_nothing(static_cast<std::size_t>(slot), in_lists, bytes)) return true;
   const bool several = values > 1;
   note(static_cast<std::size_t>(slot), several ? entry : value, several ? State::kSeveral : State::kWhole);
   return true;

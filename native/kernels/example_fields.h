@@ -95,6 +95,7 @@ class FeatureFinder {
           const std::int32_t found = slot_of(name, in_lists);
           if (found < 0) continue;
           const auto slot = static_cast<std::size_t>(found);
+          if (says_nothing(slot, in_lists, value.size())) continue;
           note(slot, value, take.value(slot, value) ? State::kDone : State::kWhole);
           continue;
         }
@@ -106,6 +107,11 @@ class FeatureFinder {
       if (field.number == 1 && field.wire == Wire::kBytes && !find_entry(field.payload, in_lists)) return false;
     }
     return true;
+  }
+
+  // Whether a value of so many bytes is passed over: an empty one, after another of its feature.
+  bool says_nothing(std::size_t slot, bool in_lists, std::size_t bytes) const {
+    return !bytes && !in_lists && found_[slot].turn == turn_;
   }
 
   void note(std::size_t slot, Bytes bytes, State state) {

@@ -85,6 +85,9 @@ void check_forms() {
          std::vector<std::int64_t>{5, 6}));
   CHECK(parsed(example(field(1, field(1, "x") + field(2, field(1, "")) + field(2, integers(some))))) == some);
   CHECK(parsed(example(entry("x", integers(some))) + varint(9 << 3 | 3) + varint(9 << 3 | 4)) == some);
+  CHECK(parsed(example(entry("x", integers(some)) + entry("x", "") + field(1, field(1, "x")))) == some);
+  CHECK(parsed(example(entry("x", "") + entry("x", integers(some)))) == some);
+  CHECK(parsed(example(entry("x", integers(some)) + entry("x", field(3, "")))).empty());
   CHECK(parsed("").empty());
   CHECK(parsed(example(entry("x", ""))).empty());
 }

@@ -64,7 +64,7 @@ def record_of(rng, slots: list[Slot]) -> bytes:
     parts = {False: [], True: []}
     for slot in slots:
         if rng.random() < 0.85:
-            for _ in range(1 + int(rng.random() < 0.1)):
+            for _ in range(1 + int(rng.random() < 0.2)):
                 parts[slot.in_lists].append(entry_of(rng, slot))
     if rng.random() < 0.3:
         parts[False].append(wire.entry("other", message_of(rng, Kind.INT64, 2)))
@@ -95,6 +95,8 @@ def entry_of(rng, slot: Slot) -> bytes:
         return wire.field(1, key + unknown(rng) + wire.field(2, value))
     if draw < 0.25 and not slot.in_lists:
         return wire.field(1, wire.field(2, b"") + key + wire.field(2, value))
+    if draw < 0.28 and not slot.in_lists:  # perhaps after another of its name, which then counts
+        return wire.field(1, key + wire.field(2, b""))
     return wire.field(1, key + wire.field(2, value))
 
 

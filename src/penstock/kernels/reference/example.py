@@ -94,7 +94,9 @@ def _message(record: bytes) -> tuple[dict[str, list[bytes]], dict[str, list[byte
                     continue
                 inside = [(n, part) for n, w, part in _fields(entry) if w == 2]
                 name = ([part for n, part in inside if n == 1] or [b""])[-1]
-                maps[number - 1][name.decode(errors="replace")] = [part for n, part in inside if n == 2]
+                parts, of_map = [part for n, part in inside if n == 2], maps[number - 1]
+                if number == 2 or any(parts) or name.decode(errors="replace") not in of_map:
+                    of_map[name.decode(errors="replace")] = parts
     return maps
 
 
