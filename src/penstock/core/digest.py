@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ def hasher(size: int = 16) -> blake2b:
     >>> len(state.hexdigest())
     8
     """
-    from hashlib import blake2b  # loads OpenSSL, which only fingerprints need
-
-    return blake2b(digest_size=size)
+    return _blake2b()(digest_size=size)
 
 
 def digest(content: bytes, size: int = 16) -> str:
@@ -36,8 +35,6 @@ def hashed(value: str | bytes | int, seed: int) -> int:
     >>> hashed("a", seed=0) == hashed(b"a", seed=0)
     False
     """
-    from hashlib import blake2b  # as above
-
     if isinstance(value, str):
         content = b"s" + value.encode("utf-8", "surrogatepass")
     elif isinstance(value, bytes):
@@ -45,4 +42,13 @@ def hashed(value: str | bytes | int, seed: int) -> int:
     else:
         content = b"i" + str(value).encode()
     key = (seed & (1 << 64) - 1).to_bytes(8, "little")
-    return int.from_bytes(blake2b(content, digest_size=8, key=key).digest(), "little")
+    return int.from_bytes(_blake2b()(content, digest_size=8, key=key).digest(), "little")
+
+
+@cache
+def _blake2b() -> type[blake2b]:
+    try:
+        from _blake2 import blake2b  # that of hashlib, which would load OpenSSL as well: 3 MB to load a saved state
+    except ImportError:  # another Python
+        from hashlib import blake2b
+    return blake2b
