@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
-import json
 import os
 import re
 import subprocess
-import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -28,14 +26,6 @@ NATIVE = sorted(chain((ROOT / "native").rglob("*.cc"), (ROOT / "native").rglob("
 LONGEST_FILE = 400  # lines
 FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "handler", "impl", "v2"}
 MACHINE_PATH = re.compile(r"(?<![\w./:~-])/(?:work|tmp|home|root|Users|opt)/")
-
-# What `import penstock` may bring beside the standard library and itself, and what of the library is too slow for it.
-CHEAP_PACKAGES = {"numpy", "optree", "typing_extensions"}
-SLOW_MODULES = {
-    *("asyncio", "cloudpickle", "concurrent.futures.process", "email", "http", "importlib.metadata", "logging.config"),
-    *("multiprocessing", "numpy.random", "random", "sqlite3", "ssl", "tempfile", "unittest", "urllib.request", "xml"),
-}
-MOST_LIBRARY_MODULES = 60  # of the standard library and optree, beyond those NumPy has already loaded
 
 # Modules whose test is elsewhere, each with the reason.
 TESTED_ELSEWHERE: dict[str, str] = {
@@ -125,28 +115,6 @@ def test_every_optional_library_is_banned_from_module_level() -> None:
     wanted = chain.from_iterable(lines for extra, lines in extras.items() if extra != "dev")
     names = {re.split(r"[\[<>=~! ;]", line)[0] for line in wanted} - {"penstock"}
     assert {imported_as.get(name, name) for name in names} <= banned
-
-
-@pytest.fixture(scope="module")
-def imported() -> set[str]:
-    """The modules that `import penstock` loads beyond those of `import numpy`, in a fresh interpreter."""
-    program = (
-        "import sys, json, numpy; b = set(sys.modules); import penstock; print(json.dumps([*set(sys.modules) - b]))"
-    )
-    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
-    return set(json.loads(printed.stdout))
-
-
-def test_importing_penstock_brings_no_framework_and_no_other_package(imported: set[str]) -> None:
-    roots = {name.partition(".")[0] for name in imported}
-    assert roots - sys.stdlib_module_names - CHEAP_PACKAGES - {"penstock"} == set()
-
-
-def test_importing_penstock_stays_cheap(imported: set[str]) -> None:
-    slow = {name for name in imported if any(name == s or name.startswith(s + ".") for s in SLOW_MODULES)}
-    assert slow == set()
-    library = {name for name in imported if name.partition(".")[0] != "penstock"}
-    assert len(library) <= MOST_LIBRARY_MODULES, sorted(library)
 
 
 # Files

@@ -6,27 +6,28 @@
 10
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from penstock.core import errors
 from penstock.core.errors import PlanWarning
-from penstock.core.on_error import ErrorBudget, replace, skip
+from penstock.core.lazy import names_on_demand
 from penstock.core.options import AUTOTUNE, Options
-from penstock.dataset.arrays import read_hdf5, read_numpy, read_zarr
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.files import read_files, read_image_folder
-from penstock.dataset.lines import read_json, read_text
-from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
-from penstock.dataset.switch import Switch
-from penstock.dataset.tables import read_arrow, read_csv, read_parquet, read_sql
-from penstock.dataset.tar import read_tar, write_tar
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.plan.node import INFINITE, UNKNOWN
-from penstock.watch.efficiency import pack_efficiency
 
 if TYPE_CHECKING:
     from penstock import audio, image, records
+    from penstock.core.on_error import ErrorBudget, replace, skip
+    from penstock.dataset.arrays import read_hdf5, read_numpy, read_zarr
+    from penstock.dataset.files import read_files, read_image_folder
+    from penstock.dataset.lines import read_json, read_text
+    from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
+    from penstock.dataset.switch import Switch
+    from penstock.dataset.tables import read_arrow, read_csv, read_parquet, read_sql
+    from penstock.dataset.tar import read_tar, write_tar
+    from penstock.watch.efficiency import pack_efficiency
 
 __all__ = [
     "AUTOTUNE",
@@ -64,10 +65,38 @@ __all__ = [
     "write_tfrecord",
 ]
 
+PLACES = {
+    "audio": "penstock.audio",
+    "image": "penstock.image",
+    "records": "penstock.records",
+    "tf_data": "penstock.tf_data",
+    "ErrorBudget": "penstock.core.on_error",
+    "replace": "penstock.core.on_error",
+    "skip": "penstock.core.on_error",
+    "read_hdf5": "penstock.dataset.arrays",
+    "read_numpy": "penstock.dataset.arrays",
+    "read_zarr": "penstock.dataset.arrays",
+    "read_files": "penstock.dataset.files",
+    "read_image_folder": "penstock.dataset.files",
+    "read_json": "penstock.dataset.lines",
+    "read_text": "penstock.dataset.lines",
+    "read_fixed_length": "penstock.dataset.records",
+    "read_tfrecord": "penstock.dataset.records",
+    "write_tfrecord": "penstock.dataset.records",
+    "Switch": "penstock.dataset.switch",
+    "read_arrow": "penstock.dataset.tables",
+    "read_csv": "penstock.dataset.tables",
+    "read_parquet": "penstock.dataset.tables",
+    "read_sql": "penstock.dataset.tables",
+    "read_tar": "penstock.dataset.tar",
+    "write_tar": "penstock.dataset.tar",
+    "pack_efficiency": "penstock.watch.efficiency",
+}
+"""Where the names are that are imported by the first pipeline that uses them."""
 
-def __getattr__(name: str) -> Any:
-    if name in ("audio", "image", "records", "tf_data"):  # imported by the first pipeline that needs them
-        import importlib
+if not TYPE_CHECKING:
+    __getattr__ = names_on_demand(__name__, PLACES)
 
-        return importlib.import_module(f"penstock.{name}")
-    raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *PLACES})

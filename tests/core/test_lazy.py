@@ -1,13 +1,55 @@
-"""Optional libraries: imported when needed, and named with their extra when missing."""
+"""What is imported when it is needed: files of rooms, names that rooms gather, optional libraries."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
 
+import penstock
 from penstock.core.errors import MissingDependencyError, PenstockError
-from penstock.core.lazy import require
+from penstock.core.lazy import files_on_demand, names_on_demand, require
+
+
+def printed(program):
+    """What a program prints in a fresh interpreter."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_a_file_of_a_room_is_imported_when_it_is_asked_for():
+    asks = (
+        "import sys; from penstock.ops import group; path = 'penstock.ops.group.window'; print(path in sys.modules); "
+        "print(group.window.Window.__name__); print(path in sys.modules, group.window is sys.modules[path])"
+    )
+    assert printed(asks) == ["False", "Window", "True", "True"]
+
+
+def test_a_room_has_no_other_files():
+    opened = files_on_demand("penstock.ops.group", ["window"])
+    assert opened("window").__name__ == "penstock.ops.group.window"
+    with pytest.raises(AttributeError, match=r"module 'penstock.ops.group' has no attribute 'batch'"):
+        opened("batch")
+
+
+def test_an_error_within_a_file_is_not_taken_for_a_file_that_is_not_there(monkeypatch):
+    monkeypatch.setitem(sys.modules, "penstock.ops.group.window", None)
+    with pytest.raises(ImportError, match="window"):
+        files_on_demand("penstock.ops.group", ["window"])("window")
+
+
+def test_a_gathered_name_is_looked_for_once():
+    asks = (
+        "import sys, penstock as ps; path = 'penstock.dataset.tables'; print(path in sys.modules); "
+        "print(ps.read_csv is sys.modules[path].read_csv, 'read_csv' in vars(ps), 'read_sql' in vars(ps))"
+    )
+    assert printed(asks) == ["False", "True", "True", "False"]
+
+
+def test_a_name_that_nobody_gathered_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"module 'penstock' has no attribute 'read_nothing'"):
+        names_on_demand("penstock", {})("read_nothing")
+    assert not hasattr(penstock, "read_nothing")
 
 
 def test_a_module_that_is_there_is_returned():

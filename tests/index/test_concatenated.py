@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index import concatenated
+from penstock.index.concatenated import concatenated
 
 
 @given(first=st.integers(0, 20), second=st.integers(0, 20), rows=st.lists(st.integers(0, 200), max_size=30))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index import group_of, grouped
+from penstock.index.grouped import group_of, grouped
 
 
 @given(

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index import paired
+from penstock.index.paired import paired
 
 
 @given(strides=st.lists(st.integers(1, 40), min_size=1, max_size=4), rows=st.lists(st.integers(0, 300), max_size=20))

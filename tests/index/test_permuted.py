@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.seeds import mix
-from penstock.index import permuted
+from penstock.index.permuted import permuted
 from penstock.kernels.reference import permute as twin
 
 

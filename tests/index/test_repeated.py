@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.index import repeated
+from penstock.index.repeated import repeated
 
 
 def test_rows_are_their_inputs_rows() -> None:

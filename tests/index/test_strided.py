@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.index import strided
+from penstock.index.strided import strided
 
 ROWS = st.lists(st.integers(0, 400), max_size=30).map(lambda rows: np.array(rows, np.int64))
 

@@ -1,11 +1,51 @@
-"""Import an optional library when it is first needed, or say which extra installs it."""
+"""Import what only some pipelines need when it is first needed: files of a room, optional libraries."""
 
 from __future__ import annotations
 
 import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from penstock.core.errors import MissingDependencyError
+
+
+def files_on_demand(room: str, files: Sequence[str]) -> Callable[[str], ModuleType]:
+    """Return the `__getattr__` of a room that imports each of these files when it is first asked for.
+
+    So one who writes `from penstock.ops import group` and calls `group.window.Window(...)` has that one file imported,
+    by the first call.
+
+    >>> from penstock.ops import group
+    >>> group.window.__name__
+    'penstock.ops.group.window'
+    """
+
+    def __getattr__(name: str) -> ModuleType:  # noqa: N807 - it is what the room defines
+        if name not in files:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        return importlib.import_module(f"{room}.{name}")
+
+    return __getattr__
+
+
+def names_on_demand(room: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a room that gathers names: `places` tells the module that each comes from, or is.
+
+    >>> names_on_demand("penstock", {"skip": "penstock.core.on_error"})("skip").__name__
+    'skip'
+    """
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - as above
+        if name not in places:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        module = importlib.import_module(places[name])
+        value = module if places[name] == f"{room}.{name}" else getattr(module, name)
+        setattr(sys.modules[room], name, value)  # the next time nothing is looked for
+        return value
+
+    return __getattr__
 
 
 def require(module: str, *, extra: str, purpose: str) -> Any:

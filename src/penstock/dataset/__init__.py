@@ -1,1 +1,12 @@
 """`Dataset[T]`, split by topic, and its iterator."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["check", "packing", "parts"]
+
+if TYPE_CHECKING:
+    from penstock.dataset import check, packing, parts
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -9,11 +9,9 @@ from penstock.core.checks import check_count
 from penstock.core.errors import PlanError
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
-from penstock.ops.buffer.cache import Cache, Store
-from penstock.ops.buffer.options import WithOptions, options_of
-from penstock.ops.buffer.prefetch import Prefetch
+from penstock.ops import buffer
 from penstock.plan.node import INFINITE
-from penstock.rewrite.lint.rules import CODES
+from penstock.rewrite import lint
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -44,7 +42,7 @@ class Buffer(Handle[T_co]):
         plan = self._plan
         if plan.length == INFINITE:
             raise PlanError("cache(): a dataset without end does not fit into memory; cache before repeat(), or take()")
-        return self._over(Cache(plan, Store()))
+        return self._over(buffer.cache.Cache(plan, buffer.cache.Store()))
 
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
@@ -56,7 +54,11 @@ class Buffer(Handle[T_co]):
         True
         """
         size = AUTOTUNE if buffer_size is None else buffer_size
-        return self._over(Prefetch(self._plan, check_count("prefetch", "buffer_size", size, least=0, also=(AUTOTUNE,))))
+        return self._over(
+            buffer.prefetch.Prefetch(
+                self._plan, check_count("prefetch", "buffer_size", size, least=0, also=(AUTOTUNE,))
+            )
+        )
 
     def with_options(self, options: Options) -> Dataset[T_co]:
         """Run with these options; what they set replaces what was set before. Codes to ignore add up.
@@ -67,11 +69,11 @@ class Buffer(Handle[T_co]):
         if not isinstance(options, Options):
             raise TypeError(f"with_options(): expected penstock.Options, not {type(options).__name__}")
         for code in options.ignore:
-            if code not in (*CODES, "all"):
+            if code not in (*lint.rules.CODES, "all"):
                 raise ValueError(
-                    f"with_options(): there is no finding {code!r} to ignore; there are {', '.join(CODES)}"
+                    f"with_options(): there is no finding {code!r} to ignore; there are {', '.join(lint.rules.CODES)}"
                 )
-        return self._over(WithOptions(self._plan, options))
+        return self._over(buffer.options.WithOptions(self._plan, options))
 
     def options(self) -> Options:
         """All the options set so far.
@@ -79,7 +81,7 @@ class Buffer(Handle[T_co]):
         >>> Dataset.range(3).with_options(Options(workers=2)).with_options(Options(seed=1)).options()
         Options(workers=2, seed=1)
         """
-        return options_of(self._plan)
+        return buffer.options.options_of(self._plan)
 
     def apply(self, transformation_func: Callable[[Dataset[T_co]], Dataset[U]]) -> Dataset[U]:
         """Return `transformation_func(self)`, to keep a chain of calls a chain.

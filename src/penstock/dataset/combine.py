@@ -9,15 +9,11 @@ from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError, on_error_of
 from penstock.core.options import AUTOTUNE
+from penstock.dataset.elementwise import tolerating
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import describe, relax
 from penstock.elements.structure import flatten
-from penstock.ops.combine.concatenate import Concatenate
-from penstock.ops.combine.flat_map import FlatMap
-from penstock.ops.combine.interleave import Interleave
-from penstock.ops.combine.zip import Zip
-from penstock.ops.elementwise.map import Map
-from penstock.ops.elementwise.tolerant import tolerant
+from penstock.ops import combine, elementwise
 from penstock.plan.functions import takes_rng
 from penstock.plan.node import INFINITE, Node
 
@@ -64,7 +60,7 @@ class Combine(Handle[T_co]):
                 raise TypeError(f"zip(): expected datasets, not {type(leaf).__name__}")
         if not leaves:
             raise ValueError("zip(): there is nothing to zip")
-        return Dataset(Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
+        return Dataset(combine.zip.Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
 
     def flat_map(self, map_func: Callable[..., Any], *, on_error: str | OnError = "raise") -> Dataset[Any]:
         """Put in the place of each element all those that `map_func` returns for it: a dataset, array or iterable.
@@ -80,7 +76,7 @@ class Combine(Handle[T_co]):
         True
         """
         calls = self._calling("flat_map", map_func, None, None)
-        return self._over(FlatMap(tolerant(calls, on_error_of("flat_map", on_error)), plan_of, None))
+        return self._over(combine.flat_map.FlatMap(tolerating(calls, on_error_of("flat_map", on_error)), plan_of, None))
 
     def interleave(
         self,
@@ -110,9 +106,11 @@ class Combine(Handle[T_co]):
             raise ValueError(
                 f"interleave(num_parallel_calls={num_parallel_calls}): expected at most cycle_length={cycle}"
             )
-        return self._over(Interleave(calls, plan_of, None, cycle, block))
+        return self._over(combine.interleave.Interleave(calls, plan_of, None, cycle, block))
 
-    def _calling(self, call: str, function: Callable[..., Any], calls: int | None, deterministic: bool | None) -> Map:
+    def _calling(
+        self, call: str, function: Callable[..., Any], calls: int | None, deterministic: bool | None
+    ) -> elementwise.map.Map:
         """The node that calls the function whose results stand for several elements."""
         if not callable(function):
             raise TypeError(f"{call}(map_func=): expected a function, not {type(function).__name__}")
@@ -120,7 +118,7 @@ class Combine(Handle[T_co]):
             calls = check_count(call, "num_parallel_calls", calls, least=1, also=(AUTOTUNE,))
         if deterministic is not None:
             deterministic = check_flag(call, "deterministic", deterministic)
-        return Map(
+        return elementwise.map.Map(
             self._plan, function, draws=takes_rng(function), num_parallel_calls=calls, deterministic=deterministic
         )
 
@@ -140,4 +138,4 @@ class Combine(Handle[T_co]):
             raise PlanError(f"concatenate(): elements do not fit: {describe(ours)} against {describe(theirs)}")
         if first.length == INFINITE:
             return self._over(first)  # the end that the other would follow never comes
-        return self._over(Concatenate(first, second))
+        return self._over(combine.concatenate.Concatenate(first, second))

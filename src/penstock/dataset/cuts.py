@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.ops.order.every import Every
-from penstock.ops.order.skip import Skip
-from penstock.ops.order.take import Take
-from penstock.plan.node import Node
+from penstock.plan.node import Node, Passing
 
 MOST_CUTS = 64  # of one dataset: what is cut in more places is read in parts, not split
 
@@ -21,13 +18,15 @@ class Cuts:
 
     def part(self, plan: Node) -> Part | None:
         """The part that `plan` keeps of its input, noted; `None` where it keeps no run of elements."""
-        span = _span(plan)
+        span = plan.span() if isinstance(plan, Passing) else None
         if span is None:
             return None
+        low, high = span
         if len(self.begins) + len(self.ends) < MOST_CUTS:
-            self.begins.add(span[0])
-            self.ends.update(span[1:])
-        return Part(self, *span)
+            self.begins.add(low)
+            if high is not None:
+                self.ends.add(high)
+        return Part(self, low, high)
 
 
 @dataclass
@@ -42,15 +41,3 @@ class Part:
     def is_split(self) -> bool:
         """Whether another part ends where this one begins, or begins where it ends."""
         return self.low in self.cuts.ends or self.high in self.cuts.begins
-
-
-def _span(plan: Node) -> tuple[int] | tuple[int, int] | None:
-    match plan:
-        case Take(count=count) if count > 0:
-            return 0, count
-        case Skip(count=count) if count > 0:
-            return (count,)
-        case Every(start=start, step=1, count=count) if count > 0:
-            return start, start + count
-        case _:
-            return None

@@ -13,15 +13,9 @@ from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.nesting import part_in
 from penstock.elements.spec import describe
-from penstock.ops.buffer.options import WithOptions
-from penstock.ops.buffer.prefetch import Prefetch
-from penstock.ops.elementwise.enumerate import Enumerate
-from penstock.ops.elementwise.filter import Filter
-from penstock.ops.elementwise.map import Map
-from penstock.ops.elementwise.scan import Scan
-from penstock.ops.elementwise.tally import Tally
-from penstock.ops.elementwise.tolerant import IgnoreErrors, tolerant
+from penstock.ops import buffer, elementwise
 from penstock.plan.functions import takes_rng
+from penstock.plan.node import Node
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -96,7 +90,7 @@ class Elementwise(Handle[T_co]):
                 "map(vectorized=True): a function of columns cannot draw for single rows; "
                 "take `rng` out, or vectorized=True"
             )
-        plan = Map(
+        plan = elementwise.map.Map(
             self._plan,
             map_func,
             on=on,
@@ -106,7 +100,7 @@ class Elementwise(Handle[T_co]):
             num_parallel_calls=calls,
             deterministic=deterministic,
         )
-        return self._over(tolerant(plan, on_error_of("map", on_error)))
+        return self._over(tolerating(plan, on_error_of("map", on_error)))
 
     def filter(
         self, predicate: Callable[..., Any], *, vectorized: bool | None = None, on_error: str | OnError = "raise"
@@ -129,8 +123,10 @@ class Elementwise(Handle[T_co]):
         draws = takes_rng(predicate)
         if columns and draws:
             raise PlanError("filter(vectorized=True): a predicate with `rng` is called for one element at a time")
-        plan = Filter(self._plan, predicate, vectorized=columns, draws=draws, traceable=vectorized is None)
-        return self._over(tolerant(plan, _verdict(on_error_of("filter", on_error))))
+        plan = elementwise.filter.Filter(
+            self._plan, predicate, vectorized=columns, draws=draws, traceable=vectorized is None
+        )
+        return self._over(tolerating(plan, _verdict(on_error_of("filter", on_error))))
 
     def ignore_errors(
         self,
@@ -154,7 +150,7 @@ class Elementwise(Handle[T_co]):
         warns = check_flag("ignore_errors", "log_warning", log_warning)
         on_error = skip(budget, quarantine)
         below = self._plan
-        while isinstance(below, Prefetch | WithOptions):
+        while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):
             below = below.input
         if not below.indexed and not below.elementwise:
             raise PlanError(
@@ -162,8 +158,10 @@ class Elementwise(Handle[T_co]):
                 "elements in order; put ignore_errors() after the operation that fails, or give that on_error='skip'"
             )
         counted = on_error.counts or warns
-        plan = IgnoreErrors(self._plan, counted)
-        return self._over(Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan)
+        plan = elementwise.tolerant.IgnoreErrors(self._plan, counted)
+        return self._over(
+            elementwise.tally.Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan
+        )
 
     def scan(self, initial_state: Any, scan_func: Callable[..., tuple[Any, U]]) -> Dataset[U]:
         """Pass a state along the elements: `scan_func(state, element)` returns the next state and what comes out.
@@ -182,7 +180,7 @@ class Elementwise(Handle[T_co]):
         """
         if not callable(scan_func):
             raise TypeError(f"scan(scan_func=): expected a function, not {type(scan_func).__name__}")
-        return self._over(Scan(self._plan, initial_state, scan_func, draws=takes_rng(scan_func)))
+        return self._over(elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=takes_rng(scan_func)))
 
     def enumerate(self, start: int = 0) -> Dataset[tuple[int, T_co]]:
         """Pair every element with its position in the epoch, an `int64` counted from `start`.
@@ -190,7 +188,14 @@ class Elementwise(Handle[T_co]):
         >>> list(Dataset.from_source(["a", "b"]).enumerate(start=5)) == [(5, "a"), (6, "b")]
         True
         """
-        return self._over(Enumerate(self._plan, check_count("enumerate", "start", start, least=-(2**62))))
+        return self._over(
+            elementwise.enumerate.Enumerate(self._plan, check_count("enumerate", "start", start, least=-(2**62)))
+        )
+
+
+def tolerating(plan: elementwise.map.Map | elementwise.filter.Filter, on_error: OnError | None) -> Node:
+    """The operation, such that it does what `on_error` says."""
+    return plan if on_error is None else elementwise.tolerant.tolerant(plan, on_error)
 
 
 def _takes_columns(operation: str, vectorized: bool | None) -> bool:

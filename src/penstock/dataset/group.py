@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from penstock import dataset, elements
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
-from penstock.dataset.packing import packing
-from penstock.elements.padding import flagged_spec, zero_of
 from penstock.elements.spec import sliced
 from penstock.elements.structure import flatten, paths
-from penstock.ops.buffer.options import WithOptions
-from penstock.ops.group.batch import Batch
-from penstock.ops.group.pad import Pad
-from penstock.ops.group.rebatch import Rebatch
-from penstock.ops.group.unbatch import Unbatch
-from penstock.ops.group.window import Window
+from penstock.ops import buffer, group
 from penstock.plan.node import INFINITE, Node
 
 if TYPE_CHECKING:
@@ -68,12 +62,12 @@ class Group(Handle[T_co]):
         source = self._plan
         if remainder == "pad":
             _check_mask_key("batch", source.spec(), mask_key)
-            source = Pad(source, None, size, mask_key)
-        plan = Batch(source, size, drop or remainder == "drop")
+            source = group.pad.Pad(source, None, size, mask_key)
+        plan = group.batch.Batch(source, size, drop or remainder == "drop")
         if calls == AUTOTUNE and deterministic is None:
             return self._over(plan)
         options = Options(workers=None if calls == AUTOTUNE else calls, deterministic=deterministic)
-        return self._over(WithOptions(plan, options))
+        return self._over(buffer.options.WithOptions(plan, options))
 
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart: slice every leaf along its first dimension, and yield the slices one after another.
@@ -102,11 +96,11 @@ class Group(Handle[T_co]):
         drop = check_flag("rebatch", "drop_remainder", drop_remainder)
         if not isinstance(batch_size, Sequence):
             size = check_count("rebatch", "batch_size", batch_size, least=1)
-            return self._over(Batch(plan, size, drop))
+            return self._over(group.batch.Batch(plan, size, drop))
         sizes = tuple(check_count("rebatch", "batch_size", size, least=1) for size in batch_size)
         if not sizes:
             raise ValueError("rebatch(batch_size=[]): expected at least one size")
-        return self._over(Rebatch(plan, sizes, drop))
+        return self._over(group.rebatch.Rebatch(plan, sizes, drop))
 
     def window(
         self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False
@@ -129,7 +123,7 @@ class Group(Handle[T_co]):
         apart = many if shift is None else check_count("window", "shift", shift, least=1, clip=True)
         step = check_count("window", "stride", stride, least=1, clip=True)
         drop = check_flag("window", "drop_remainder", drop_remainder)
-        return self._over(Window(plan, many, apart, step, drop, type(self)))
+        return self._over(group.window.Window(plan, many, apart, step, drop, type(self)))
 
     def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid") -> Dataset[Any]:
         """Add elements of zeros and empty texts until there are `cardinality`, and flag the real ones.
@@ -146,10 +140,10 @@ class Group(Handle[T_co]):
         if plan.length == INFINITE or plan.length > count:
             has = "no end" if plan.length == INFINITE else f"{plan.length:,} elements"
             raise PlanError(f"pad_to_cardinality({count}): this dataset has {has} already")
-        if plan.length == 0 < count and zero_of(plan.spec()) is None:
+        if plan.length == 0 < count and elements.padding.zero_of(plan.spec()) is None:
             raise PlanError(f"pad_to_cardinality({count}): this dataset is empty, and nothing tells what to pad with")
         _check_mask_key("pad_to_cardinality", plan.spec(), mask_key)
-        return self._over(Pad(plan, count, None, mask_key))
+        return self._over(group.pad.Pad(plan, count, None, mask_key))
 
     def pack(
         self,
@@ -192,10 +186,10 @@ class Group(Handle[T_co]):
         ([1, 2, 2, 2, 3, 3], [0, 0, 1, 2, 0, 1])
         """
         choices = {"window": window, "pad": pad, "key": key, "overlong": overlong, "keep_positions": keep_positions}
-        return self._over(packing(self._plan, length, strategy, **choices))
+        return self._over(dataset.packing.packing(self._plan, length, strategy, **choices))
 
 
-def _unbatched(call: str, plan: Node) -> Unbatch:
+def _unbatched(call: str, plan: Node) -> group.unbatch.Unbatch:
     """The elements of a plan's batches; refused where the plan tells that its elements are none."""
     try:
         spec = sliced(plan.spec())
@@ -208,13 +202,13 @@ def _unbatched(call: str, plan: Node) -> Unbatch:
         if not leaves or len(known) > 1:
             why = " against ".join(f"{size} at {sizes[size]}" for size in known[:2]) or "no leaf at all"
             raise PlanError(f"{call}(): every leaf of a batch needs the same first dimension: {why}")
-    return Unbatch(plan)
+    return group.unbatch.Unbatch(plan)
 
 
 def _check_mask_key(call: str, spec: Any, key: object) -> None:
     if not isinstance(key, str):
         raise TypeError(f"{call}(mask_key={key!r}): expected a text, not {type(key).__name__}")
     try:
-        flagged_spec(spec, key)
+        elements.padding.flagged_spec(spec, key)
     except ElementError as error:
         raise PlanError(f"{call}(): {error}") from None

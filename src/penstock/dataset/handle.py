@@ -15,8 +15,7 @@ from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
 from penstock.dataset.cuts import Cuts, Part
 from penstock.plan.node import Node
-from penstock.rewrite.lint.rules import OF_CALLS, WARNING, findings
-from penstock.rewrite.lint.written import Finding, Written
+from penstock.rewrite import lint
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -76,17 +75,17 @@ class Handle(Generic[T_co]):
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _written(self) -> Written:
+    def _written(self) -> lint.written.Written:
         """The plan, and what only the code around it tells."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
-        return Written(self._plan_unmarked, parts)
+        return lint.written.Written(self._plan_unmarked, parts)
 
     def _warn_once(self) -> None:
         """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation."""
         if self._warned:
             return
         self._warned = True
-        for finding in findings(self._written(), WARNING):
+        for finding in lint.rules.findings(self._written(), lint.rules.WARNING):
             written = (use.at for use in self._uses() if use.plan is finding.node)
             _warn(finding, next(written, None) or line_of_caller())
 
@@ -116,11 +115,11 @@ def _warn_if_discarded(use: Use) -> None:
     frame = sys._getframe(1).f_back  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same
     code = use.at.code
     if frame is not None and frame.f_code is code and code.co_code[frame.f_lasti] == opmap["POP_TOP"]:
-        for finding in findings(Written(use.plan, thrown_away=True), OF_CALLS):
+        for finding in lint.rules.findings(lint.written.Written(use.plan, thrown_away=True), lint.rules.OF_CALLS):
             _warn(finding, use.at)
 
 
-def _warn(finding: Finding, at: Place) -> None:
+def _warn(finding: lint.written.Finding, at: Place) -> None:
     registry = at.names.setdefault("__warningregistry__", {})  # where Python notes what it has shown of a module
     warning = PlanWarning(str(finding), finding.code)
     warnings.warn_explicit(warning, PlanWarning, at.code.co_filename, at.line, registry=registry)

@@ -9,28 +9,19 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from penstock import dataset, engine, rewrite
+from penstock import plan as plans
 from penstock.core.checks import check_count
 from penstock.core.errors import PlanError
 from penstock.core.seeds import fresh_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, spec_of
-from penstock.engine.compile import compiled
-from penstock.engine.observer import Unobserved
-from penstock.engine.opening import first_element
-from penstock.ops.buffer.options import options_of
-from penstock.ops.elementwise.map import Map
-from penstock.ops.order.every import Every
-from penstock.plan.described import Described
-from penstock.plan.explain import explained
+from penstock.ops import buffer, elementwise, order
 from penstock.plan.functions import ColumnFunction, ElementFunction
 from penstock.plan.graph import fold, post_order, with_inputs
-from penstock.plan.locate import Record, records
 from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
-from penstock.rewrite.passes import rewritten
-from penstock.rewrite.seeds import bind_seeds, without_drawn_seeds
 
 if TYPE_CHECKING:
-    from penstock.dataset.check import Check
     from penstock.dataset.dataset import Dataset
 
 
@@ -94,7 +85,7 @@ class Inspect(Handle[T_co]):
         epoch, position = _epoch_and_row(row)
         return self._element(self._global_row(epoch, position))
 
-    def locate(self, row: int | tuple[int, int]) -> list[Record]:
+    def locate(self, row: int | tuple[int, int]) -> list[plans.locate.Record]:
         """The records of the sources that element `row` (or `epoch, row`) is made of: all of them, where it is a batch.
 
         >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
@@ -102,7 +93,7 @@ class Inspect(Handle[T_co]):
         """
         epoch, position = _epoch_and_row(row)
         rows = np.array([self._global_row(epoch, position)], np.int64)
-        return list(records(self._bound(), rows))
+        return list(plans.locate.records(self._bound(), rows))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -123,9 +114,7 @@ class Inspect(Handle[T_co]):
         >>> Dataset.range(3).fingerprint() == Dataset.range(3).prefetch(2).fingerprint()
         True
         """
-        from penstock.plan.fingerprint import fingerprint
-
-        return fingerprint(self._plan)
+        return plans.fingerprint.fingerprint(self._plan)
 
     def explain(self) -> str:
         """The plan as written and as run, with the rewrites that were applied, line by line from the sources down.
@@ -144,11 +133,13 @@ class Inspect(Handle[T_co]):
         order: indexed; any row can be made alone, and skipping costs nothing
         """
         plan = self._plan
-        allowed = options_of(plan).rewrite is not False
-        run = rewritten(bind_seeds(plan, 0)) if allowed else None
-        return explained(plan, without_drawn_seeds(run.plan, plan) if run else None, run.applied if run else ())
+        allowed = buffer.options.options_of(plan).rewrite is not False
+        run = rewrite.passes.rewritten(rewrite.seeds.bind_seeds(plan, 0)) if allowed else None
+        return plans.explain.explained(
+            plan, rewrite.seeds.without_drawn_seeds(run.plan, plan) if run else None, run.applied if run else ()
+        )
 
-    def check(self, rows: int = 1) -> Check:
+    def check(self, rows: int = 1) -> dataset.check.Check:
         """Make the first `rows` elements here and now, and say what came of each operation, and what is likely amiss.
 
         A dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of its
@@ -167,10 +158,8 @@ class Inspect(Handle[T_co]):
         >>> check.ok, [finding.code for finding in check.findings]
         (False, ['PS201'])
         """
-        from penstock.dataset.check import checked  # not needed to iterate
-
         count = check_count("check", "rows", rows, least=1)
-        return checked(self._written(), self._bound(), count)
+        return dataset.check.checked(self._written(), self._bound(), count)
 
     def __repr__(self) -> str:
         plan = self._plan
@@ -180,8 +169,8 @@ class Inspect(Handle[T_co]):
 
     def _bound(self) -> Node:
         plan = self._plan
-        seed = options_of(plan).seed
-        return bind_seeds(plan, fresh_seed() if seed is None else seed)
+        seed = buffer.options.options_of(plan).seed
+        return rewrite.seeds.bind_seeds(plan, fresh_seed() if seed is None else seed)
 
     def _global_row(self, epoch: int, position: int) -> int:
         plan = self._plan
@@ -204,7 +193,7 @@ class Inspect(Handle[T_co]):
         ):
             raise ValueError("a slice of a dataset without end needs a stop, and counts from the front")
         start, stop, step = wanted.indices(plan.stride)
-        return Every(plan, start, step, len(range(start, stop, step)))
+        return order.every.Every(plan, start, step, len(range(start, stop, step)))
 
 
 def _epoch_and_row(row: Any) -> tuple[Any, Any]:
@@ -228,14 +217,16 @@ def _describing(node: Node, inputs: tuple[Callable[[], Node], ...]) -> Callable[
     def described() -> Node:
         if node.spec() is not None:
             return node
-        tells_nothing = isinstance(node, Map) and not isinstance(node.function, ElementFunction | ColumnFunction)
+        tells_nothing = isinstance(node, elementwise.map.Map) and not isinstance(
+            node.function, ElementFunction | ColumnFunction
+        )
         # where shapes differ, the first element of an order or a part is not the first of the input
         has_another = isinstance(node, Passing) and node.length not in (0, UNKNOWN)
         known = node if tells_nothing or has_another else with_inputs(node, tuple(each() for each in inputs))
         if known.spec() is not None:
             return known
         try:
-            return Described(known, spec_of(_made(known, 0)))
+            return plans.described.Described(known, spec_of(_made(known, 0)))
         except (IndexError, StopIteration):
             raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from") from None
 
@@ -254,10 +245,10 @@ def _first_stream(plan: Node) -> Node:
 
 def _made(plan: Node, row: int) -> Any:
     if not plan.indexed:
-        return first_element(plan)
+        return engine.opening.first_element(plan)
     if plan.length == 0:
         raise IndexError("no element")
-    program = compiled(plan, np.empty, Unobserved().wrap)
+    program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved().wrap)
     return program(np.array([row], np.int64)).elements()[0]
 
 

@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from penstock import feed, sources
+from penstock import plan as plans
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
@@ -17,8 +19,6 @@ from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
-    from penstock.feed.jax import JaxFeed
-    from penstock.feed.torch import TorchFeed
 
 
 S = TypeVar("S")
@@ -106,14 +106,14 @@ class Iterate(Handle[T_co]):
         plan = self._plan
         if plan.length == INFINITE:
             raise PlanError("save(): this dataset never ends; take() a part of it")
-        from penstock.plan.fingerprint import fingerprint  # as the rest, only for saving
-        from penstock.sources.saving import save
 
         with self.iterator() as it:
             overwrite = check_flag("save", "overwrite", overwrite)
-            save(it, os.fspath(path), fingerprint=fingerprint(plan), overwrite=overwrite)
+            sources.saving.save(
+                it, os.fspath(path), fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite
+            )
 
-    def to_torch(self) -> TorchFeed:
+    def to_torch(self) -> feed.torch.TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
 
         The feed is iterable once for each pass, and its iterators have the cursor's methods; text, bytes and objects
@@ -124,11 +124,9 @@ class Iterate(Handle[T_co]):
         tensor([0, 1])
         tensor([2, 3])
         """
-        from penstock.feed.torch import TorchFeed
+        return feed.torch.TorchFeed(cast("Dataset[T_co]", self))
 
-        return TorchFeed(cast("Dataset[T_co]", self))
-
-    def to_jax(self) -> JaxFeed:
+    def to_jax(self) -> feed.jax.JaxFeed:
         """The same elements with JAX arrays, which share memory on the CPU where JAX allows it.
 
         JAX narrows 64-bit types, unless `jax_enable_x64` is set; narrowing copies.
@@ -138,9 +136,7 @@ class Iterate(Handle[T_co]):
         Array([0, 1], dtype=int32)
         Array([2, 3], dtype=int32)
         """
-        from penstock.feed.jax import JaxFeed
-
-        return JaxFeed(cast("Dataset[T_co]", self))
+        return feed.jax.JaxFeed(cast("Dataset[T_co]", self))
 
     def as_numpy_iterator(self) -> Iterator[Any]:
         """The same as `iter(ds)`, which already yields NumPy; for pipelines that come from `tf.data`.

@@ -9,8 +9,10 @@ from dataclasses import replace
 from functools import cached_property
 from time import perf_counter_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast
 
+from penstock import engine, watch
+from penstock import plan as plans
 from penstock.core.errors import ClosedError, CursorError, PlanError
 from penstock.core.seeds import fresh_seed
 from penstock.engine.cursor import Cursor, cursor_of
@@ -25,11 +27,6 @@ from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
 from penstock.rewrite.seeds import bind_seeds, needs_seed
 from penstock.watch.counters import Counters
-
-if TYPE_CHECKING:
-    from penstock.engine.regrouping import Sharding
-    from penstock.engine.streaming import StreamRun
-    from penstock.watch.stats import Stats
 
 T = TypeVar("T")
 
@@ -56,8 +53,8 @@ class Iterator(Generic[T]):
         self._items: deque[T] = deque()
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
-        self._run: Run | StreamRun | None = None  # begun by the first `next`
-        self._sharding: Sharding | None = None
+        self._run: Run | engine.streaming.StreamRun | None = None  # begun by the first `next`
+        self._sharding: engine.regrouping.Sharding | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._received = self._waited = self._first = self._last = 0
@@ -99,16 +96,13 @@ class Iterator(Generic[T]):
         self._high = self._low + len(items)
         self._items.extend(items)
 
-    def _begun(self) -> Run | StreamRun:
+    def _begun(self) -> Run | engine.streaming.StreamRun:
         seed = self._cursor.seed
         drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
         plan, settings = self._as_run(self._plan, seed), settings_of(self._plan)
         if not self._plan.indexed:  # as written: a rewrite that learns more does not change what cursors are
-            from penstock.engine.streaming import StreamRun  # not needed where order is arithmetic
-            from penstock.plan.fingerprint import form
-
-            self._cursor = self._cursor.in_form(form(plan))
-            return StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
+            self._cursor = self._cursor.in_form(plans.fingerprint.form(plan))
+            return engine.streaming.StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
         return Run(Job(plan), settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
 
     def _as_run(self, plan: Node, seed: int) -> Node:
@@ -128,12 +122,12 @@ class Iterator(Generic[T]):
         >>> it.state_dict()["row"]
         2
         """
-        from penstock.engine.regrouping import Sharding, is_sharded  # not needed for the first batch
-
         cursor = self._position()
         state = cursor.state_dict(*self._identity)
-        if is_sharded(self._plan):
-            self._sharding = self._sharding or Sharding(self._plan, lambda plan: self._as_run(plan, cursor.seed))
+        if self._is_sharded:
+            self._sharding = self._sharding or engine.regrouping.Sharding(
+                self._plan, lambda plan: self._as_run(plan, cursor.seed)
+            )
             state["shard"] = self._sharding.told(cursor, ended=self._is_over(cursor))
         return state
 
@@ -152,7 +146,7 @@ class Iterator(Generic[T]):
                 return cursor
             mark, offset = self._cursor.mark, self._cursor.offset
             if self._run is not None:
-                mark, offset = cast("StreamRun", self._run).place(cursor.row)
+                mark, offset = cast("engine.streaming.StreamRun", self._run).place(cursor.row)
             return replace(cursor, mark=mark, offset=offset, form=self._cursor.form)
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
@@ -187,25 +181,25 @@ class Iterator(Generic[T]):
             raise
 
     def _regrouped(self, states: list[dict[str, Any]]) -> Cursor:
-        from penstock.engine.regrouping import regrouped
-
-        return regrouped(self._plan, self._as_run, states)
+        return engine.regrouping.regrouped(self._plan, self._as_run, states)
 
     @cached_property
     def _identity(self) -> tuple[str, tuple[str, ...]]:
-        from penstock.plan.fingerprint import fingerprint_of, plan_lines  # not needed for the first batch
+        lines = plans.fingerprint.plan_lines(self._plan)
+        return plans.fingerprint.fingerprint_of(lines), lines
 
-        lines = plan_lines(self._plan)
-        return fingerprint_of(lines), lines
+    @cached_property
+    def _is_sharded(self) -> bool:
+        """Whether the states of all shards of the run load into any number of them."""
+        shards = any(node.name == "shard" for node in post_order(self._plan))
+        return shards and engine.regrouping.is_sharded(self._plan)
 
-    def stats(self) -> Stats:
+    def stats(self) -> watch.stats.Stats:
         """What has been counted since the iterator was made or a state loaded; see `Stats`."""
-        from penstock.watch.report import stats_of  # not needed for the first batch
-
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
-        return stats_of(self._run, self._counters, self._legacy.memory, self._received, times)
+        return watch.report.stats_of(self._run, self._counters, self._legacy.memory, self._received, times)
 
     def verdict(self) -> str:
         """What limits this run, in a sentence or two: who waits, for which operation, its ceiling, and what to change.
@@ -214,9 +208,7 @@ class Iterator(Generic[T]):
         >>> it.verdict()
         'Too early to say: 0 elements in 0.00 s.'
         """
-        from penstock.watch.verdict import verdict
-
-        return verdict(self.stats())
+        return watch.verdict.verdict(self.stats())
 
     def close(self) -> None:
         """Stop at once. Closing again does nothing; `state_dict()` still tells the position."""

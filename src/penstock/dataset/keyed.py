@@ -13,15 +13,7 @@ from penstock.dataset.combine import plan_of
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import ObjectSpec, describe
 from penstock.elements.structure import flatten, unflatten
-from penstock.ops.combine.flat_map import FlatMap
-from penstock.ops.elementwise.beside import Beside
-from penstock.ops.elementwise.beside import whole as whole_number
-from penstock.ops.elementwise.map import Map
-from penstock.ops.group.batch_by_tokens import BatchByTokens
-from penstock.ops.group.bucket import BucketBySequenceLength
-from penstock.ops.group.by_length import ByLength
-from penstock.ops.group.group_by_reducer import GroupByReducer
-from penstock.ops.group.group_by_window import GroupByWindow
+from penstock.ops import combine, elementwise, group
 from penstock.plan.node import INFINITE
 
 if TYPE_CHECKING:
@@ -73,7 +65,7 @@ class Keyed(Handle[T_co]):
             padded_shapes = _open_shapes(call, self._plan.spec())
         lengths = self._said(call, "element_length_func", "length", element_length_func)
         return self._padding(
-            BucketBySequenceLength(
+            group.bucket.BucketBySequenceLength(
                 lengths,
                 check_flag(call, "drop_remainder", drop_remainder),
                 padded_shapes,
@@ -119,7 +111,7 @@ class Keyed(Handle[T_co]):
         if not isinstance(tolerance, float | int) or not 0 <= tolerance <= 10:
             raise ValueError(f"{call}(tolerance={tolerance!r}): expected a share from 0 to 10")
         return self._padding(
-            BatchByTokens(
+            group.batch_by_tokens.BatchByTokens(
                 self._said(call, "length_func", "length", length_func),
                 check_flag(call, "drop_remainder", drop_remainder),
                 padded_shapes,
@@ -164,8 +156,8 @@ class Keyed(Handle[T_co]):
             raise TypeError(f"{call}(reduce_func=): expected a function, not {type(reduce_func).__name__}")
         size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
         keyed = self._said(call, "key_func", "key", key_func)
-        windows = GroupByWindow(keyed, False, size, type(self))
-        return self._over(FlatMap(Map(windows, reduce_func), plan_of, None))
+        windows = group.group_by_window.GroupByWindow(keyed, False, size, type(self))
+        return self._over(combine.flat_map.FlatMap(elementwise.map.Map(windows, reduce_func), plan_of, None))
 
     def group_by_reducer(
         self,
@@ -192,14 +184,14 @@ class Keyed(Handle[T_co]):
         if self._plan.length == INFINITE:
             raise PlanError(f"{call}(): what it yields comes at the end, and this dataset has none; take() some of it")
         keyed = self._said(call, "key_func", "key", key_func)
-        return self._over(GroupByReducer(keyed, init_func, reduce_func, finalize_func))
+        return self._over(group.group_by_reducer.GroupByReducer(keyed, init_func, reduce_func, finalize_func))
 
-    def _said(self, call: str, argument: str, said: str, function: Callable[..., Any]) -> Beside:
+    def _said(self, call: str, argument: str, said: str, function: Callable[..., Any]) -> elementwise.beside.Beside:
         if not callable(function):
             raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
-        return Beside(self._plan, said, function, whole_number)
+        return elementwise.beside.Beside(self._plan, said, function, elementwise.beside.whole)
 
-    def _padding(self, plan: ByLength) -> Dataset[Any]:
+    def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
         """The dataset, unless what the plan knows of its elements already tells that it must fail."""
         try:
             known = plan.spec() is not None

@@ -7,22 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from penstock import engine, index, rewrite
 from penstock.core.checks import MOST, check_count, check_flag, check_seed
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import ArraySpec, describe, relax
-from penstock.engine.compile import compiled
-from penstock.engine.observer import Unobserved
-from penstock.index.weights import Asked, Steady, Stepped, checked
-from penstock.ops.buffer.options import WithOptions, options_of
-from penstock.ops.buffer.prefetch import Prefetch
-from penstock.ops.combine.choose import Choices, Choose, ChooseGuided, choices_of
-from penstock.ops.combine.sample import Sample, SampleGuided
-from penstock.ops.elementwise.resample import Classify, Resample, ResampleEstimated, keep_chances
-from penstock.ops.order.repeat import Repeat
+from penstock.ops import buffer, combine, elementwise, order
 from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE, UNKNOWN, Node
-from penstock.rewrite.seeds import bind_seeds, needs_seed
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -96,13 +88,15 @@ class Mixtures(Handle[T_co]):
         if guide is not None:
             if exact:
                 raise ValueError(f"{call}(exact=True): a dataset of weights is drawn from at random")
-            return _dataset(SampleGuided(plans, guide, rule == "first", rerandomize, seed))
+            return _dataset(combine.sample.SampleGuided(plans, guide, rule == "first", rerandomize, seed))
         known = _weights(weights, len(plans))
         if len(plans) == 1:
             return _dataset(plans[0])
         if (total := sum(plan.length for plan in plans if plan.length > 0)) >= MOST:
             raise PlanError(f"{call}(): {total} elements; the most are 2**62 - 1")
-        plan = Sample(plans, known, rule == "first", exact, rerandomize and not exact, None if exact else seed)
+        plan = combine.sample.Sample(
+            plans, known, rule == "first", exact, rerandomize and not exact, None if exact else seed
+        )
         return _dataset(plan)
 
     @staticmethod
@@ -131,8 +125,8 @@ class Mixtures(Handle[T_co]):
         first = check_flag(call, "stop_on_empty_dataset", stop_on_empty_dataset)
         known = _known_choices(guide, len(plans)) if all(plan.indexed for plan in plans) else None
         if known is None:
-            return _dataset(ChooseGuided(plans, guide, first))
-        return _dataset(Choose(plans, known, first))
+            return _dataset(combine.choose.ChooseGuided(plans, guide, first))
+        return _dataset(combine.choose.Choose(plans, known, first))
 
     def drawn(self, count: int, *, epoch: int = 0) -> list[int]:
         """How many elements of each dataset the first `count` elements of a mixture are made of.
@@ -157,16 +151,16 @@ class Mixtures(Handle[T_co]):
         plan = self._plan
         wanted = check_count("drawn", "count", count, least=0)
         epoch = check_count("drawn", "epoch", epoch, least=0)
-        options = options_of(plan)
+        options = buffer.options.options_of(plan)
         plan = _without_settings(plan)
-        if not isinstance(plan, Sample | Choose) or not plan.indexed:
+        if not isinstance(plan, combine.sample.Sample | combine.choose.Choose) or not plan.indexed:
             raise PlanError(f"drawn(): {plan.label()} is not a mixture of indexed datasets; ask the mixture itself")
-        if isinstance(plan, Sample) and plan.draws and plan.seed is None and options.seed is None:
+        if isinstance(plan, combine.sample.Sample) and plan.draws and plan.seed is None and options.seed is None:
             raise PlanError("drawn(): without a seed every iterator draws in another order; give one to the mixture")
         if plan.length != INFINITE and wanted > plan.length:
             raise ValueError(f"drawn({wanted}): the mixture has {plan.length} elements")
-        bound = bind_seeds(plan, options.seed or 0)
-        return bound.drawn(wanted, epoch) if isinstance(bound, Sample | Choose) else []
+        bound = rewrite.seeds.bind_seeds(plan, options.seed or 0)
+        return bound.drawn(wanted, epoch) if isinstance(bound, combine.sample.Sample | combine.choose.Choose) else []
 
     def rejection_resample(
         self,
@@ -192,17 +186,17 @@ class Mixtures(Handle[T_co]):
         if not callable(class_func):
             raise TypeError(f"{call}(class_func=): expected a function, not {type(class_func).__name__}")
         count = _count_of(call, target_dist)
-        target = checked(target_dist, count, f"{call}(target_dist=): ")
+        target = index.weights.checked(target_dist, count, f"{call}(target_dist=): ")
         seed = check_seed(call, seed)
-        classes = Classify(self._plan, class_func, count)
+        classes = elementwise.resample.Classify(self._plan, class_func, count)
         if initial_dist is None:
-            return self._over(ResampleEstimated(classes, target, seed))
-        initial = checked(initial_dist, count, f"{call}(initial_dist=): ")
+            return self._over(elementwise.resample.ResampleEstimated(classes, target, seed))
+        initial = index.weights.checked(initial_dist, count, f"{call}(initial_dist=): ")
         missing = [number for number in range(count) if target[number] and not initial[number]]
         if missing:
             raise ValueError(f"{call}(initial_dist=): class {missing[0]} is 0, and target_dist wants it")
-        keep = keep_chances(np.array(target), np.array(initial))
-        return self._over(Resample(classes, tuple(keep.tolist()), seed))
+        keep = elementwise.resample.keep_chances(np.array(target), np.array(initial))
+        return self._over(elementwise.resample.Resample(classes, tuple(keep.tolist()), seed))
 
 
 def _dataset(plan: Node) -> Dataset[Any]:
@@ -259,36 +253,41 @@ def _repeated(plans: tuple[Node, ...]) -> tuple[Node, ...]:
     for number, plan in enumerate(plans):
         if plan.length == 0:
             raise PlanError(f"sample_from_datasets(stop='never'): dataset {number} has no elements to repeat")
-    return tuple(plan if plan.length == INFINITE else Repeat(plan, INFINITE) for plan in plans)
+    return tuple(plan if plan.length == INFINITE else order.repeat.Repeat(plan, INFINITE) for plan in plans)
 
 
-def _weights(weights: Any, count: int) -> Steady | Stepped | Asked:
+def _weights(weights: Any, count: int) -> index.weights.Steady | index.weights.Stepped | index.weights.Asked:
     told = "sample_from_datasets(weights=): "
     if weights is None:
-        return Steady((1.0,) * count)
+        return index.weights.Steady((1.0,) * count)
     if isinstance(weights, Mapping):
         steps = sorted(weights.items())
         starts = [check_count("sample_from_datasets", "weights", start, least=0) for start, _ in steps]
         if not starts or starts[0] != 0:
             raise ValueError(f"{told}{weights!r:.80}: expected weights from position 0 on")
-        each = [checked(vector, count, told) for _, vector in steps]
-        return Stepped(tuple(zip(starts, each, strict=True)))
+        each = [index.weights.checked(vector, count, told) for _, vector in steps]
+        return index.weights.Stepped(tuple(zip(starts, each, strict=True)))
     if callable(weights):
-        return Asked(weights, count)
-    return Steady(checked(weights, count, told))
+        return index.weights.Asked(weights, count)
+    return index.weights.Steady(index.weights.checked(weights, count, told))
 
 
-def _known_choices(guide: Node, members: int) -> Choices | None:
+def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
     """The choices themselves, where they are indexed, not too many, and the same in every epoch."""
     plan = _without_settings(guide)
-    endless = isinstance(plan, Repeat) and plan.length == INFINITE
-    while isinstance(plan, Repeat) and plan.length == INFINITE and plan.input.length != INFINITE:
+    endless = isinstance(plan, order.repeat.Repeat) and plan.length == INFINITE
+    while isinstance(plan, order.repeat.Repeat) and plan.length == INFINITE and plan.input.length != INFINITE:
         plan = _without_settings(plan.input)
     most = MOST_KNOWN_ENDLESS if endless else MOST_KNOWN
-    if not plan.indexed or not 0 <= plan.length <= most or needs_seed(plan) or any(map(_varies, post_order(plan))):
+    if (
+        not plan.indexed
+        or not 0 <= plan.length <= most
+        or rewrite.seeds.needs_seed(plan)
+        or any(map(_varies, post_order(plan)))
+    ):
         return None
-    program = compiled(plan, np.empty, Unobserved().wrap)
-    return Choices(choices_of(program(np.arange(plan.length)), members, 0), endless)
+    program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved().wrap)
+    return combine.choose.Choices(combine.choose.choices_of(program(np.arange(plan.length)), members, 0), endless)
 
 
 def _varies(node: Node) -> bool:
@@ -297,7 +296,7 @@ def _varies(node: Node) -> bool:
 
 
 def _without_settings(plan: Node) -> Node:
-    while isinstance(plan, Prefetch | WithOptions):
+    while isinstance(plan, buffer.prefetch.Prefetch | buffer.options.WithOptions):
         plan = plan.input
     return plan
 

@@ -6,28 +6,12 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from penstock import dataset, elements, index
 from penstock.core.checks import MOST, check_count, check_flag, check_seed
 from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
-from penstock.dataset.parts import check_splittable, positions, positions_where, weights
-from penstock.elements.distinct import distinct
-from penstock.index.divided import divided
-from penstock.ops.buffer.options import WithOptions
-from penstock.ops.elementwise.beside import Beside, truth
-from penstock.ops.order.assert_cardinality import AssertCardinality
-from penstock.ops.order.exclude import Exclude
-from penstock.ops.order.expand import Expand
-from penstock.ops.order.repeat import Repeat
-from penstock.ops.order.shard import Shard
-from penstock.ops.order.shuffle import Shuffle, ShuffleBlocks
-from penstock.ops.order.shuffle_bytes import ShuffleBytes
-from penstock.ops.order.skip import Skip
-from penstock.ops.order.split import Hashes, Keyed, Part
-from penstock.ops.order.take import Take
-from penstock.ops.order.take_while import TakeWhile
-from penstock.ops.order.unique import Unique
-from penstock.ops.order.virtual import VirtualStreams, virtual_stream
+from penstock.ops import buffer, elementwise, order
 from penstock.plan.graph import blocks_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
@@ -79,7 +63,7 @@ class Order(Handle[T_co]):
             if buffer_size is not None:
                 raise ValueError("shuffle(): give it one of buffer_size and buffer_bytes")
             if not plan.indexed:
-                return self._over(ShuffleBytes(plan, None, seed, reshuffle, buffer_bytes))
+                return self._over(order.shuffle_bytes.ShuffleBytes(plan, None, seed, reshuffle, buffer_bytes))
         window = buffer_size
         if window is not None:
             window = check_count("shuffle", "buffer_size", window, least=1, also=(UNKNOWN,), clip=True)
@@ -97,8 +81,8 @@ class Order(Handle[T_co]):
             )
         blocks = None if window is not None or check_flag("shuffle", "uniform", uniform) else blocks_of(plan)
         if blocks is None or blocks.window >= blocks.count:
-            return self._over(Shuffle(plan, window, seed, reshuffle))
-        return self._over(ShuffleBlocks(plan, None, seed, reshuffle, blocks))
+            return self._over(order.shuffle.Shuffle(plan, window, seed, reshuffle))
+        return self._over(order.shuffle.ShuffleBlocks(plan, None, seed, reshuffle, blocks))
 
     def repeat(self, count: int | None = None) -> Dataset[T_co]:
         """Begin again at the end, `count` times in all; without end where it is `None` or -1.
@@ -109,7 +93,7 @@ class Order(Handle[T_co]):
         True
         """
         times = INFINITE if count is None else check_count("repeat", "count", count, least=0, also=(INFINITE,))
-        plan = Repeat(self._plan, times)
+        plan = order.repeat.Repeat(self._plan, times)
         if plan.length > MOST:
             raise PlanError(f"repeat(count={times}): {plan.length} elements; the most are 2**62")
         return self._over(plan)
@@ -128,7 +112,7 @@ class Order(Handle[T_co]):
         >>> len(set(Dataset.range(1).expand(3).map(jitter)))
         3
         """
-        plan = Expand(self._plan, check_count("expand", "count", count, least=1))
+        plan = order.expand.Expand(self._plan, check_count("expand", "count", count, least=1))
         if plan.length > MOST:
             raise PlanError(f"expand({count}): {plan.length} elements; the most are 2**62")
         return self._over(plan)
@@ -148,7 +132,7 @@ class Order(Handle[T_co]):
             "assert_cardinality", "expected_cardinality", expected_cardinality, least=0, also=(INFINITE,)
         )
         if plan.length == UNKNOWN:
-            return self._over(AssertCardinality(plan, count))
+            return self._over(order.assert_cardinality.AssertCardinality(plan, count))
         if plan.length != count:
             has = "no end" if plan.length == INFINITE else f"{plan.length:,} elements"
             raise PlanError(f"assert_cardinality({count}): this dataset has {has}")
@@ -165,7 +149,11 @@ class Order(Handle[T_co]):
         """
         if not callable(predicate):
             raise TypeError(f"take_while(predicate=): expected a function, not {type(predicate).__name__}")
-        return self._over(TakeWhile(Beside(self._plan, "predicate", predicate, truth)))
+        return self._over(
+            order.take_while.TakeWhile(
+                elementwise.beside.Beside(self._plan, "predicate", predicate, elementwise.beside.truth)
+            )
+        )
 
     def unique(self, key: Callable[..., Any] | None = None) -> Dataset[T_co]:
         """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
@@ -181,7 +169,9 @@ class Order(Handle[T_co]):
         """
         if key is not None and not callable(key):
             raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
-        return self._over(Unique(Beside(self._plan, "key", key, distinct)))
+        return self._over(
+            order.unique.Unique(elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct))
+        )
 
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements; all where it is -1.
@@ -189,7 +179,9 @@ class Order(Handle[T_co]):
         >>> list(Dataset.range(9).take(2)) == [0, 1]
         True
         """
-        return self._over(Take(self._plan, check_count("take", "count", count, least=0, also=(-1,), clip=True)))
+        return self._over(
+            order.take.Take(self._plan, check_count("take", "count", count, least=0, also=(-1,), clip=True))
+        )
 
     def skip(self, count: int) -> Dataset[T_co]:
         """Leave out the first `count` elements, at no cost; all where it is -1.
@@ -197,7 +189,9 @@ class Order(Handle[T_co]):
         >>> list(Dataset.range(5).skip(3)) == [3, 4]
         True
         """
-        return self._over(Skip(self._plan, check_count("skip", "count", count, least=0, also=(-1,), clip=True)))
+        return self._over(
+            order.skip.Skip(self._plan, check_count("skip", "count", count, least=0, also=(-1,), clip=True))
+        )
 
     def exclude(self, rows: Any) -> Dataset[T_co]:
         """Leave out some elements of every epoch: those at the positions `rows`, or whose records a function names.
@@ -220,8 +214,8 @@ class Order(Handle[T_co]):
         are other elements each time, and a function is a `PlanError`.
         """
         plan = self._plan
-        left_out = positions_where(plan, rows) if callable(rows) else positions(plan, rows)
-        return self._over(Exclude(plan, left_out))
+        left_out = dataset.parts.positions_where(plan, rows) if callable(rows) else dataset.parts.positions(plan, rows)
+        return self._over(order.exclude.Exclude(plan, left_out))
 
     def split(
         self, parts: Mapping[str, float], seed: int = 0, *, key: Callable[..., str | bytes | int] | None = None
@@ -251,22 +245,22 @@ class Order(Handle[T_co]):
         set()
         """
         plan, chosen = self._plan, check_seed("split", seed) or 0
-        shares = weights(parts)
-        check_splittable(plan, key)
+        shares = dataset.parts.weights(parts)
+        dataset.parts.check_splittable(plan, key)
         if key is None:
-            sizes = divided(plan.length, shares)
+            sizes = index.divided.divided(plan.length, shares)
             starts = accumulate(sizes, initial=0)
             return {
-                name: self._over(Part(plan, name, start, size, chosen))
+                name: self._over(order.split.Part(plan, name, start, size, chosen))
                 for name, start, size in zip(parts, starts, sizes, strict=False)
             }
-        ordered = self._over(WithOptions(plan, Options(deterministic=True, ignore="all")))
-        hashes = Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
+        ordered = self._over(buffer.options.WithOptions(plan, Options(deterministic=True, ignore="all")))
+        hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
         total, low = sum(shares), 0
         cut: dict[str, Dataset[T_co]] = {}
         for name, upto in zip(parts, accumulate(shares), strict=True):
             high = (upto << 64) // total
-            cut[name] = self._over(Keyed(plan, name, key, chosen, low, high, hashes))
+            cut[name] = self._over(order.split.Keyed(plan, name, key, chosen, low, high, hashes))
             low = high
         return cut
 
@@ -306,13 +300,13 @@ class Order(Handle[T_co]):
         if at >= shards:
             raise ValueError(f"shard(index={at}): expected less than num_shards={shards}")
         if streams is None:
-            return self._over(Shard(plan, shards, at))
+            return self._over(order.shard.Shard(plan, shards, at))
         cut = check_count("shard", "streams", streams, least=1)
         if cut % shards:
             raise ValueError(
                 f"shard(streams={cut}): expected a multiple of num_shards={shards}, so that each shard has as many"
             )
         if plan.indexed:  # every n-th row is every n-th in any number of streams
-            return self._over(Shard(plan, shards, at))
-        virtual_stream(plan, 0, cut)  # a PlanError where it cannot be cut
-        return self._over(VirtualStreams(plan, shards, at, cut))
+            return self._over(order.shard.Shard(plan, shards, at))
+        order.virtual.virtual_stream(plan, 0, cut)  # a PlanError where it cannot be cut
+        return self._over(order.streams.VirtualStreams(plan, shards, at, cut))

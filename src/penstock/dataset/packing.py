@@ -8,7 +8,7 @@ from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
 from penstock.elements.spec import ArraySpec, describe
 from penstock.kernels import MOST_CAPACITY
-from penstock.ops.group.pack import Overlong, Pack, check_pad
+from penstock.ops import group
 from penstock.plan.node import Node
 
 STRATEGIES: tuple[str, ...] = ("first_fit", "best_fit", "split")
@@ -24,13 +24,13 @@ def packing(
     key: Any,
     overlong: Any,
     keep_positions: Any,
-) -> Pack:
+) -> group.pack.Pack:
     """The plan of `source.pack(...)`."""
     size = check_count("pack", "length", length, least=1)
     if size > MOST_CAPACITY:
         raise ValueError(f"pack(length={size}): expected at most 2**24")
     _check_choice("strategy", strategy, STRATEGIES)
-    _check_choice("overlong", overlong, get_args(Overlong))
+    _check_choice("overlong", overlong, get_args(group.pack.Overlong))
     if key is not None and (isinstance(key, bool) or not isinstance(key, str | int)):
         raise TypeError(f"pack(key={key!r}): expected a key, a field name or a position")
     if strategy == "split":
@@ -41,7 +41,7 @@ def packing(
         window = check_count("pack", "window", window, least=1)
     pad = check_count("pack", "pad", pad, least=-(1 << 63))
     keep = check_flag("pack", "keep_positions", keep_positions)
-    plan = Pack(source, size, strategy, window, pad, key, overlong, keep)
+    plan = group.pack.Pack(source, size, strategy, window, pad, key, overlong, keep)
     _check_spec(plan)
     return plan
 
@@ -52,12 +52,12 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise ValueError(f'pack({name}={value!r}): expected {expected} or "{choices[-1]}"')
 
 
-def _check_spec(plan: Pack) -> None:
+def _check_spec(plan: group.pack.Pack) -> None:
     """Refuse elements, where they are known before there are any, that are not tokens."""
     try:
         spec = plan.document_spec()
         if isinstance(spec, ArraySpec) and spec.dtype.kind in "iu":
-            check_pad(plan.pad, spec.dtype)
+            group.pack.check_pad(plan.pad, spec.dtype)
     except ElementError as error:
         raise PlanError(str(error)) from None
     if spec is None or (isinstance(spec, ArraySpec) and len(spec.shape) == 1 and spec.dtype.kind in "iu"):

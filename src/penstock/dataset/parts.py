@@ -7,11 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock import plan as plans
 from penstock.core.errors import PlanError
-from penstock.ops.combine.sample import Sample
-from penstock.ops.order.shuffle import Shuffle
+from penstock.ops import combine, order
 from penstock.plan.graph import post_order
-from penstock.plan.locate import Record, records
 from penstock.plan.node import INFINITE, Node
 
 
@@ -31,25 +30,25 @@ def positions(plan: Node, rows: Any) -> np.ndarray:
     return found.astype(np.int64)
 
 
-def positions_where(plan: Node, is_bad: Callable[[Record], Any]) -> np.ndarray:
+def positions_where(plan: Node, is_bad: Callable[[plans.locate.Record], Any]) -> np.ndarray:
     """The positions of the elements that are made from a record of which `is_bad` is true."""
     if not plan.indexed or plan.length < 0:
         raise PlanError("exclude(): records can be asked of indexed, finite datasets; exclude nearer to the source")
     if reorders(plan):
         raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
     if all(len(node.inputs) < 2 for node in post_order(plan)):  # then records come in the order of the rows
-        found = list(records(plan, np.arange(plan.length)))
+        found = list(plans.locate.records(plan, np.arange(plan.length)))
         if len(found) == plan.length:
             return np.flatnonzero([bool(is_bad(record)) for record in found])
-    bad = (any(is_bad(record) for record in records(plan, np.array([row]))) for row in range(plan.length))
+    bad = (any(is_bad(record) for record in plans.locate.records(plan, np.array([row]))) for row in range(plan.length))
     return np.flatnonzero(np.fromiter(bad, np.bool_, plan.length))
 
 
 def reorders(plan: Node) -> bool:
     """Whether elements come in another order each epoch, or for each iterator."""
     return any(
-        (isinstance(node, Shuffle) and (node.reshuffle or node.seed is None))
-        or (isinstance(node, Sample) and node.draws and (node.rerandomize or node.seed is None))
+        (isinstance(node, order.shuffle.Shuffle) and (node.reshuffle or node.seed is None))
+        or (isinstance(node, combine.sample.Sample) and node.draws and (node.rerandomize or node.seed is None))
         for node in post_order(plan)
     )
 

@@ -10,28 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from penstock import sources, storage
 from penstock.core.checks import check_flag, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
-from penstock.ops.read.generator import FromGenerator
-from penstock.ops.read.random import Random
-from penstock.ops.read.source import Read as ReadNode
-from penstock.sources.arrays import slices
-from penstock.sources.constant import constant
-from penstock.sources.indexable import indexable
-from penstock.sources.integers import counter, integer_range
-from penstock.sources.protocol import Source
-from penstock.storage.paths import Pattern, list_files
+from penstock.ops import read
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
 
 
-def reading(source: Source) -> Dataset[Any]:
+def reading(source: sources.protocol.Source) -> Dataset[Any]:
     """The dataset of a source's elements."""
     from penstock.dataset.dataset import Dataset
 
-    return Dataset(ReadNode(source))
+    return Dataset(read.source.Read(source))
 
 
 class Read(Handle[T_co]):
@@ -46,7 +39,7 @@ class Read(Handle[T_co]):
         >>> list(Dataset.range(2, 10, 3)) == [2, 5, 8]
         True
         """
-        return reading(integer_range(*args, dtype=output_type))
+        return reading(sources.integers.integer_range(*args, dtype=output_type))
 
     @staticmethod
     def counter(start: int = 0, step: int = 1, dtype: DTypeLike = np.int64) -> Dataset[Any]:
@@ -55,7 +48,7 @@ class Read(Handle[T_co]):
         >>> list(Dataset.counter(10, -2).take(3)) == [10, 8, 6]
         True
         """
-        return reading(counter(start, step, dtype=dtype))
+        return reading(sources.integers.counter(start, step, dtype=dtype))
 
     @staticmethod
     def from_generator(
@@ -83,7 +76,7 @@ class Read(Handle[T_co]):
                 f"from_generator(generator=): expected a function that returns an iterable, not "
                 f"{type(generator).__name__}; pass the function itself, not what it returns"
             )
-        return Dataset(FromGenerator(generator, tuple(args), output_signature))
+        return Dataset(read.generator.FromGenerator(generator, tuple(args), output_signature))
 
     @staticmethod
     def random(seed: int | None = None, *, rerandomize_each_iteration: bool = False) -> Dataset[Any]:
@@ -99,7 +92,7 @@ class Read(Handle[T_co]):
         from penstock.dataset.dataset import Dataset
 
         rerandomize = check_flag("random", "rerandomize_each_iteration", rerandomize_each_iteration)
-        return Dataset(Random(check_seed("random", seed), rerandomize))
+        return Dataset(read.random.Random(check_seed("random", seed), rerandomize))
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset[Any]:
@@ -108,7 +101,7 @@ class Read(Handle[T_co]):
         >>> list(Dataset.from_tensors((1, "a")))
         [(1, 'a')]
         """
-        return reading(constant(tensors))
+        return reading(sources.constant.constant(tensors))
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset[Any]:
@@ -120,7 +113,7 @@ class Read(Handle[T_co]):
         >>> [element["y"] for element in Dataset.from_tensor_slices(data)] == [0, 1, 2]
         True
         """
-        return reading(slices(tensors))
+        return reading(sources.arrays.slices(tensors))
 
     @staticmethod
     def from_source(source: Any) -> Dataset[Any]:
@@ -132,7 +125,7 @@ class Read(Handle[T_co]):
         >>> list(Dataset.from_source(["a", "b"]).repeat(2))
         ['a', 'b', 'a', 'b']
         """
-        return reading(indexable(source))
+        return reading(sources.indexable.indexable(source))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Dataset[Any]:
@@ -148,12 +141,10 @@ class Read(Handle[T_co]):
         >>> [batch["x"].tolist() for batch in Dataset.load(folder).batch(3)]
         [[0, 1, 2], [3, 4]]
         """
-        from penstock.sources.saved import saved  # with json, which most pipelines never need
-
-        return reading(saved(path))
+        return reading(sources.saved.saved(path))
 
     @staticmethod
-    def list_files(file_pattern: Pattern | Sequence[Pattern]) -> Dataset[str]:
+    def list_files(file_pattern: storage.paths.Pattern | Sequence[storage.paths.Pattern]) -> Dataset[str]:
         """The paths that match one or several glob patterns, sorted; `**` crosses folders.
 
         They are listed now, not while iterating. No match is a `FileNotFoundError`. (`tf.data` shuffles here; add
@@ -166,5 +157,5 @@ class Read(Handle[T_co]):
         >>> [path[-5:] for path in Dataset.list_files(f"{folder}/*.txt")]
         ['a.txt', 'b.txt']
         """
-        paths = slices(list_files(file_pattern))
+        paths = sources.arrays.slices(storage.paths.list_files(file_pattern))
         return reading(replace(paths, name=f"list_files({file_pattern!r})"))

@@ -13,13 +13,10 @@ from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.offsets import split_dtype
 from penstock.elements.structure import flatten, unflatten
-from penstock.ops.group.padded import PaddedBatch
-from penstock.ops.group.ragged import RaggedBatch, ranks_of
-from penstock.ops.group.sparse import SparseBatch
+from penstock.ops import group
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
-    from penstock.ops.group.leafwise import LeafwiseGrouping
 
 
 class Uneven(Handle[T_co]):
@@ -50,7 +47,9 @@ class Uneven(Handle[T_co]):
         """
         size = check_count("padded_batch", "batch_size", batch_size, least=1)
         drop = check_flag("padded_batch", "drop_remainder", drop_remainder)
-        return self._checked(PaddedBatch(self._plan, size, drop, _own(padded_shapes), _own(padding_values)))
+        return self._checked(
+            group.padded.PaddedBatch(self._plan, size, drop, _own(padded_shapes), _own(padding_values))
+        )
 
     def ragged_batch(
         self, batch_size: int, drop_remainder: bool = False, row_splits_dtype: DTypeLike = np.int64
@@ -72,7 +71,9 @@ class Uneven(Handle[T_co]):
             splits = split_dtype(row_splits_dtype, "ragged_batch(row_splits_dtype)")
         except TypeError as error:
             raise TypeError(f"ragged_batch(row_splits_dtype={row_splits_dtype!r}): {error}") from None
-        return self._checked(RaggedBatch(self._plan, size, drop, splits, ranks_of(self._plan.spec())))
+        return self._checked(
+            group.ragged.RaggedBatch(self._plan, size, drop, splits, group.ragged.ranks_of(self._plan.spec()))
+        )
 
     def sparse_batch(self, batch_size: int, row_shape: Any, drop_remainder: bool = False) -> Dataset[Any]:
         """Collect consecutive arrays of different shapes as `ps.Sparse`, whose rows have the shape `row_shape`.
@@ -89,9 +90,9 @@ class Uneven(Handle[T_co]):
         drop = check_flag("sparse_batch", "drop_remainder", drop_remainder)
         if row_shape is None:
             raise TypeError("sparse_batch(row_shape=None): expected a shape such as [1000]")
-        return self._checked(SparseBatch(self._plan, size, drop, _own(row_shape)))
+        return self._checked(group.sparse.SparseBatch(self._plan, size, drop, _own(row_shape)))
 
-    def _checked(self, plan: LeafwiseGrouping) -> Dataset[Any]:
+    def _checked(self, plan: group.leafwise.LeafwiseGrouping) -> Dataset[Any]:
         """The dataset, unless what the plan knows of its elements already tells that it must fail."""
         try:
             known = plan.spec() is not None

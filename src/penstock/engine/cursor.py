@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -101,5 +100,7 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
 
 def differences(saved: list[str], plan: tuple[str, ...]) -> str:
     """How the lines of a plan differ from those of the plan that a state was saved of, in words."""
+    import difflib  # only for this error
+
     lines = [line for line in difflib.ndiff(saved, list(plan)) if not line.startswith("?")]
     return "the saved state belongs to another plan (- saved, + this one):\n" + "\n".join(f"  {line}" for line in lines)

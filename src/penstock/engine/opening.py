@@ -13,7 +13,7 @@ from penstock.engine.stage import Stage, given_units, row_units
 from penstock.engine.workshop import Workshop
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
-from penstock.ops.order.virtual import StreamRows, VirtualStreams
+from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, close
 from penstock.plan.graph import fold, rebuild, with_inputs

@@ -17,7 +17,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tolerant import TolerantMap
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.order.shard import Shard
-from penstock.ops.order.virtual import VirtualStreams
+from penstock.ops.order.streams import VirtualStreams
 from penstock.plan.fingerprint import fingerprint_of, form, plan_lines
 from penstock.plan.flow import Mark, resumed
 from penstock.plan.graph import fold, with_inputs

@@ -9,7 +9,6 @@ from penstock.core.options import AUTOTUNE
 from penstock.engine.budget import default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
-from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -37,16 +36,16 @@ def settings_of(plan: Node) -> Settings:
     the window, counted in what the plan ends in; `deterministic=False` on any map allows items in another order.
     """
     options = options_of(plan)
-    maps = [node for node in post_order(plan) if isinstance(node, Map)]
-    calls = [node.num_parallel_calls for node in maps if node.num_parallel_calls not in (None, AUTOTUNE)]
+    nodes = list(post_order(plan))
+    calls = [getattr(node, "num_parallel_calls", None) for node in nodes]
     ordered = options.deterministic
     if ordered is None:
-        ordered = not any(node.deterministic is False for node in maps)
+        ordered = not any(getattr(node, "deterministic", None) is False for node in nodes)
     depth = _depth(plan)
     executor = "inline" if depth == 0 else options.executor or "auto"
     return Settings(
         executor=executor,
-        workers=options.workers or max((count for count in calls if count), default=None),
+        workers=options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None),
         depth=depth or None,
         ordered=ordered,
         memory_budget=options.memory_budget or default_memory_budget(),

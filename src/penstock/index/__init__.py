@@ -1,22 +1,12 @@
 """Row arithmetic as pure functions on arrays of int64: what every transformation does to the numbers of rows."""
 
-from penstock.index.concatenated import concatenated
-from penstock.index.grouped import group_of, grouped
-from penstock.index.packed import Packed, fitted, joined
-from penstock.index.paired import paired
-from penstock.index.permuted import permuted
-from penstock.index.repeated import repeated
-from penstock.index.strided import strided
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Packed",
-    "concatenated",
-    "fitted",
-    "group_of",
-    "grouped",
-    "joined",
-    "paired",
-    "permuted",
-    "repeated",
-    "strided",
-]
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["divided", "weights"]
+
+if TYPE_CHECKING:
+    from penstock.index import divided, weights
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

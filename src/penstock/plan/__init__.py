@@ -1,1 +1,12 @@
 """The tree of nodes behind a dataset, and what can be known of it without running it."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["described", "explain", "fingerprint", "locate"]
+
+if TYPE_CHECKING:
+    from penstock.plan import described, explain, fingerprint, locate
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

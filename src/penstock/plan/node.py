@@ -54,6 +54,8 @@ class Node:
     """
 
     elementwise: ClassVar[bool] = False
+    one_to_one: ClassVar[bool] = False  # every element of its one input comes, changed perhaps, in the same order
+    selects: ClassVar[bool] = False  # of the elements of its one input it yields some, which it has to look at
     keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of those of its one input that they come from
 
     @cached_property
@@ -160,6 +162,10 @@ class Passing(Node):
     def rows_of(self, rows: Rows) -> Rows:
         """The row of the input that each row is."""
         return rows
+
+    def span(self) -> tuple[int, int | None] | None:
+        """Where the run of the input's elements that it keeps, if it keeps one, begins and ends; `None`: with those."""
+        return None
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (self.rows_of(rows),)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from penstock import rewrite
+from penstock.ops import group
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
-from penstock.ops.group.ragged import RaggedBatch
 from penstock.ops.read.source import Read
 from penstock.plan.functions import ChunkFunction
 from penstock.plan.graph import with_inputs
 from penstock.plan.node import Node
-from penstock.rewrite.fuse_images import MOVES
 
 
 def parse_in_kernel(node: Node) -> Node | None:
@@ -31,9 +31,9 @@ def parse_in_kernel(node: Node) -> Node | None:
     parser = node.function
     if not isinstance(parser, RecordParser):
         return None
-    above, below = _moves(node.input)
+    above, below = rewrite.moves.taken_off(node.input)
     batch = below if isinstance(below, Batch) else None
-    inside, below = _moves(batch.input) if batch is not None else ([], below)
+    inside, below = rewrite.moves.taken_off(batch.input) if batch is not None else ([], below)
     source: Any = getattr(below, "source", None)
     if not isinstance(below, Read) or getattr(source, "joined", None) is not False or getattr(source, "unread", False):
         return None
@@ -41,24 +41,9 @@ def parse_in_kernel(node: Node) -> Node | None:
         from penstock.records.reading import ReadAndParse
 
         unread = replace(source, unread=True)
-        numbers = with_inputs(batch, (_over(Read(unread), inside),))
-        return replace(node, input=_over(numbers, above), function=ReadAndParse(parser, unread))
-    joined = _over(Read(replace(source, joined=True)), inside)
+        numbers = with_inputs(batch, (rewrite.moves.put_on(Read(unread), inside),))
+        return replace(node, input=rewrite.moves.put_on(numbers, above), function=ReadAndParse(parser, unread))
+    joined = rewrite.moves.put_on(Read(replace(source, joined=True)), inside)
     if batch is not None:
-        joined = RaggedBatch(joined, batch.size, batch.drop_remainder, np.dtype(np.int64), ranks=(1,))
-    return replace(node, input=_over(joined, above))
-
-
-def _moves(node: Node) -> tuple[list[Node], Node]:
-    """The operations that only move elements, from the last, and what they move."""
-    moves: list[Node] = []
-    while isinstance(node, MOVES):
-        moves.append(node)
-        node = node.input
-    return moves, node
-
-
-def _over(node: Node, moves: list[Node]) -> Node:
-    for move in reversed(moves):
-        node = with_inputs(move, (node,))
-    return node
+        joined = group.ragged.RaggedBatch(joined, batch.size, batch.drop_remainder, np.dtype(np.int64), ranks=(1,))
+    return replace(node, input=rewrite.moves.put_on(joined, above))

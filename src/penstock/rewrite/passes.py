@@ -4,41 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from penstock.ops.order.virtual import VirtualStreams
+from penstock import rewrite
+from penstock.ops import order
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
-from penstock.rewrite.fuse_images import fuse_image_chain, read_in_kernel
-from penstock.rewrite.parse_records import parse_in_kernel
-from penstock.rewrite.simplify import (
-    drop_empty_skip,
-    drop_full_take,
-    drop_run_settings,
-    drop_single_repeat,
-    drop_single_shard,
-    merge_skips,
-    merge_takes,
-)
-from penstock.rewrite.trace_functions import trace_filter, trace_map
 
-Rule: TypeAlias = Callable[[Node], Node | None]
 
-UNTRACED: tuple[tuple[Rule, ...], ...] = (
+class Rule(NamedTuple):
+    """Where a rewrite of single nodes is found, and which operations it is about: a plan without them does without it.
+
+    So a file of rules is imported for the first plan that they may apply to.
+    """
+
+    about: tuple[str, ...]
+    found: Callable[[], Callable[[Node], Node | None]]
+
+
+Passes: TypeAlias = tuple[tuple[Rule, ...], ...]
+
+UNTRACED: Passes = (
     (
-        drop_run_settings,
-        drop_full_take,
-        drop_empty_skip,
-        drop_single_repeat,
-        drop_single_shard,
-        merge_takes,
-        merge_skips,
+        Rule(("prefetch", "with_options"), lambda: rewrite.simplify.drop_run_settings),
+        Rule(("take",), lambda: rewrite.simplify.drop_full_take),
+        Rule(("skip",), lambda: rewrite.simplify.drop_empty_skip),
+        Rule(("repeat",), lambda: rewrite.simplify.drop_single_repeat),
+        Rule(("shard",), lambda: rewrite.simplify.drop_single_shard),
+        Rule(("take",), lambda: rewrite.simplify.merge_takes),
+        Rule(("skip",), lambda: rewrite.simplify.merge_skips),
     ),
-    (fuse_image_chain,),
-    (read_in_kernel, parse_in_kernel),
+    (Rule(("map",), lambda: rewrite.fuse_images.fuse_image_chain),),
+    (
+        Rule(("map",), lambda: rewrite.fuse_images.read_in_kernel),
+        Rule(("map",), lambda: rewrite.parse_records.parse_in_kernel),
+    ),
 )
-PASSES: tuple[tuple[Rule, ...], ...] = (*UNTRACED, (trace_map, trace_filter))
-PLAIN: tuple[tuple[Rule, ...], ...] = ((drop_run_settings,),)
+PASSES: Passes = (
+    *UNTRACED,
+    (
+        Rule(("map",), lambda: rewrite.trace_functions.trace_map),
+        Rule(("filter",), lambda: rewrite.trace_functions.trace_filter),
+    ),
+)
+PLAIN: Passes = (UNTRACED[0][:1],)
 
 SHORT = 512
 """Rows of a dataset for which tracing a function costs about as much as calling it."""
@@ -52,37 +61,41 @@ class Rewritten:
     applied: tuple[str, ...]
 
 
-def rewritten(plan: Node, passes: tuple[tuple[Rule, ...], ...] = PASSES) -> Rewritten:
+def rewritten(plan: Node, passes: Passes = PASSES) -> Rewritten:
     """Apply every pass, from the sources up, until no rule of it applies any more."""
     applied: list[str] = []
-    plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
+    if any(node.name == "shard" for node in post_order(plan)):
+        plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
+    present = {node.name for node in post_order(plan)}
     for rules in passes:
-        plan = rebuild(plan, lambda node, rules=rules: _settled(node, rules, applied))
+        changes = tuple(rule.found() for rule in rules if not present.isdisjoint(rule.about))
+        if changes:
+            plan = rebuild(plan, lambda node, changes=changes: _settled(node, changes, applied))
     return Rewritten(plan, tuple(applied))
 
 
-def passes_within(plan: Node) -> tuple[tuple[Rule, ...], ...]:
+def passes_within(plan: Node) -> Passes:
     """The passes for a plan that is an element of another, and thus one of many: functions are traced where it pays."""
     sources = [node for node in post_order(plan) if not node.inputs]
     return UNTRACED if all(0 <= source.length < SHORT for source in sources) else PASSES
 
 
-def _in_turns(node: Node, passes: tuple[tuple[Rule, ...], ...], applied: list[str]) -> Node:
+def _in_turns(node: Node, passes: Passes, applied: list[str]) -> Node:
     """What is run in the place of virtual streams. They are cut first: a rewrite goes by the lengths that it sees."""
-    if not isinstance(node, VirtualStreams):
+    if not isinstance(node, order.streams.VirtualStreams):
         return node
     streams = [rewritten(plan, passes) for plan in node.turns.plans]
     applied += streams[0].applied
     return replace(node.turns, plans=tuple(stream.plan for stream in streams))
 
 
-def _settled(node: Node, rules: tuple[Rule, ...], applied: list[str]) -> Node:
+def _settled(node: Node, changes: tuple[Callable[[Node], Node | None], ...], applied: list[str]) -> Node:
     changed = True
     while changed:
         changed = False
-        for rule in rules:
-            other = rule(node)
+        for change in changes:
+            other = change(node)
             if other is not None:
-                applied.append(rule.__name__)
+                applied.append(change.__name__)
                 node, changed = other, True
     return node

@@ -6,23 +6,13 @@ from dataclasses import replace
 from itertools import count
 
 from penstock.core.seeds import mix
-from penstock.ops.combine.inner import Unfolding
-from penstock.ops.combine.sample import Sample, SampleGuided
-from penstock.ops.elementwise.filter import Filter
-from penstock.ops.elementwise.map import Map
-from penstock.ops.elementwise.resample import Resample, ResampleEstimated
-from penstock.ops.elementwise.scan import Scan
-from penstock.ops.order.shuffle import Shuffle
-from penstock.ops.read.random import Random
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 
 
 def is_unseeded(node: Node) -> bool:
-    """Whether the node draws from the run's seed."""
-    if isinstance(node, Map | Filter | Scan | Sample | SampleGuided | Resample | ResampleEstimated):
-        return node.draws and node.seed is None
-    return isinstance(node, Shuffle | Random | Unfolding) and node.seed is None
+    """Whether the node draws from the run's seed: its own is not set, and it does not say that it draws nothing."""
+    return getattr(node, "seed", 0) is None and getattr(node, "draws", True)
 
 
 def needs_seed(plan: Node) -> bool:

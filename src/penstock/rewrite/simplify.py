@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from penstock.ops.buffer.options import WithOptions
-from penstock.ops.buffer.prefetch import Prefetch
-from penstock.ops.order.repeat import Repeat
-from penstock.ops.order.shard import Shard
-from penstock.ops.order.skip import Skip
-from penstock.ops.order.take import Take
+from penstock.ops import buffer, order
 from penstock.plan.node import INFINITE, Node
 
 
 def drop_run_settings(node: Node) -> Node | None:
     """`x.prefetch(n) -> x`, `x.with_options(o) -> x`: the engine has read them from the plan as written."""
-    return node.input if isinstance(node, Prefetch | WithOptions) else None
+    return node.input if isinstance(node, buffer.prefetch.Prefetch | buffer.options.WithOptions) else None
 
 
 def drop_full_take(node: Node) -> Node | None:
     """`x.take(n) -> x` where x has no more than n elements."""
     match node:
-        case Take(input=source, count=count) if count == -1 or 0 <= source.length <= count:
+        case order.take.Take(input=source, count=count) if count == -1 or 0 <= source.length <= count:
             return source
         case _:
             return None
@@ -28,7 +23,7 @@ def drop_full_take(node: Node) -> Node | None:
 def drop_empty_skip(node: Node) -> Node | None:
     """`x.skip(0) -> x`."""
     match node:
-        case Skip(input=source, count=0):
+        case order.skip.Skip(input=source, count=0):
             return source
         case _:
             return None
@@ -37,7 +32,7 @@ def drop_empty_skip(node: Node) -> Node | None:
 def drop_single_repeat(node: Node) -> Node | None:
     """`x.repeat(1) -> x`."""
     match node:
-        case Repeat(input=source, count=1):
+        case order.repeat.Repeat(input=source, count=1):
             return source
         case _:
             return None
@@ -46,7 +41,7 @@ def drop_single_repeat(node: Node) -> Node | None:
 def drop_single_shard(node: Node) -> Node | None:
     """`x.shard(1, 0) -> x`."""
     match node:
-        case Shard(input=source, num_shards=1):
+        case order.shard.Shard(input=source, num_shards=1):
             return source
         case _:
             return None
@@ -55,8 +50,10 @@ def drop_single_shard(node: Node) -> Node | None:
 def merge_takes(node: Node) -> Node | None:
     """`x.take(a).take(b) -> x.take(min(a, b))`, where x is finite: an endless input restarts at another row."""
     match node:
-        case Take(input=Take(input=source, count=first), count=second) if source.length != INFINITE:
-            return Take(source, min(first, second))
+        case order.take.Take(input=order.take.Take(input=source, count=first), count=second) if (
+            source.length != INFINITE
+        ):
+            return order.take.Take(source, min(first, second))
         case _:
             return None
 
@@ -64,7 +61,7 @@ def merge_takes(node: Node) -> Node | None:
 def merge_skips(node: Node) -> Node | None:
     """`x.skip(a).skip(b) -> x.skip(a + b)`."""
     match node:
-        case Skip(input=Skip(input=source, count=first), count=second) if min(first, second) >= 0:
-            return Skip(source, first + second)
+        case order.skip.Skip(input=order.skip.Skip(input=source, count=first), count=second) if min(first, second) >= 0:
+            return order.skip.Skip(source, first + second)
         case _:
             return None

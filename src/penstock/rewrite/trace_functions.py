@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.elements.nesting import Part, part_in
 from penstock.elements.spec import ArraySpec
-from penstock.ops.elementwise.filter import Filter
+from penstock.ops import elementwise
 from penstock.ops.elementwise.map import Map
 from penstock.plan.functions import TracedFunction
 from penstock.plan.graph import rebuild
@@ -36,13 +36,13 @@ def trace_map(node: Node) -> Node | None:
 
 def trace_filter(node: Node) -> Node | None:
     """`x.filter(f) -> x.filter(f, traced)`, likewise, where f gives one bool."""
-    if not isinstance(node, Filter) or not _may_trace(node, node.predicate):
+    if not isinstance(node, elementwise.filter.Filter) or not _may_trace(node, node.predicate):
         return None
     predicate = _traced(node.predicate, _spec_of(node.input))
     return None if predicate is None or predicate.made != VERDICT else replace(node, predicate=predicate)
 
 
-def _may_trace(node: Map | Filter, function: object) -> bool:
+def _may_trace(node: Map | elementwise.filter.Filter, function: object) -> bool:
     return node.traceable and not node.vectorized and not node.draws and isinstance(function, PLAIN)
 
 

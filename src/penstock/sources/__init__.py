@@ -1,1 +1,12 @@
 """Elements by position, one kind of data a file."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["arrays", "constant", "files", "indexable", "integers", "protocol", "saved", "saving"]
+
+if TYPE_CHECKING:
+    from penstock.sources import arrays, constant, files, indexable, integers, protocol, saved, saving
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -1,1 +1,12 @@
 """What a run says of itself: counters, the verdict, the report."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["report", "stats", "verdict"]
+
+if TYPE_CHECKING:
+    from penstock.watch import report, stats, verdict
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

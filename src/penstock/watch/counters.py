@@ -14,9 +14,6 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Columns, Mended
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.ops.elementwise.filter import Filter
-from penstock.ops.elementwise.resample import Resample
-from penstock.ops.order.split import Keyed
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows
 
@@ -89,7 +86,7 @@ class Counters:
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """What makes elements of a stream, measured; its input was wrapped just before, if it is wrapped."""
         operation = self._operation(node)
-        operation.selects = isinstance(node, Filter | Resample | Keyed)
+        operation.selects = node.selects
 
         def measured(piece: Piece) -> Piece:
             cell = operation.cell()

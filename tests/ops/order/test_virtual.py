@@ -7,7 +7,8 @@ import pytest
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import PlanError
-from penstock.ops.order.virtual import StreamRows, virtual_stream
+from penstock.ops.order.streams import StreamRows
+from penstock.ops.order.virtual import virtual_stream
 from penstock.plan.graph import post_order
 from tests.plan.flows import stream_of
 

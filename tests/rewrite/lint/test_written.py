@@ -15,7 +15,7 @@ def two_in_a_row(written):
 
 
 def test_a_rule_is_named_and_explained_by_its_function():
-    rule = Rule("PS999", two_in_a_row)
+    rule = Rule("PS999", lambda: two_in_a_row)
     assert (rule.name, rule.explanation, rule.warns) == ("two in a row", "Say it.\n\nOnce more.", True)
 
 

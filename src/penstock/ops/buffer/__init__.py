@@ -1,1 +1,12 @@
 """Nodes that say how to run, and change no element."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["cache", "options", "prefetch"]
+
+if TYPE_CHECKING:
+    from penstock.ops.buffer import cache, options, prefetch
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -48,6 +48,8 @@ class Cache(Node):
     The store belongs to the plan, so everything built on it shares what is kept.
     """
 
+    one_to_one = True
+
     input: Node
     store: Store = field(metadata={"runs": True}, compare=False)
 

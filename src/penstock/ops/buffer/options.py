@@ -13,6 +13,7 @@ from penstock.plan.node import Node, Passing
 class WithOptions(Passing):
     """Run the plan with `options`; those set later win."""
 
+    one_to_one = True
     keeps_ids = True
     keeps_order = True
 

@@ -14,6 +14,7 @@ class Prefetch(Passing):
     The window of tasks is the prefetch, so this node only says how deep; it changes no element.
     """
 
+    one_to_one = True
     keeps_ids = True
     keeps_order = True
 

@@ -22,6 +22,7 @@ PAIR = flatten((0, 0))[1]
 class Enumerate(Node):
     """Pair each element with its position in the epoch, counted from `start` by `step`."""
 
+    one_to_one = True
     keeps_ids = True
 
     input: Node

@@ -25,6 +25,7 @@ class Filter(Streamed):
     `vectorized`, `draws`, `seed` and `traceable` are those of `Map`.
     """
 
+    selects = True
     elementwise = True
     keeps_ids = True
 

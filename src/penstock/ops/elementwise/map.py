@@ -26,6 +26,7 @@ class Map(Node):
     columns. Where `traceable`, a rewrite may put one in its place that makes the same of columns.
     """
 
+    one_to_one = True
     elementwise = True
     keeps_ids = True
 

@@ -82,6 +82,7 @@ class Classify(Node):
 class Resample(Streamed):
     """Keep an element of class c, the first of its two parts, with the chance `keep[c]`."""
 
+    selects = True
     elementwise = True
     keeps_ids = True
     draws = True

@@ -33,6 +33,7 @@ class Scan(Streamed):
     generator keyed by (`seed`, row) too.
     """
 
+    one_to_one = True
     keeps_ids = True
 
     input: Node

@@ -1,1 +1,44 @@
 """Nodes that make several elements into one."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = [
+    "batch",
+    "batch_by_tokens",
+    "bucket",
+    "by_length",
+    "group_by_reducer",
+    "group_by_window",
+    "leafwise",
+    "pack",
+    "pad",
+    "padded",
+    "ragged",
+    "rebatch",
+    "sparse",
+    "unbatch",
+    "window",
+]
+
+if TYPE_CHECKING:
+    from penstock.ops.group import (
+        batch,
+        batch_by_tokens,
+        bucket,
+        by_length,
+        group_by_reducer,
+        group_by_window,
+        leafwise,
+        pack,
+        pad,
+        padded,
+        ragged,
+        rebatch,
+        sparse,
+        unbatch,
+        window,
+    )
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -35,5 +35,8 @@ class Every(Passing):
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
         return super().blocks(inputs) if self.step > 0 else None
 
+    def span(self) -> tuple[int, int | None] | None:
+        return (self.start, self.start + self.count) if self.step == 1 and self.count > 0 else None
+
     def arguments(self) -> str:
         return f"start={self.start}, step={self.step}, count={self.count}"

@@ -38,5 +38,8 @@ class Skip(Passing):
             while (piece := reader.read(MOST_READ)) is not None:
                 yield Piece(piece.chunk, piece.ids, reader.mark)
 
+    def span(self) -> tuple[int, int | None] | None:
+        return (self.count, None) if self.count > 0 else None
+
     def arguments(self) -> str:
         return str(self.count)

@@ -80,6 +80,7 @@ def _found(hashes: NDArray[np.uint64], key: Callable[..., Any], seed: int) -> Ha
 class Keyed(Passing):
     """Keep the elements whose key's hash is in `[low, high)`, of 2**64 that there are."""
 
+    selects = True
     elementwise = True
     keeps_ids = True
     keeps_order = True

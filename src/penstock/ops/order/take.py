@@ -40,5 +40,8 @@ class Take(Passing):
                 taken += len(piece)
                 yield Piece(piece.chunk, piece.ids, [taken, reader.mark])
 
+    def span(self) -> tuple[int, int | None] | None:
+        return (0, self.count) if self.count > 0 else None
+
     def arguments(self) -> str:
         return str(self.count)

@@ -1,9 +1,8 @@
-"""Cut a stream into virtual streams, which are made apart from each other, and keep some of them."""
+"""Cut a stream into virtual streams, which are made apart from each other."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.core.errors import PlanError
@@ -11,7 +10,6 @@ from penstock.core.seeds import mix
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.sample import Sample, SampleGuided
-from penstock.ops.combine.turns import Turns
 from penstock.ops.combine.zip import Zip
 from penstock.ops.elementwise.enumerate import Enumerate
 from penstock.ops.elementwise.resample import ResampleEstimated
@@ -23,80 +21,14 @@ from penstock.ops.order.exclude import Exclude
 from penstock.ops.order.shuffle import Shuffle
 from penstock.ops.order.skip import Skip
 from penstock.ops.order.split import Keyed
+from penstock.ops.order.streams import StreamRows, VirtualStreams, share
 from penstock.ops.order.take import Take
 from penstock.ops.order.take_while import TakeWhile
 from penstock.ops.order.unique import Unique
 from penstock.ops.read.generator import FromGenerator
 from penstock.ops.read.stream import ReadStream
-from penstock.plan.flow import Spread
 from penstock.plan.graph import fold, with_inputs
-from penstock.plan.node import INFINITE, Allocate, Node, Passing
-
-
-@dataclass(frozen=True)
-class StreamRows(Passing):
-    """Yield the rows of an indexed input that a virtual stream is made of: every `streams`-th from the `number`-th on.
-
-    So the ids of its elements are rows of the input.
-    """
-
-    elementwise = True
-
-    number: int
-    streams: int
-
-    @cached_property
-    def indexed(self) -> bool:
-        return False
-
-    @cached_property
-    def length(self) -> int:
-        return _share(self.input.length, self.number, self.streams)
-
-    @property
-    def name(self) -> str:
-        return "rows"
-
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        return source
-
-    def arguments(self) -> str:
-        return f"{self.number} of {self.streams}"
-
-
-@dataclass(frozen=True)
-class VirtualStreams(Passing):
-    """Cut the input into `streams`, and take turns among the `index`-th, the one `num_shards` after it, and so on.
-
-    Each is the input's plan over a part of the rows that the stream stands on (`virtual_stream`). What is run are the
-    `turns`.
-    """
-
-    num_shards: int
-    index: int
-    streams: int
-
-    @property
-    def name(self) -> str:
-        return "shard"
-
-    @cached_property
-    def length(self) -> int:
-        return self.turns.length if self.input.length >= 0 else self.input.length
-
-    @cached_property
-    def turns(self) -> Turns:
-        """The node that makes the elements."""
-        first = virtual_stream(self.input, 0, self.streams)  # whose place tells that of all
-        owned = tuple(
-            (place - first.place) % self.streams for place in range(self.index, self.streams, self.num_shards)
-        )
-        plans = tuple(virtual_stream(self.input, number, self.streams).plan for number in owned)
-        return Turns(plans, owned, self.streams, first.keyed)
-
-    def arguments(self) -> str:
-        return f"{self.num_shards}, {self.index}, streams={self.streams}"
-
+from penstock.plan.node import INFINITE, Node, Passing
 
 WHOLE: dict[type[Node], str] = {
     FromGenerator: (
@@ -157,7 +89,7 @@ def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
     changed: dict[str, Any] = {}
     match node:
         case Take(count=int(count)) | Skip(count=int(count)) | Pad(count=int(count)):
-            changed = {"count": _share(count, place, streams)}
+            changed = {"count": share(count, place, streams)}
         case Exclude(positions=positions):
             changed = {"positions": positions[positions % streams == place] // streams}
         case Enumerate(start=start, step=step):
@@ -180,11 +112,6 @@ def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:
     if seed is None or by_ids or isinstance(node, Keyed):  # by the key of an element, which is the same everywhere
         return node
     return replace(node, seed=mix(seed, number))  # pyright: ignore[reportCallIssue] - nodes with a seed take it
-
-
-def _share(count: int, place: int, streams: int) -> int:
-    """How many of the first `count` elements are in a stream: those at `place`, `place + streams`, ..."""
-    return count if count < 0 else max(0, -(-(count - place) // streams))
 
 
 def _keeps_ids(node: Node) -> bool:

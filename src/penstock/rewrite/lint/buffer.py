@@ -13,7 +13,6 @@ from penstock.ops.order.repeat import Repeat
 from penstock.ops.order.shuffle import Shuffle
 from penstock.plan.graph import post_order, upstream
 from penstock.plan.node import Node
-from penstock.rewrite.lint.order import is_one_to_one
 from penstock.rewrite.lint.written import Found, Written
 
 
@@ -43,7 +42,7 @@ def shuffle_before_cache(written: Written) -> Iterator[Found]:
     """
     shuffled = {id(node) for shuffle in _shuffles(written.plan) for node in upstream(shuffle, past=lambda node: True)}
     for cache in _caches(written.plan):
-        for shuffle in upstream(cache, past=lambda node: is_one_to_one(node) or isinstance(node, Grouping | Filter)):
+        for shuffle in upstream(cache, past=lambda node: node.one_to_one or isinstance(node, Grouping | Filter)):
             if isinstance(shuffle, Shuffle) and shuffle.reshuffle and id(cache) not in shuffled:
                 yield Found(
                     cache,
@@ -59,7 +58,7 @@ def repeat_before_cache(written: Written) -> Iterator[Found]:
     nothing.
     """
     for cache in _caches(written.plan):
-        for repeat in upstream(cache, past=lambda node: is_one_to_one(node) and not getattr(node, "draws", False)):
+        for repeat in upstream(cache, past=lambda node: node.one_to_one and not getattr(node, "draws", False)):
             if isinstance(repeat, Repeat) and repeat.count not in (0, 1):
                 yield Found(
                     cache,

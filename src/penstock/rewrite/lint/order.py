@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.ops.buffer.cache import Cache
-from penstock.ops.buffer.options import WithOptions
-from penstock.ops.buffer.prefetch import Prefetch
-from penstock.ops.combine.inner import Unfolding, is_sequence
-from penstock.ops.elementwise.enumerate import Enumerate
-from penstock.ops.elementwise.map import Map
-from penstock.ops.elementwise.scan import Scan
-from penstock.ops.group.batch import Batch
-from penstock.ops.order.repeat import Repeat
-from penstock.ops.order.shard import Shard
-from penstock.ops.order.shuffle import Shuffle
-from penstock.ops.order.virtual import VirtualStreams
-from penstock.ops.read.random import Random
+from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.graph import post_order, upstream
 from penstock.plan.node import UNKNOWN, Node, Passing
 from penstock.rewrite.lint.written import Found, Written
@@ -31,8 +19,8 @@ def shuffle_after_batch(written: Written) -> Iterator[Found]:
     row numbers and costs the same there.
     """
     for shuffle in _shuffles(written.plan):
-        for batch in upstream(shuffle, past=lambda node: isinstance(node, Passing) or is_one_to_one(node)):
-            shuffled = any(isinstance(node, Shuffle) for node in post_order(batch))
+        for batch in upstream(shuffle, past=lambda node: isinstance(node, Passing) or node.one_to_one):
+            shuffled = any(isinstance(node, order.shuffle.Shuffle) for node in post_order(batch))
             if _is_plain_batch(batch) and not shuffled:
                 yield Found(
                     shuffle,
@@ -49,8 +37,12 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
     before they are put together; that is not taken for this.
     """
     for shuffle in _shuffles(written.plan):
-        for repeat in upstream(shuffle, past=lambda node: isinstance(node, Shard) or is_one_to_one(node)):
-            if isinstance(repeat, Repeat) and repeat.count not in (0, 1) and repeat.input.length not in (0, 1):
+        for repeat in upstream(shuffle, past=lambda node: node.one_to_one or isinstance(node, order.shard.Shard)):
+            if (
+                isinstance(repeat, order.repeat.Repeat)
+                and repeat.count not in (0, 1)
+                and repeat.input.length not in (0, 1)
+            ):
                 yield Found(
                     shuffle,
                     f"{shuffle.label()} comes after {repeat.label()} and mixes the epochs: some elements come twice "
@@ -70,7 +62,11 @@ def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
     for shard in post_order(written.plan):
         drawn = (node for node in upstream(shard, past=lambda node: True) if _draws_an_order(node))
         first = next(drawn, None)
-        if isinstance(shard, Shard | VirtualStreams) and shard.num_shards > 1 and first is not None:
+        if (
+            isinstance(shard, order.shard.Shard | order.streams.VirtualStreams)
+            and shard.num_shards > 1
+            and first is not None
+        ):
             yield Found(
                 shard,
                 f"{shard.label()} comes after {first.label()} without a seed: every rank shards an order of its own, "
@@ -88,7 +84,7 @@ def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
     """
     for part in _apart(written):
         for shuffle in upstream(part, past=lambda node: True):
-            if not isinstance(shuffle, Shuffle):
+            if not isinstance(shuffle, order.shuffle.Shuffle):
                 continue
             if shuffle.reshuffle or (shuffle.seed is None and written.options.seed is None):
                 yield Found(
@@ -130,11 +126,11 @@ def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
         if shuffle.window is None or shuffle.input.indexed:
             continue
         for unfolding in upstream(shuffle, past=lambda node: True):
-            if not isinstance(unfolding, Unfolding) or id(unfolding.input) not in written.firsts:
+            if not isinstance(unfolding, combine.inner.Unfolding) or id(unfolding.input) not in written.firsts:
                 continue
             first = written.firsts[id(unfolding.input)]
             plan = unfolding.plan_of(first)
-            length = plan.length if plan is not None else len(first) if is_sequence(first) else UNKNOWN
+            length = plan.length if plan is not None else len(first) if combine.inner.is_sequence(first) else UNKNOWN
             if length > shuffle.window:
                 yield Found(
                     shuffle,
@@ -150,20 +146,17 @@ def _apart(written: Written) -> Iterator[Node]:
     return (part for part in written.parts if inputs.count(id(part.inputs[0])) == 1)
 
 
-def _shuffles(plan: Node) -> Iterator[Shuffle]:
-    return (node for node in post_order(plan) if isinstance(node, Shuffle) and node.window != 1)
+def _shuffles(plan: Node) -> Iterator[order.shuffle.Shuffle]:
+    return (node for node in post_order(plan) if isinstance(node, order.shuffle.Shuffle) and node.window != 1)
 
 
 def _draws_an_order(node: Node) -> bool:
     """Whether every iterator draws anew which elements come, or when."""
-    return is_unseeded(node) and not isinstance(node, Map | Scan | Random | Unfolding)  # which draw what is in them
-
-
-def is_one_to_one(node: Node) -> bool:
-    """Whether every element of the input comes, changed perhaps, in the same order."""
-    return isinstance(node, Map | Scan | Enumerate | Cache | Prefetch | WithOptions)
+    return is_unseeded(node) and not isinstance(
+        node, elementwise.map.Map | elementwise.scan.Scan | read.random.Random | combine.inner.Unfolding
+    )  # which draw what is in them
 
 
 def _is_plain_batch(node: Node) -> bool:
     """Whether neighbours are put together for no better reason than that they are neighbours, such as their length."""
-    return isinstance(node, Batch) and node.name == "batch" and node.size > 1
+    return isinstance(node, group.batch.Batch) and node.name == "batch" and node.size > 1

@@ -6,57 +6,40 @@ A code is never used again for something else. docs/lint.md has an example and a
 
 from __future__ import annotations
 
-from penstock.rewrite.lint.buffer import (
-    random_function_before_cache,
-    repeat_before_cache,
-    shuffle_before_cache,
-)
-from penstock.rewrite.lint.calls import result_thrown_away
-from penstock.rewrite.lint.group import batch_without_drop_remainder, unbounded_group_by_window
-from penstock.rewrite.lint.order import (
-    buffer_smaller_than_a_file,
-    repeat_before_shuffle,
-    shards_of_an_order_drawn_anew,
-    shuffle_after_batch,
-    shuffle_in_a_small_buffer,
-    split_of_an_order_that_changes,
-)
-from penstock.rewrite.lint.shards import (
-    more_streams_than_rows,
-    random_function_after_shard,
-    shard_of_a_whole_stream,
-)
+from penstock.plan.graph import post_order
+from penstock.rewrite import lint
 from penstock.rewrite.lint.written import Finding, Rule, Written
 
 OF_PLANS: tuple[Rule, ...] = (
-    Rule("PS101", shuffle_after_batch),
-    Rule("PS102", repeat_before_shuffle),
-    Rule("PS103", shards_of_an_order_drawn_anew),
-    Rule("PS104", split_of_an_order_that_changes),
-    Rule("PS105", shuffle_in_a_small_buffer, warns=False),
-    Rule("PS106", buffer_smaller_than_a_file, warns=False),
-    Rule("PS107", shard_of_a_whole_stream, warns=False),
-    Rule("PS108", more_streams_than_rows, warns=False),
-    Rule("PS109", random_function_after_shard, warns=False),
-    Rule("PS201", batch_without_drop_remainder, warns=False),
-    Rule("PS202", unbounded_group_by_window, warns=False),
-    Rule("PS301", random_function_before_cache),
-    Rule("PS302", shuffle_before_cache),
-    Rule("PS303", repeat_before_cache),
+    Rule("PS101", lambda: lint.order.shuffle_after_batch, ("shuffle", "batch")),
+    Rule("PS102", lambda: lint.order.repeat_before_shuffle, ("shuffle", "repeat")),
+    Rule("PS103", lambda: lint.order.shards_of_an_order_drawn_anew, ("shard",)),
+    Rule("PS104", lambda: lint.order.split_of_an_order_that_changes, ("shuffle",)),
+    Rule("PS105", lambda: lint.order.shuffle_in_a_small_buffer, ("shuffle",), warns=False),
+    Rule("PS106", lambda: lint.order.buffer_smaller_than_a_file, ("shuffle",), warns=False),
+    Rule("PS107", lambda: lint.shards.shard_of_a_whole_stream, ("shard",), warns=False),
+    Rule("PS108", lambda: lint.shards.more_streams_than_rows, ("shard",), warns=False),
+    Rule("PS109", lambda: lint.shards.random_function_after_shard, ("shard",), warns=False),
+    Rule("PS201", lambda: lint.group.batch_without_drop_remainder, warns=False),
+    Rule("PS202", lambda: lint.group.unbounded_group_by_window, ("group_by_window",), warns=False),
+    Rule("PS301", lambda: lint.buffer.random_function_before_cache, ("cache",)),
+    Rule("PS302", lambda: lint.buffer.shuffle_before_cache, ("cache", "shuffle")),
+    Rule("PS303", lambda: lint.buffer.repeat_before_cache, ("cache", "repeat")),
 )
-OF_CALLS: tuple[Rule, ...] = (Rule("PS901", result_thrown_away),)
+OF_CALLS: tuple[Rule, ...] = (Rule("PS901", lambda: lint.calls.result_thrown_away),)
 RULES = OF_PLANS + OF_CALLS
 CODES = tuple(rule.code for rule in RULES)
-WARNING = tuple(rule for rule in RULES if rule.warns)
+WARNING = tuple(rule for rule in OF_PLANS if rule.warns)
 
 
 def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
     """What the rules find and the options do not silence, in the order of the codes; each operation once a code."""
     options = written.options
+    present = {node.name for node in post_order(written.plan)}
     found = {
         (rule.code, message): Finding(rule.code, node.label(), message, rule.warns, rule.explanation, node)
         for rule in rules
-        if not options.ignores(rule.code)
+        if present.issuperset(rule.about) and not options.ignores(rule.code)
         for node, message in rule.find(written)
     }
     return list(found.values())

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from penstock.core.errors import PlanError
+from penstock.ops import order
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.order.shard import Shard
-from penstock.ops.order.virtual import StreamRows, VirtualStreams, virtual_stream
+from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.plan.graph import post_order, upstream
 from penstock.rewrite.lint.written import Found, Written
 
@@ -25,7 +26,7 @@ def shard_of_a_whole_stream(written: Written) -> Iterator[Found]:
         if not isinstance(shard, Shard) or shard.num_shards == 1 or shard.input.indexed:
             continue
         with suppress(PlanError):
-            virtual_stream(shard.input, 0, shard.num_shards)
+            order.virtual.virtual_stream(shard.input, 0, shard.num_shards)
             yield Found(
                 shard,
                 f"{shard.label()} of a stream makes all elements on each of {shard.num_shards} shards, and keeps its "

@@ -41,14 +41,22 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """A code and the function that finds what it stands for.
+    """A code, and where the function is that finds what it stands for.
 
-    `warns`: almost surely a mistake, so the first iterator warns of it; the others are only shown by `ds.check()`.
+    A plan without operations of all the names that it is `about` has nothing to find, so its file is imported for the
+    first plan with them. `warns`: almost surely a mistake, so the first iterator warns of it; the others are only
+    shown by `ds.check()`.
     """
 
     code: str
-    find: Callable[[Written], Iterator[Found]]
+    found: Callable[[], Callable[[Written], Iterator[Found]]]
+    about: tuple[str, ...] = ()
     warns: bool = True
+
+    @property
+    def find(self) -> Callable[[Written], Iterator[Found]]:
+        """What finds it in a plan."""
+        return self.found()
 
     @property
     def name(self) -> str:

@@ -1,0 +1,155 @@
+"""Nested elements as trees of optree: taken apart, shown, and put together from columns."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any
+
+import optree
+
+NAMESPACE = "penstock"
+
+LEAF: optree.PyTreeSpec = optree.treespec_leaf(namespace=NAMESPACE)
+
+_REGISTRATION = threading.Lock()
+
+
+def taken_apart(
+    element: Any, leaf_types: frozenset[type], keep: Callable[[Any], bool] | None
+) -> tuple[list[Any], optree.PyTreeSpec]:
+    """Return the leaves of `element` and its nesting; a node of which `keep` is true is kept whole, as a leaf.
+
+    `leaf_types` are known to be leaves. Dataclasses that are met are nodes from then on.
+    """
+    leaves, treespec = optree.tree_flatten(element, is_leaf=keep, namespace=NAMESPACE)
+    if _met_dataclass(leaves if keep is None else [leaf for leaf in leaves if not keep(leaf)], leaf_types):
+        return taken_apart(element, leaf_types, keep)
+    return leaves, treespec
+
+
+def is_leaf(element: Any) -> bool:
+    """Return whether `element` is one leaf rather than a nesting of leaves."""
+    return optree.tree_is_leaf(element, namespace=NAMESPACE) and not _register_if_dataclass(type(element))
+
+
+def paths(treespec: optree.PyTreeSpec) -> list[str]:
+    """Return how to reach each leaf from the element."""
+    return ["".join(map(_step, accessor)) for accessor in treespec.accessors()]
+
+
+def assembler(treespec: optree.PyTreeSpec) -> Callable[[Sequence[Iterable[Any]], int], list[Any]]:
+    """Return the fastest way to put elements of this structure together from columns."""
+    if treespec == LEAF:
+        return lambda columns, _: list(columns[0])
+    skeleton: Any = treespec.unflatten(range(treespec.num_leaves))
+    flat = treespec.num_leaves > 0 and treespec.num_nodes == treespec.num_leaves + 1
+    if flat and type(skeleton) is tuple:
+        return lambda columns, _: list(zip(*columns, strict=True))
+    if flat and type(skeleton) is dict:
+        return _dict_assembler(list(skeleton.keys()), list(skeleton.values()))
+    if treespec.num_leaves == 0:
+        return lambda _, length: [treespec.unflatten(()) for _ in range(length)]
+    return lambda columns, _: list(map(treespec.unflatten, zip(*columns, strict=True)))
+
+
+def _dict_assembler(keys: list[Any], order: list[int]) -> Callable[[Sequence[Iterable[Any]], int], list[Any]]:
+    """Return how to make flat dicts of `keys`, in the user's order, from the columns `order`.
+
+    A dict display takes 0.1 µs where `dict(zip(...))` takes 0.25: the common sizes are written out.
+    """
+    if len(keys) == 1:
+        (key,) = keys
+        return lambda columns, _: [{key: leaf} for leaf in columns[0]]
+    if len(keys) == 2:
+        (key, other), (x, y) = keys, order
+        return lambda columns, _: [{key: a, other: b} for a, b in zip(columns[x], columns[y], strict=True)]
+    return lambda columns, _: list(map(dict, map(zip, repeat(keys), zip(*[columns[i] for i in order], strict=True))))
+
+
+def describe(treespec: optree.PyTreeSpec, texts: list[str]) -> str:
+    """Return one line that shows the nesting, and take the texts of its leaves, in their order, off `texts`."""
+    if treespec.is_leaf():
+        return texts.pop(0)
+    node: Any = treespec.type
+    entries = treespec.entries()
+    inside = dict(zip(entries, [describe(child, texts) for child in treespec.children()], strict=True))
+    if node is type(None):
+        return "None"
+    if node is list:
+        return f"[{', '.join(inside.values())}]"
+    if node is tuple:
+        return f"({', '.join(inside.values())}{',' if len(inside) == 1 else ''})"
+    if node is dict:
+        one_level: Any = treespec.one_level()
+        order = one_level.unflatten(entries)  # the keys, in the user's order
+        return "{" + ", ".join(f"{_key(key)}: {inside[key]}" for key in order) + "}"
+    names = getattr(node, "_fields", None) or entries
+    return f"{node.__name__}({', '.join(f'{name}={text}' for name, text in zip(names, inside.values(), strict=True))})"
+
+
+def dataclass_nodes(treespec: optree.PyTreeSpec) -> list[type]:
+    """Return the dataclasses that are nodes of the nesting."""
+    here = [treespec.type] if treespec.type is not None and dataclasses.is_dataclass(treespec.type) else []
+    return [*here, *(cls for child in treespec.children() for cls in dataclass_nodes(child))]
+
+
+class Registration:
+    """Stands for a dataclass in a pickle; where it is unpickled the class is registered."""
+
+    def __init__(self, cls: type) -> None:
+        self.cls = cls
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _register, (self.cls,)
+
+
+def _met_dataclass(leaves: list[Any], leaf_types: frozenset[type]) -> bool:
+    """Register the dataclasses among `leaves`; return whether there were any."""
+    if leaf_types.issuperset(map(type, leaves)):
+        return False
+    met = list(map(_register_if_dataclass, set(map(type, leaves))))  # all of them, not up to the first
+    return any(met)
+
+
+@lru_cache(maxsize=4096)
+def _register_if_dataclass(cls: type) -> bool:
+    if not dataclasses.is_dataclass(cls) or getattr(cls, "__penstock_leaf__", False):
+        return False
+    _register(cls)
+    return True
+
+
+def _register(cls: type) -> type:
+    names = tuple(field.name for field in dataclasses.fields(cls))
+
+    def take_apart(value: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
+        return tuple(getattr(value, name) for name in names), None, names
+
+    def put_together(_: Any, leaves: Iterable[Any]) -> Any:
+        value = object.__new__(cls)
+        for name, leaf in zip(names, leaves, strict=True):
+            object.__setattr__(value, name, leaf)  # also where the class is frozen
+        return value
+
+    with _REGISTRATION:
+        if optree.register_pytree_node.get(cls, namespace=NAMESPACE) is None:  # type: ignore[attr-defined]
+            optree.register_pytree_node(
+                cls, take_apart, put_together, namespace=NAMESPACE, path_entry_type=optree.GetAttrEntry
+            )
+    return cls
+
+
+def _step(entry: Any) -> str:
+    if isinstance(entry, optree.GetAttrEntry):
+        return f".{entry.name}"
+    if isinstance(entry, (optree.NamedTupleEntry, optree.StructSequenceEntry)):
+        return f".{entry.field}"
+    return f"[{_key(entry.entry)}]"
+
+
+def _key(key: Any) -> str:
+    return f'"{key}"' if isinstance(key, str) else repr(key)

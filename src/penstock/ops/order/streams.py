@@ -1,0 +1,81 @@
+"""Virtual streams as nodes: the rows that one is made of, and the shard that takes turns among some of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.ops import combine, order
+from penstock.plan.flow import Spread
+from penstock.plan.node import Allocate, Passing
+
+
+@dataclass(frozen=True)
+class StreamRows(Passing):
+    """Yield the rows of an indexed input that a virtual stream is made of: every `streams`-th from the `number`-th on.
+
+    So the ids of its elements are rows of the input.
+    """
+
+    elementwise = True
+
+    number: int
+    streams: int
+
+    @cached_property
+    def indexed(self) -> bool:
+        return False
+
+    @cached_property
+    def length(self) -> int:
+        return share(self.input.length, self.number, self.streams)
+
+    @property
+    def name(self) -> str:
+        return "rows"
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        return source
+
+    def arguments(self) -> str:
+        return f"{self.number} of {self.streams}"
+
+
+@dataclass(frozen=True)
+class VirtualStreams(Passing):
+    """Cut the input into `streams`, and take turns among the `index`-th, the one `num_shards` after it, and so on.
+
+    Each is the input's plan over a part of the rows that the stream stands on (`virtual_stream`). What is run are the
+    `turns`.
+    """
+
+    num_shards: int
+    index: int
+    streams: int
+
+    @property
+    def name(self) -> str:
+        return "shard"
+
+    @cached_property
+    def length(self) -> int:
+        return self.turns.length if self.input.length >= 0 else self.input.length
+
+    @cached_property
+    def turns(self) -> combine.turns.Turns:
+        """The node that makes the elements."""
+        virtual_stream = order.virtual.virtual_stream
+        first = virtual_stream(self.input, 0, self.streams)  # whose place tells that of all
+        owned = tuple(
+            (place - first.place) % self.streams for place in range(self.index, self.streams, self.num_shards)
+        )
+        plans = tuple(virtual_stream(self.input, number, self.streams).plan for number in owned)
+        return combine.turns.Turns(plans, owned, self.streams, first.keyed)
+
+    def arguments(self) -> str:
+        return f"{self.num_shards}, {self.index}, streams={self.streams}"
+
+
+def share(count: int, place: int, streams: int) -> int:
+    """Return how many of the first `count` elements are in a stream: those at `place`, `place + streams`, ..."""
+    return count if count < 0 else max(0, -(-(count - place) // streams))

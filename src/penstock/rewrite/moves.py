@@ -1,0 +1,31 @@
+"""Operations that only move elements, whatever is in them: taken off what they move, and put on something else."""
+
+from __future__ import annotations
+
+from penstock.ops.order.every import Every
+from penstock.ops.order.exclude import Exclude
+from penstock.ops.order.repeat import Repeat
+from penstock.ops.order.shard import Shard
+from penstock.ops.order.shuffle import Shuffle
+from penstock.ops.order.skip import Skip
+from penstock.ops.order.take import Take
+from penstock.plan.graph import with_inputs
+from penstock.plan.node import Node
+
+MOVES = Every | Exclude | Repeat | Shard | Shuffle | Skip | Take
+
+
+def taken_off(node: Node) -> tuple[list[Node], Node]:
+    """The operations that only move elements, from the last on, and what they move."""
+    moves: list[Node] = []
+    while isinstance(node, MOVES):
+        moves.append(node)
+        node = node.input
+    return moves, node
+
+
+def put_on(node: Node, moves: list[Node]) -> Node:
+    """The same operations over another node."""
+    for move in reversed(moves):
+        node = with_inputs(move, (node,))
+    return node

@@ -1,0 +1,27 @@
+"""Operations that only move elements come off, and go onto something else."""
+
+from __future__ import annotations
+
+from penstock import Dataset
+from penstock.rewrite.moves import put_on, taken_off
+
+DS = Dataset.range(20).map(abs)
+
+
+def moved(ds):
+    return ds.shuffle(seed=1).take(9).skip(1).repeat(2).shard(2, 0).exclude([1])[::2]
+
+
+def test_what_is_taken_off_are_moves_alone():
+    moves, below = taken_off(moved(DS)._plan)
+    assert [move.name for move in moves] == ["slice", "exclude", "shard", "repeat", "skip", "take", "shuffle"]
+    assert below is DS._plan
+    assert taken_off(DS._plan) == ([], DS._plan)
+
+
+def test_they_go_onto_something_else():
+    other = Dataset.range(100, 120)
+    moves, _ = taken_off(moved(DS)._plan)
+    assert put_on(other._plan, moves) == moved(other)._plan
+    assert put_on(DS._plan, moves) == moved(DS)._plan
+    assert put_on(DS._plan, []) is DS._plan

@@ -1,0 +1,101 @@
+"""What a program loads by `import penstock`, for a first batch and for a saved state: names, as they are the same anywhere."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SRC = ROOT / "src" / "penstock"
+
+# Programs that train, up to where they wait for nothing but data.
+IMPORT = "import penstock as ps"
+ARRAYS = f"{IMPORT}; next(iter(ps.Dataset.from_tensor_slices(np.zeros((99, 3))).shuffle(seed=0).batch(4)))"
+DICTS = (
+    f"{IMPORT}; ds = ps.Dataset.from_tensor_slices({{'x': np.zeros((99, 3)), 'y': np.arange(99)}}); "
+    "it = iter(ds.shuffle(seed=0).map(lambda x: x * 2, on='x', vectorized=True).batch(4).prefetch(2)); next(it)"
+)
+STATE = (
+    f"{IMPORT}; ds = ps.Dataset.range(10**9).shuffle(seed=0).batch(4); "
+    "it = iter(ds); it.load_state_dict(ds.iterator(epoch=0).state_dict() | {'row': 10**8}); next(it)"
+)
+PROGRAMS = {"import": IMPORT, "arrays": ARRAYS, "dicts": DICTS, "state": STATE}
+
+# What is beside the standard library and NumPy, and what of the library is dear, or brings what is.
+OTHER_PACKAGES = {"dicts": {"optree", "typing_extensions"}}
+DEAR = {
+    *("_hashlib", "asyncio", "base64", "cloudpickle", "concurrent", "ctypes", "email", "glob", "http", "json"),
+    *("importlib.metadata", "logging", "multiprocessing", "numpy.random", "pathlib", "pickle", "random", "sqlite3"),
+    *("ssl", "subprocess", "tempfile", "traceback", "unittest", "urllib", "xml"),
+}
+
+# Nodes that are always loaded, and nodes and sources that the methods load that make them.
+NODES = {"ops.buffer.options", "ops.buffer.prefetch", "ops.group.batch", "ops.group.grouping"}
+READ = {"ops.order.shuffle", "ops.read.source", "sources.protocol"}
+MADE = {
+    "import": set[str](),
+    "arrays": READ | {"sources.arrays"},
+    "dicts": READ | {"sources.arrays", "ops.elementwise.apply", "ops.elementwise.map"},
+    "state": READ | {"sources.integers"},
+}
+
+# Rooms, or files of them, that none of these programs needs.
+ELSEWHERE = {
+    *("audio", "cli", "feed.feed", "image", "kernels.reference", "kernels.example", "kernels.records", "records"),
+    *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict", "watch.efficiency"),
+    *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.regrouping", "engine.stage"),
+    *("engine.streaming", "engine.trial", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),
+    *("rewrite.lint.buffer", "rewrite.lint.calls", "rewrite.lint.group", "rewrite.lint.shards"),
+    *("dataset.arrays", "dataset.check", "dataset.files", "dataset.lines", "dataset.packing", "dataset.parts"),
+    *("dataset.records", "dataset.switch", "dataset.tables", "dataset.tar", "elements.exact", "elements.uneven"),
+    *("index.timetable", "index.weights", "plan.tracing"),
+}
+
+
+def loaded_by(program: str) -> set[str]:
+    """The modules that a program loads beyond those of `import numpy`, in a fresh interpreter."""
+    asks = f"import sys, numpy as np; before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
+    printed = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True, cwd=ROOT)
+    return set(printed.stdout.split())
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def loaded(name: str) -> set[str]:
+    return loaded_by(PROGRAMS[name])
+
+
+def within(modules: set[str], places: set[str]) -> set[str]:
+    """The modules that are one of the places, or in one."""
+    return {module for module in modules if any(f"{module}.".startswith(f"{place}.") for place in places)}
+
+
+def test_no_framework_and_no_other_package_is_loaded(name: str, loaded: set[str]) -> None:
+    roots = {module.partition(".")[0] for module in loaded}
+    assert roots - sys.stdlib_module_names - {"numpy", "penstock"} <= OTHER_PACKAGES.get(name, set())
+
+
+def test_nothing_dear_of_the_standard_library_is_loaded(loaded: set[str]) -> None:
+    assert within(loaded, DEAR) == set()
+
+
+def test_of_nodes_and_sources_those_are_loaded_that_the_pipeline_has(name: str, loaded: set[str]) -> None:
+    rooms = {f"penstock.{'.'.join(path.parent.relative_to(SRC).parts)}" for path in SRC.rglob("__init__.py")}
+    files = within(loaded, {"penstock.ops", "penstock.sources"}) - rooms
+    assert {file.removeprefix("penstock.") for file in files} == NODES | MADE[name]
+
+
+def test_rooms_that_the_pipeline_does_not_need_are_not_loaded(loaded: set[str]) -> None:
+    assert within(loaded, {f"penstock.{place}" for place in ELSEWHERE}) == set()
+
+
+def test_what_is_said_not_to_be_loaded_exists() -> None:
+    paths = {place: SRC.joinpath(*place.split(".")) for place in ELSEWHERE}
+    assert [place for place, path in paths.items() if not path.is_dir() and not path.with_suffix(".py").exists()] == []
