@@ -1,4 +1,4 @@
-"""What a program loads by `import penstock`, for a first batch and for a saved state: names, as they are the same anywhere."""
+"""What a program loads to import Penstock, for its first batch and for a saved state: names, equal on any machine."""
 
 from __future__ import annotations
 
