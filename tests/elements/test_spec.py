@@ -21,6 +21,7 @@ from penstock.elements.spec import (
     relax,
     sliced,
     spec_of,
+    uneven_splits,
 )
 from penstock.elements.structure import is_leaf
 
@@ -141,7 +142,7 @@ def test_ragged_and_sparse_leaves():
     assert all(map(is_leaf, spec.values()))
     assert describe(spec) == '{"r": ragged float32[2, ~, 2], "s": sparse float32[4, 5]}'
     assert describe(batched(spec, 8)) == '{"r": ragged float32[8, ~, ~, 2], "s": sparse float32[8, 4, 5]}'
-    assert describe(sliced(spec)) == '{"r": float32[?, 2], "s": sparse float32[5]}'
+    assert describe(sliced(spec)) == '{"r": float32[~, 2], "s": sparse float32[5]}'
     assert sliced(sliced(spec["s"])) == ArraySpec((), F4)
     assert sliced(batched(spec, 8)) == {"r": RaggedSpec((None, None, 2), F4), "s": SparseSpec((4, 5), F4)}
     assert repr(spec_of(Ragged([1], np.int32([0, 1])))) == "ragged int64[1, ~] with int32 splits"
@@ -163,3 +164,19 @@ def test_ragged_and_sparse_specs_relax():
         assert not compatible(ragged, other)
     assert compatible(ragged, RaggedSpec((None, None), F4))
     assert not compatible(ragged, RaggedSpec((3, None), F4))
+
+
+def test_rows_of_ragged_know_that_their_lengths_differ():
+    row = sliced(RaggedSpec((4, None, 2), F4, 1, np.int32))
+    assert row == ArraySpec((None, 2), F4, np.dtype(np.int32))
+    assert repr(row) == "float32[~, 2]"
+    plain = ArraySpec((None, 2), F4)
+    assert relax(row, row) == row
+    assert relax(row, ArraySpec((None, 2), F4, np.dtype(np.int64))).row_splits_dtype == np.int64
+    assert relax(row, plain) == relax(plain, row) == plain
+    assert compatible(row, plain)
+    assert batched(row, 3) == ArraySpec((3, None, 2), F4)
+    assert uneven_splits(None) is None
+    assert uneven_splits((plain, SparseSpec((5,), F4))) is None
+    assert uneven_splits((plain, SparseSpec((None,), F4))) == (None, None)
+    assert uneven_splits({"a": row, "b": plain}) == (np.int32, None)

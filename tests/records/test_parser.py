@@ -10,6 +10,8 @@ import pytest
 import penstock as ps
 from penstock.elements.chunk import Columns
 from penstock.elements.structure import LEAF
+from penstock.testing.laws import same as alike
+from penstock.testing.laws import verify_resume
 
 R = ps.records
 FEATURES = {
@@ -74,6 +76,27 @@ def test_ragged_features_are_batched_as_they_are_parsed() -> None:
     assert same(list(dataset(9).batch(4).map(parse)), alone)
     ids = R.parse_example({"ids": R.RaggedFeature("int64", row_splits_dtype="int64"), "x": FEATURES["x"]})
     assert same(list(dataset(9).map(ids).ragged_batch(4)), list(dataset(9).batch(4).map(ids)))
+
+
+EXECUTORS = [ps.Options(), ps.Options(rewrite=False), ps.Options(executor="threads", workers=3)]
+
+
+@pytest.mark.parametrize("options", EXECUTORS)
+@pytest.mark.parametrize("drop", [False, True])
+def test_uneven_features_are_the_same_parsed_before_the_batch_and_after(options: ps.Options, drop: bool) -> None:
+    parse = R.parse_example(UNEVEN)
+    rows = dataset(11).shuffle(seed=3, reshuffle_each_iteration=False).with_options(options)
+    before, after = rows.map(parse).batch(4, drop_remainder=drop), rows.batch(4, drop_remainder=drop).map(parse)
+    assert before.element_spec == after.element_spec
+    made = list(before)
+    assert alike(made, list(after))
+    assert made[0]["ids"].shape == (4, None)
+    assert made[0]["list"].dense_shape[0] == 4
+    assert alike(list(rows.map(parse).filter(lambda x: True).batch(4, drop_remainder=drop)), list(after))
+
+
+def test_batches_of_uneven_features_resume() -> None:
+    verify_resume(dataset(11).shuffle(seed=3).map(R.parse_example(UNEVEN)).batch(4), most=3)
 
 
 def test_a_part_of_an_element_may_become_several() -> None:

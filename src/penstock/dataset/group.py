@@ -10,7 +10,7 @@ from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
-from penstock.elements.spec import sliced
+from penstock.elements.spec import sliced, uneven_splits
 from penstock.elements.structure import flatten, paths
 from penstock.ops import buffer, group
 from penstock.plan.node import INFINITE, Node
@@ -38,7 +38,9 @@ class Group(Handle[T_co]):
         `remainder="pad"` it is filled up with zeros and empty texts, and every batch comes with flags of which elements
         are real: under `mask_key` where elements are dicts, else as the pair `(batch, flags)`.
 
-        Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects an array of objects. Elements
+        Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects an array of objects. Where
+        the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
+        `int64[~]` in `element_spec`), they become `Ragged`, and `Sparse` arrays are as large as the largest. Elements
         that do not fit together are an `ElementError` that names the leaf, both shapes or dtypes, and both rows. A
         batch is the consumer's own: it may be kept, and written to.
 
@@ -63,7 +65,7 @@ class Group(Handle[T_co]):
         if remainder == "pad":
             _check_mask_key("batch", source.spec(), mask_key)
             source = group.pad.Pad(source, None, size, mask_key)
-        plan = group.batch.Batch(source, size, drop or remainder == "drop")
+        plan = _batch_of(source, size, drop_remainder=drop or remainder == "drop")
         if calls == AUTOTUNE and deterministic is None:
             return self._over(plan)
         options = Options(workers=None if calls == AUTOTUNE else calls, deterministic=deterministic)
@@ -96,11 +98,11 @@ class Group(Handle[T_co]):
         drop = check_flag("rebatch", "drop_remainder", drop_remainder)
         if not isinstance(batch_size, Sequence):
             size = check_count("rebatch", "batch_size", batch_size, least=1)
-            return self._over(group.batch.Batch(plan, size, drop))
+            return self._over(_batch_of(plan, size, drop_remainder=drop))
         sizes = tuple(check_count("rebatch", "batch_size", size, least=1) for size in batch_size)
         if not sizes:
             raise ValueError("rebatch(batch_size=[]): expected at least one size")
-        return self._over(group.rebatch.Rebatch(plan, sizes, drop))
+        return self._over(group.rebatch.Rebatch(plan, sizes, drop, uneven_splits(plan.spec())))
 
     def window(
         self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False
@@ -187,6 +189,14 @@ class Group(Handle[T_co]):
         """
         choices = {"window": window, "pad": pad, "key": key, "overlong": overlong, "keep_positions": keep_positions}
         return self._over(dataset.packing.packing(self._plan, length, strategy, **choices))
+
+
+def _batch_of(plan: Node, size: int, *, drop_remainder: bool) -> Node:
+    """The node that stacks what `plan` yields, by what is known of it now."""
+    splits = uneven_splits(plan.spec())
+    if splits is None:
+        return group.batch.Batch(plan, size, drop_remainder)
+    return group.uneven.UnevenBatch(plan, size, drop_remainder, splits)
 
 
 def _unbatched(call: str, plan: Node) -> group.unbatch.Unbatch:

@@ -200,20 +200,25 @@ class Sparse(SparseExchange):
     # Several
 
     @staticmethod
-    def stack(parts: Sequence[Sparse], allocate: Allocate = np.empty) -> Sparse:
-        """Arrays of equal dtype and shape along a new first dimension: a copy.
+    def stack(parts: Sequence[Sparse], allocate: Allocate = np.empty, *, shape: Sequence[int] | None = None) -> Sparse:
+        """Arrays of equal dtype along a new first dimension, of equal shape or each put into one of `shape`: a copy.
 
         >>> Sparse.stack([Sparse.from_dense([0, 5]), Sparse.from_dense([7, 0])])
         Sparse({(0, 1): 5, (1, 0): 7}, int64[2, 2])
         """
         shapes = {part.dense_shape for part in parts}
-        if len(shapes) != 1:
-            raise ElementError(f"Sparse.stack: parts of shapes {sorted(shapes)} do not fit together")
+        whole = next(iter(shapes), ()) if shape is None else _checked_shape(shape)
+        if not shapes or any(
+            own != whole if shape is None else len(own) != len(whole) or any(map(operator.gt, own, whole))
+            for own in shapes
+        ):
+            within = "together" if shape is None else f"into {whole}"
+            raise ElementError(f"Sparse.stack: parts of shapes {sorted(shapes)} do not fit {within}")
         counts = [len(part.values) for part in parts]
         which = np.repeat(np.arange(len(parts), dtype=np.int64), counts)
         indices = np.concatenate([part.indices for part in parts])
         values = end_to_end([part.values for part in parts], allocate)
-        return made(np.column_stack([which, indices]), values, (len(parts), *shapes.pop()))
+        return made(np.column_stack([which, indices]), values, (len(parts), *whole))
 
     @staticmethod
     def concatenate(parts: Sequence[Sparse], allocate: Allocate = np.empty) -> Sparse:

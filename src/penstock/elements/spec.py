@@ -23,14 +23,20 @@ _INT64 = np.dtype(np.int64)
 class ArraySpec:
     """The shape and dtype of an array or scalar leaf; `None` in the shape is a dimension that is not known.
 
+    An array whose length is known to differ, a row of `Ragged`, has the dtype of the splits that a batch of such gets;
+    its first dimension is shown as `~`.
+
     >>> ArraySpec((None, 224, 3), np.dtype(np.uint8)), ArraySpec((), np.dtype(np.int64))
     (uint8[?, 224, 3], int64)
+    >>> ArraySpec((None,), np.dtype(np.int64), np.dtype(np.int32))
+    int64[~]
     """
 
     __penstock_leaf__: ClassVar[bool] = True
 
     shape: tuple[int | None, ...]
     dtype: np.dtype[Any]
+    row_splits_dtype: np.dtype[Any] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", tuple(self.shape))
@@ -42,8 +48,10 @@ class ArraySpec:
         return None not in self.shape
 
     def __repr__(self) -> str:
-        dimensions = ", ".join("?" if size is None else str(size) for size in self.shape)
-        return f"{self.dtype}[{dimensions}]" if self.shape else str(self.dtype)
+        sizes = ["?" if size is None else str(size) for size in self.shape]
+        if self.row_splits_dtype is not None:
+            sizes[0] = "~"
+        return f"{self.dtype}[{', '.join(sizes)}]" if self.shape else str(self.dtype)
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,6 +114,8 @@ class SparseSpec:
         return f"sparse {ArraySpec(self.shape, self.dtype)!r}"
 
 
+Splits: TypeAlias = tuple[np.dtype[Any] | None, ...]
+"""For each leaf the dtype of the splits that a batch of it gets, where it is known to be a row of `Ragged`."""
 LeafSpec: TypeAlias = ArraySpec | ObjectSpec | RaggedSpec | SparseSpec
 """What is known of one leaf."""
 _OBJECT = np.dtype(object)
@@ -174,9 +184,22 @@ def batched(spec: Spec, size: int | None) -> Spec:
         if isinstance(leaf, RaggedSpec):
             shape = (size, None, *leaf.shape[1:])
             return RaggedSpec(shape, leaf.dtype, leaf.ragged_rank + 1, leaf.row_splits_dtype)
-        return replace(leaf, shape=(size, *leaf.shape))
+        shape = (size, *leaf.shape)
+        return SparseSpec(shape, leaf.dtype) if isinstance(leaf, SparseSpec) else ArraySpec(shape, leaf.dtype)
 
     return map_leaves(batch, spec)
+
+
+def uneven_splits(spec: Spec) -> Splits | None:
+    """Return the dtype of the splits of each leaf that is a row of `Ragged`; `None` where no leaf is known to differ.
+
+    >>> uneven_splits((ArraySpec((None,), np.dtype("f4"), np.dtype("i8")), ArraySpec((), np.dtype("i4"))))
+    (dtype('int64'), None)
+    """
+    leaves: list[LeafSpec] = [] if spec is None else structures.flatten(spec)[0]
+    splits = tuple(leaf.row_splits_dtype if isinstance(leaf, ArraySpec) else None for leaf in leaves)
+    differ = any(isinstance(leaf, SparseSpec) and None in leaf.shape for leaf in leaves)
+    return splits if differ or any(dtype is not None for dtype in splits) else None
 
 
 def sliced(spec: Spec) -> Spec:
@@ -194,6 +217,8 @@ def sliced(spec: Spec) -> Spec:
             return ObjectSpec({"O": object, "U": str, "S": bytes}[leaf.dtype.kind])
         if isinstance(leaf, RaggedSpec) and leaf.ragged_rank > 1:
             return replace(leaf, shape=leaf.shape[1:], ragged_rank=leaf.ragged_rank - 1)
+        if isinstance(leaf, RaggedSpec):
+            return ArraySpec(leaf.shape[1:], leaf.dtype, leaf.row_splits_dtype)
         if isinstance(leaf, SparseSpec) and len(leaf.shape) > 1:
             return SparseSpec(leaf.shape[1:], leaf.dtype)
         return ArraySpec(leaf.shape[1:], leaf.dtype)
@@ -263,6 +288,10 @@ def _relax_leaf(a: LeafSpec, b: LeafSpec) -> LeafSpec | None:
     shape = tuple(x if x == y else None for x, y in zip(a.shape, b.shape, strict=True))
     if isinstance(a, RaggedSpec) and isinstance(b, RaggedSpec):
         return replace(a, shape=shape, row_splits_dtype=np.result_type(a.row_splits_dtype, b.row_splits_dtype))
+    if isinstance(a, ArraySpec) and isinstance(b, ArraySpec):
+        both = a.row_splits_dtype is not None and b.row_splits_dtype is not None
+        splits = np.result_type(a.row_splits_dtype, b.row_splits_dtype) if both else None
+        return ArraySpec(shape, a.dtype, splits)
     return replace(a, shape=shape)
 
 

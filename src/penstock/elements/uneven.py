@@ -40,11 +40,11 @@ def padded(column: Column, shape: Shape | None, fill: Any, origin: Origin, alloc
     arrays = _arrays(column, origin)
     if not arrays:
         _check_dimensions(0, shape, origin)
-        return _stacked(column, origin, allocate)
+        return stacked(column, origin, allocate)
     sizes = _sizes(arrays)
     whole = _whole_shape(sizes, shape, origin)
     if (sizes == whole).all():
-        return _stacked(column, origin, allocate)
+        return stacked(column, origin, allocate)
     out = memory((len(arrays), *whole), arrays[0].dtype, allocate)
     out[...] = fill_value(fill, next((array for array in arrays if array.size), arrays[0]), origin)
     for row, array in zip(out, arrays, strict=True):
@@ -65,7 +65,7 @@ def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, 
         return column.owned(allocate).with_splits(splits)
     arrays = None if rank == 0 or _kind(column) is not np.ndarray else _arrays(column, origin)
     if not arrays:
-        whole = _stacked(column, origin, allocate)
+        whole = stacked(column, origin, allocate)
         return whole.with_splits(splits) if isinstance(whole, Ragged) else whole
     rank = 1 if rank is None else rank
     if arrays[0].ndim < rank or len({array.shape[rank:] for array in arrays}) > 1:
@@ -94,15 +94,14 @@ def sparse(column: Column, shape: Shape, origin: Origin, allocate: Allocate) -> 
     if _kind(column) is Sparse:
         parts: list[Sparse] = list(column)
         _refuse_mixed(parts, origin)
-        whole = _whole_shape(_sizes(parts), shape, origin)
-        return _stacked([part.resized(whole) for part in parts], origin, allocate)
+        return Sparse.stack(parts, allocate, shape=_whole_shape(_sizes(parts), shape, origin))
     if isinstance(column, Ragged) and column.ndim == 2:
         sizes, values = column.row_lengths().astype(np.int64)[:, None], column.owned(allocate).flat_values
     else:
         arrays = _arrays(column, origin)
         if not arrays:
             _check_dimensions(0, shape, origin)
-            return _stacked(column, origin, allocate)
+            return stacked(column, origin, allocate)
         sizes, values = _sizes(arrays), end_to_end([array.reshape(-1) for array in arrays], allocate)
     whole = _whole_shape(sizes, shape, origin)
     which = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes.prod(axis=1))
@@ -170,7 +169,8 @@ def _refuse_mixed(values: Sequence[Any], origin: Origin) -> LeafSpec | None:
     return specs[0] if specs else None
 
 
-def _stacked(column: Column, origin: Origin, allocate: Allocate) -> Any:
+def stacked(column: Column, origin: Origin, allocate: Allocate) -> Any:
+    """Return k values that fit together as one of each leaf's own kind, as `batch` has them."""
     whole = stack(column, path=origin.path, rows=origin.rows, allocate=allocate, operation=origin.operation)
     return owned(whole, allocate)
 

@@ -211,7 +211,8 @@ def _ragged_spec(feature: RaggedFeature, shape: tuple[int | None, ...]) -> LeafS
         rows -= 1
     whole = (*shape, *[None] * rows, *inner)
     dtype, rank = _array_dtype(feature.dtype), len(shape) - 1 + rows
-    return RaggedSpec(whole, dtype, rank, np.dtype(feature.row_splits_dtype)) if rank else ArraySpec(whole, dtype)
+    splits = np.dtype(feature.row_splits_dtype)
+    return RaggedSpec(whole, dtype, rank, splits) if rank else ArraySpec(whole, dtype, splits)
 
 
 def _array_dtype(dtype: FeatureType) -> np.dtype[Any]:

@@ -92,7 +92,13 @@ class Listed(Leaf):
     values: Ragged
 
     def column(self) -> Column:
-        return [_drop_first(self.batch(i, i + 1)) for i in range(len(self.values))]
+        if self.values.ragged_rank > 1:
+            return [_drop_first(self.batch(i, i + 1)) for i in range(len(self.values))]
+        lengths = self.values.row_lengths().tolist()
+        places = np.arange(max(lengths, default=0), dtype=np.int64)[:, None]
+        places.flags.writeable = False  # all of them share it
+        rows = zip(lengths, self.values, strict=True)
+        return [made(places[:length], row, (length,)) for length, row in rows]
 
     def batch(self, low: int, high: int) -> Any:
         return sparse_of(self.values[low:high])

@@ -19,6 +19,7 @@ __all__ = [
     "rebatch",
     "sparse",
     "unbatch",
+    "uneven",
     "window",
 ]
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         rebatch,
         sparse,
         unbatch,
+        uneven,
         window,
     )
 else:

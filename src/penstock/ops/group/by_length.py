@@ -37,7 +37,7 @@ class ByLength(Gathering):
         return PaddedBatch(below, 1, False, shapes, self.padding_values, shapes_known=self.shapes_known)
 
     def spec(self) -> Spec | None:
-        return map_leaves(_of_any_size, self.batch().spec())
+        return map_leaves(of_any_size, self.batch().spec())
 
     def collect(self, key: int, run: Piece, allocate: Allocate) -> Any:
         return self.batch().collect(run.chunk, run.ids, allocate)
@@ -60,5 +60,6 @@ def with_size(shapes: Any, size: int) -> Any:
     return unflatten(structure, [tuple(size if each in (None, -1) else int(each) for each in leaf) for leaf in leaves])
 
 
-def _of_any_size(_: str, leaf: LeafSpec) -> LeafSpec:
+def of_any_size(_: str, leaf: LeafSpec) -> LeafSpec:
+    """Return the spec of a leaf of a batch without the number of elements."""
     return leaf if isinstance(leaf, ObjectSpec) else replace(leaf, shape=(None, *leaf.shape[1:]))

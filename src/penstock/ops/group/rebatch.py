@@ -10,10 +10,12 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.gathering import stack_all
-from penstock.elements.spec import batched
+from penstock.elements.spec import Splits, batched, map_leaves
 from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
+from penstock.ops.group.by_length import of_any_size
 from penstock.ops.group.grouping import spans
+from penstock.ops.group.uneven import UnevenBatch
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
@@ -21,11 +23,15 @@ from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 @dataclass(frozen=True)
 class Rebatch(Node):
-    """Stack as many consecutive elements as `sizes` say in turn; the last batch is shorter, or left out."""
+    """Stack as many consecutive elements as `sizes` say in turn; the last batch is shorter, or left out.
+
+    `splits` are those of `UnevenBatch`, where leaves are known to differ.
+    """
 
     input: Node
     sizes: tuple[int, ...]
     drop_remainder: bool
+    splits: Splits | None = None
 
     @cached_property
     def length(self) -> int:
@@ -34,8 +40,14 @@ class Rebatch(Node):
         return cycled_in(self.input.length, sizes=self.sizes, drop=self.drop_remainder)
 
     def spec(self) -> Spec | None:
+        if self._uneven is not None:
+            return map_leaves(of_any_size, self._uneven.spec())
         spec = self.input.spec()
         return None if spec is None else batched(spec, None)
+
+    @cached_property
+    def _uneven(self) -> UnevenBatch | None:
+        return None if self.splits is None else UnevenBatch(self.input, 1, False, self.splits)
 
     def cycled(self, rows: Rows) -> tuple[Rows, Rows]:
         """The input's rows of all the batches, one batch after another, and how many each has."""
@@ -63,6 +75,8 @@ class Rebatch(Node):
     def collect(self, chunk: Chunk, rows: Rows, row: int, allocate: Allocate) -> Any:
         """The batch of the elements of `chunk`, which are `rows` of the input."""
         try:
+            if self._uneven is not None:
+                return self._uneven.collect(chunk, rows, allocate)
             structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         except Exception as error:
             blame(error, self, row)

@@ -1,0 +1,44 @@
+"""Stack consecutive elements of which some leaves are known to differ in their length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.elements.chunk import Column
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Splits, batched
+from penstock.elements.stacking import Origin
+from penstock.elements.structure import Structure
+from penstock.elements.uneven import ragged, sparse, stacked
+from penstock.ops.group.leafwise import LeafwiseGrouping
+from penstock.plan.node import Allocate
+
+
+@dataclass(frozen=True)
+class UnevenBatch(LeafwiseGrouping):
+    """Stack `size` consecutive elements: rows of `Ragged` become `Ragged`, `Sparse` arrays are as large as the largest.
+
+    `splits` has the dtype of the splits for each leaf that is such a row. Other leaves are stacked as by `Batch`.
+    """
+
+    splits: Splits
+
+    @property
+    def name(self) -> str:
+        return "batch"
+
+    def told(self, structure: Structure) -> Splits:
+        return self.splits
+
+    def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
+        if told is not None:
+            return ragged(column, 1, told, origin, allocate)
+        if isinstance(column, list) and column and isinstance(column[0], Sparse):
+            return sparse(column, (None,) * column[0].ndim, origin, allocate)
+        return stacked(column, origin, allocate)
+
+    def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
+        if told is not None and isinstance(leaf, ArraySpec):
+            return RaggedSpec((size, *leaf.shape), leaf.dtype, 1, told)
+        return batched(leaf, size)

@@ -1,0 +1,94 @@
+"""`batch` of elements whose lengths are known to differ: `Ragged` and `Sparse`, whose slices are the elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock import Dataset
+from penstock.core.errors import ElementError
+from penstock.elements.spec import ArraySpec, RaggedSpec, SparseSpec
+from penstock.ops.group.uneven import UnevenBatch
+from penstock.testing.laws import same, verify_determinism, verify_resume
+
+ROWS = st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=9)
+
+
+def words(rows, splits=np.int64):
+    return ps.Ragged.from_rows([np.array(row, np.int64) for row in rows]).with_splits(splits)
+
+
+def dataset(rows, splits=np.int64):
+    count = len(rows)
+    return Dataset.from_tensor_slices({"words": words(rows, splits), "n": np.arange(count)})
+
+
+@given(ROWS, st.integers(1, 4), st.booleans(), st.sampled_from([np.int32, np.int64]))
+def test_batches_of_slices_of_ragged_are_slices_of_it(rows, size, drop, splits):
+    ds = dataset(rows, splits).batch(size, drop_remainder=drop)
+    batches = list(ds)
+    assert len(batches) == len(ds)
+    for number, batch in enumerate(batches):
+        part = words(rows, splits)[number * size : (number + 1) * size]
+        assert batch["words"].tolist() == part.tolist()
+        assert batch["words"].row_splits.dtype == splits
+        assert batch["words"].writeable
+        assert batch["n"].tolist() == [number * size + i for i in range(len(part))]
+
+
+@given(ROWS, st.integers(1, 4), st.integers(1, 4))
+def test_taken_apart_and_batched_again_they_are_the_same(rows, first, second):
+    ds = dataset(rows)
+    wanted = list(ds.batch(second))
+    assert same(list(ds.batch(first).unbatch().batch(second)), wanted)
+    assert same(list(ds.batch(first).rebatch(second)), wanted)
+    assert same(list(ds.batch(first).rebatch([second, second])), wanted)
+
+
+def test_rows_of_one_length_are_ragged_too():
+    ds = dataset([[1, 2], [3, 4]]).batch(2)
+    assert ds.element_spec == {"words": RaggedSpec((2, None), "i8"), "n": ArraySpec((2,), "i8")}
+    assert next(iter(ds))["words"] == ps.Ragged.from_rows([[1, 2], [3, 4]])
+
+
+def test_the_last_batch_is_filled_up_with_flags():
+    *_, (last, real) = Dataset.from_tensor_slices(words([[1], [2, 3], [4]])).batch(2, remainder="pad")
+    assert real.tolist() == [True, False]
+    assert last[0].tolist() == [4]
+    assert not last[1].any()
+
+
+def test_sparse_arrays_are_as_large_as_the_largest_of_their_batch():
+    records = [ps.records.encode_example({"x": np.arange(count) + 1}) for count in (0, 3, 1, 2, 5, 0, 1)]
+    parse = ps.records.parse_example({"x": ps.records.VarLenFeature("int64")})
+    parsed = Dataset.from_tensor_slices(np.array(records, object)).map(parse)
+    ds = parsed.batch(2)
+    assert [batch["x"].dense_shape for batch in ds] == [(2, 3), (2, 2), (2, 5), (1, 1)]
+    assert ds[0]["x"].to_dense().tolist() == [[0, 0, 0], [1, 2, 3]]
+    assert ds.element_spec == {"x": SparseSpec((None, None), "i8")}
+    verify_resume(ds, most=4)
+    with pytest.raises(ElementError, match="use sparse_batch"):  # where the plan knows nothing
+        list(parsed.map(dict).batch(2))
+
+
+def test_any_executor_makes_the_same_batches_and_states():
+    ds = dataset([[i] * (i % 5) for i in range(40)]).shuffle(seed=1).batch(4)
+    verify_determinism(ds)
+    verify_resume(ds, most=6)
+
+
+def test_the_plan_decides_by_what_it_knows_when_it_is_built():
+    rows = dataset([[1], [2, 3]])
+    assert isinstance(rows.batch(2)._plan, UnevenBatch)
+    assert rows.batch(2).explain().count("batch(2)") == 1
+    assert rows.batch(2).fingerprint() != dataset([[1], [2, 3]], np.int32).batch(2).fingerprint()
+    assert not isinstance(Dataset.range(3).batch(2)._plan, UnevenBatch)
+
+
+def test_what_a_function_made_of_rows_is_stacked_and_its_lengths_have_to_agree():
+    rows = Dataset.from_tensor_slices(words([[1], [2, 3]])).map(lambda row: np.array(row.tolist()))
+    with pytest.raises(ElementError, match="use padded_batch or ragged_batch"):
+        list(rows.batch(2))
