@@ -106,3 +106,20 @@ def test_the_record_at_fault_has_its_place_in_the_rows(paths):
     with pytest.raises(DataError, match=f"record 1, at byte 17 of {paths[2]}") as caught:
         read(source, 0, 6, 4, 1)
     assert caught.value.element == 2
+
+
+def test_unread_records_are_their_numbers(paths):
+    source = replace(tfrecord_files(paths), unread=True)
+    assert read(source, 6, 0, 2) == [6, 0, 2]
+    assert source.spec() == ObjectSpec(bytes)
+    assert source.read_joined(np.array([3, 0])) == Ragged.from_rows([[ord("3")], [ord("0")]], np.uint8)
+
+
+def test_one_way_to_hand_up_records_finds_open_what_another_has_opened(paths):
+    source = tfrecord_files(paths)
+    unread = replace(source, unread=True)
+    assert unread.reader is source.reader
+    assert unread.sidecars is source.sidecars
+    travelled = pickle.loads(pickle.dumps(source))
+    assert travelled.reader is not source.reader
+    assert read(travelled, 3) == [b"3"]

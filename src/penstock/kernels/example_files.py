@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class ExampleFiles:
     Slots in `narrow` have splits of `int32`, others of `int64`.
     """
 
-    def __init__(self, kernel: ExampleKernel, reader: RecordReader, narrow: Sequence[int] = ()) -> None:
+    def __init__(self, kernel: ExampleKernel, reader: RecordReader, narrow: Container[int] = ()) -> None:
         self._kernel = kernel
         self._splits = [_INT32 if i in narrow else _INT64 for i in range(len(kernel.slots))]
         self._native = _native.ExampleFiles(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from penstock.elements.chunk import Chunk, Items
 from penstock.elements.ragged import Ragged, made
 from penstock.elements.spec import Spec
 from penstock.elements.structure import flatten, unflatten
-from penstock.kernels.example import Allocate, Slot, Values
+from penstock.kernels.example import Allocate, Values
 from penstock.kernels.example_files import ExampleFiles, Parsed
 from penstock.records.features import Feature, FixedLenFeature, RaggedFeature
 from penstock.records.layout import leaf_of, slots_of
@@ -74,18 +74,20 @@ class ReadAndParse:
         return ExampleFiles(self.parser.kernel, self.source.reader, self._narrow)
 
     @cached_property
-    def _narrow(self) -> list[int]:
+    def _narrow(self) -> set[int]:
         """The slots of which all that is made has splits of `int32`."""
-        narrow: dict[str, bool] = {}
+        at = {slot.name: i for i, slot in enumerate(self.parser.kernel.slots)}
+        narrow, wide = set[int](), set[int]()
         for name, feature in self.parser.features:
-            for slot in slots_of({name: feature}, self.parser.name):
-                narrow[slot.name] = narrow.get(slot.name, True) and _has_narrow_splits(feature)
-        return [i for i, slot in enumerate(self.parser.kernel.slots) if narrow[slot.name]]
+            own = {at[slot.name] for slot in slots_of({name: feature}, self.parser.name)}
+            (narrow if _is_plainly_ragged(feature, "int32") else wide).update(own)
+        return narrow - wide
 
     @cached_property
     def _leaves(self) -> list[LeafOf]:
-        slots = self.parser.kernel.slots
-        return flatten(self.parser.nested(lambda _, name, feature: _leaf_of(name, feature, slots), batch=True))[0]
+        at = {slot.name: i for i, slot in enumerate(self.parser.kernel.slots)}
+        parsers = self.parser.nested(lambda _, name, feature: _leaf_of(name, feature, at, self._narrow), batch=True)
+        return flatten(parsers)[0]
 
     def __getstate__(self) -> dict[str, Any]:
         """The description alone."""
@@ -95,33 +97,29 @@ class ReadAndParse:
         self.__dict__.update(state)
 
 
-def _has_narrow_splits(feature: Feature) -> bool:
-    return isinstance(feature, RaggedFeature) and not feature.partitions and feature.row_splits_dtype == "int32"
+def _is_plainly_ragged(feature: Feature, splits_dtype: str) -> bool:
+    return isinstance(feature, RaggedFeature) and not feature.partitions and feature.row_splits_dtype == splits_dtype
 
 
-def _leaf_of(name: str, feature: Feature, slots: Sequence[Slot]) -> LeafOf:
-    """What makes a feature's leaf: most in a step or two, for they are made anew with every batch."""
-    at = {slot.name: i for i, slot in enumerate(slots)}
+def _leaf_of(name: str, feature: Feature, at: Mapping[str, int], narrow: set[int]) -> LeafOf:
+    """What makes a feature's leaf, given where slots are: most in a step or two, for it is made with every batch."""
     match feature:
         case FixedLenFeature(shape=()):
-            return lambda parsed, count, i=at[name]: parsed.values[i]
+            return lambda parsed, _, i=at[name]: parsed.values[i]
         case FixedLenFeature(shape=shape):
             return lambda parsed, count, i=at[name]: parsed.values[i].reshape(count, *shape)
-        case RaggedFeature(value_key=key, partitions=(), row_splits_dtype=dtype):
-            return lambda parsed, count, i=at[key or name]: _ragged(parsed.values[i], parsed.splits[i], dtype)
+        case RaggedFeature(value_key=key) if _is_plainly_ragged(
+            feature, "int32" if at[key or name] in narrow else "int64"
+        ):
+            return lambda parsed, _, i=at[key or name]: made(parsed.values[i], parsed.splits[i])  # pyright: ignore[reportArgumentType]
         case _:
-            own = [(slot.name, at[slot.name]) for slot in slots_of({name: feature}, "")]
+            own = {slot.name: at[slot.name] for slot in slots_of({name: feature}, "")}
             return lambda parsed, count: leaf_of(name, feature, _values(parsed, own), count).batch(0, count)
 
 
-def _ragged(values: NDArray[Any], splits: Any, dtype: str) -> Ragged:
-    whole = made(values, splits)
-    return whole if splits.dtype == dtype else whole.with_splits(dtype)
-
-
-def _values(parsed: Parsed, slots: Sequence[tuple[str, int]]) -> dict[str, Values]:
+def _values(parsed: Parsed, slots: Mapping[str, int]) -> dict[str, Values]:
     found: dict[str, Values] = {}
-    for name, i in slots:
+    for name, i in slots.items():
         splits = parsed.splits[i]
         found[name] = Values(parsed.values[i]) if splits is None else Values(parsed.values[i], splits)
     return found

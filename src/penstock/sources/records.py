@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,17 @@ from penstock.elements.structure import LEAF
 from penstock.kernels.records import Framing, RecordReader
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar
+
+
+class Opened:
+    """What is known of files once it was asked for, by one source or another that hands them up in another way.
+
+    So an iterator, whose plan is rewritten, finds the files mapped that the one before has mapped.
+    """
+
+    def __init__(self) -> None:
+        self.sidecars: list[Sidecar] | None = None
+        self.reader: RecordReader | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +48,14 @@ class RecordFiles:
     verify: bool = True
     joined: bool = False
     unread: bool = False
+    opened: Opened = field(default_factory=Opened, repr=False)
 
-    @cached_property
+    @property
     def sidecars(self) -> list[Sidecar]:
         """The index of each file, made now where there is none."""
-        return index_files(self.paths, self.kind)
+        if self.opened.sidecars is None:
+            self.opened.sidecars = index_files(self.paths, self.kind)
+        return self.opened.sidecars
 
     @property
     def length(self) -> int:
@@ -56,17 +70,19 @@ class RecordFiles:
         """Where the records of each file begin, and where the last ends."""
         return [sidecar.arrays["offsets"] for sidecar in self.sidecars]
 
-    @cached_property
+    @property
     def reader(self) -> RecordReader:
         """What reads the records."""
-        return RecordReader(
-            self.paths,
-            [of_file[:-1] for of_file in self.offsets],
-            [of_file[1:] for of_file in self.offsets],
-            [sidecar.stamp.size for sidecar in self.sidecars],
-            framing=self.framing,
-            verify=self.verify,
-        )
+        if self.opened.reader is None:
+            self.opened.reader = RecordReader(
+                self.paths,
+                [of_file[:-1] for of_file in self.offsets],
+                [of_file[1:] for of_file in self.offsets],
+                [sidecar.stamp.size for sidecar in self.sidecars],
+                framing=self.framing,
+                verify=self.verify,
+            )
+        return self.opened.reader
 
     def spec(self) -> Spec:
         return ObjectSpec(bytes)
@@ -101,7 +117,8 @@ class RecordFiles:
 
     def __getstate__(self) -> Mapping[str, Any]:
         """The description alone: who receives it opens the files anew, and finds the index where it is kept."""
-        return {field.name: self.__dict__[field.name] for field in fields(self)}
+        told = {part.name: self.__dict__[part.name] for part in fields(self)}
+        return {**told, "opened": Opened()}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
