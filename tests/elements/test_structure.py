@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import cloudpickle
 import numpy as np
+import optree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -186,3 +187,42 @@ def test_a_node_to_keep_is_a_leaf():
     found, structure = flatten({"x": [1, 2]}, keep=lambda node: isinstance(node, list))
     assert found == [[1, 2]]
     assert repr(structure) == '{"x": *}'
+
+
+SOLE = [
+    *("object()", "range(3)", "{1, 2}", "np.float32(2)", "ArraySpec((), np.dtype('i4'))"),
+    *("None", "[]", "{}", "OrderedDict(b=1, a=2)", "deque([1, 2])", "time.gmtime(0)", "Pair(1, (2,))", "Data(1, [2])"),
+]
+
+
+@pytest.mark.parametrize("first", SOLE)
+def test_what_comes_before_optree_is_imported_is_taken_apart_as_after(first):
+    program = (
+        "import sys, time, numpy as np\n"
+        "from collections import OrderedDict, deque, namedtuple\n"
+        "from dataclasses import make_dataclass\n"
+        "from penstock.elements.spec import ArraySpec\n"
+        "from penstock.elements.structure import LEAF, flatten, is_leaf, unflatten\n"
+        "Pair, Data = namedtuple('Pair', 'a b'), make_dataclass('Data', ['a', 'b'])\n"
+        f"element = {first}\n"
+        "before = is_leaf(element), *flatten(element)\n"
+        "without = 'optree' not in sys.modules\n"
+        "import optree\n"
+        "assert before == (is_leaf(element), *flatten(element)), before\n"
+        "assert unflatten(before[2], before[1]) == element\n"
+        "print(without == (before[2] == LEAF))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
+def test_a_class_that_the_user_registered_is_a_node():
+    class Registered:
+        def __init__(self, value):
+            self.value = value
+
+    optree.register_pytree_node(
+        Registered, lambda node: ((node.value,), None), lambda _, leaves: Registered(*leaves), namespace="penstock"
+    )
+    assert flatten(Registered(5))[0] == [5]
+    assert not is_leaf(Registered(5))

@@ -5,6 +5,8 @@ Nodes are dicts, tuples, lists, named tuples, dataclasses and `None` (a node wit
 
 from __future__ import annotations
 
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,7 @@ _LEAF_TYPES: frozenset[type] = frozenset(
     [bool, int, float, complex, bytes, str, np.ndarray, Ragged, Sparse, *np.sctypeDict.values()],
 )
 _NODE_TYPES = frozenset({dict, tuple, list})  # those of most elements, which need no other look
+_NODES_OF_OPTREE = (dict, tuple, list, deque, type(None))
 
 
 class Structure:
@@ -96,10 +99,10 @@ def flatten(element: Any, *, keep: Callable[[Any], bool] | None = None) -> tuple
     ([2, 1], {"b": *, "a": (*, None)})
     """
     cls = type(element)
-    if cls in _LEAF_TYPES or (cls not in _NODE_TYPES and _is_marked(cls)):
+    if cls in _LEAF_TYPES or (cls not in _NODE_TYPES and _is_surely_a_leaf(cls)):
         return [element], LEAF
     leaves, treespec = elements.trees.taken_apart(element, _LEAF_TYPES, keep)
-    return leaves, Structure(treespec)
+    return leaves, LEAF if len(leaves) == 1 and leaves[0] is element else Structure(treespec)
 
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
@@ -113,7 +116,7 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
 def is_leaf(element: Any) -> bool:
     """Return whether `element` is one leaf rather than a nesting of leaves."""
     cls = type(element)
-    return cls in _LEAF_TYPES or _is_marked(cls) or elements.trees.is_leaf(element)
+    return cls in _LEAF_TYPES or _is_surely_a_leaf(cls) or elements.trees.is_leaf(element)
 
 
 def are_leaves(types: set[type]) -> bool:
@@ -146,9 +149,15 @@ def describe(structure: Structure, leaves: Iterable[str] | None = None) -> str:
     return texts[0] if structure is LEAF else elements.trees.describe(structure.treespec, texts)
 
 
-def _is_marked(cls: type) -> bool:
-    """Whether it is a dataclass that stays a leaf, as specs do: that takes no optree to tell."""
-    return is_dataclass(cls) and getattr(cls, "__penstock_leaf__", False)
+def _is_surely_a_leaf(cls: type) -> bool:
+    """Whether it takes no optree to tell.
+
+    Dataclasses that stay leaves, as specs do; and where nobody has imported it, so that nobody can have registered a
+    node there, all but what it knows by itself.
+    """
+    if is_dataclass(cls):
+        return getattr(cls, "__penstock_leaf__", False)
+    return "optree" not in sys.modules and not issubclass(cls, _NODES_OF_OPTREE)
 
 
 def _columns_as_they_are(columns: Sequence[Iterable[Any]], _: int) -> list[Any]:
