@@ -47,5 +47,5 @@ def _number(path: str) -> int | None:
 
 
 def _text(path: str) -> str:
-    with open(path, encoding="ascii") as file:
+    with open(path, encoding="utf-8") as file:
         return file.read()

@@ -5,21 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock import rewrite, sources
+from penstock.image.fused import FusedImage, fuse
+from penstock.image.operation import ImageOperation
 from penstock.ops.elementwise.map import Map
 from penstock.ops.read.source import Read
-from penstock.plan.functions import ElementFunction
 from penstock.plan.node import Node
 
 
 def fuse_image_chain(node: Node) -> Node | None:
     """`x.map(f).map(g) -> x.map(f ; g)` where one kernel can do the image operations f and g on the same part."""
-    if type(node) is not Map or not isinstance(node.function, ElementFunction):
+    if type(node) is not Map or not isinstance(node.function, ImageOperation):
         return None  # a map that goes on after errors is no plain one
-    from penstock.image.fused import FusedImage, fuse  # only a pipeline with images pays for their import
-    from penstock.image.operation import ImageOperation
-
-    if not isinstance(node.function, ImageOperation):
-        return None
     key = node.seed or 0
     match node.input:
         case Map(input=source, function=FusedImage(ops=ops, keys=keys), on=on) if on == node.on:
@@ -31,7 +27,7 @@ def fuse_image_chain(node: Node) -> Node | None:
 
 def read_in_kernel(node: Node) -> Node | None:
     """`files.map(decode ; f) -> paths.map(read ; decode ; f)` where one kernel reads, decodes and does the rest."""
-    if not isinstance(node, Map) or node.function.__class__.__name__ != "FusedImage":
+    if not isinstance(node, Map) or not isinstance(node.function, FusedImage):
         return None
     moves, below = rewrite.moves.taken_off(node.input)
     if not isinstance(below, Read) or not isinstance(below.source, sources.files.FileBytes) or below.source.unread:
@@ -39,4 +35,4 @@ def read_in_kernel(node: Node) -> Node | None:
     if node.on != (None if below.source.labels is None else below.source.key):
         return None
     paths = rewrite.moves.put_on(Read(replace(below.source, unread=True)), moves)
-    return replace(node, input=paths, function=replace(node.function, reads=True))  # pyright: ignore[reportArgumentType]
+    return replace(node, input=paths, function=replace(node.function, reads=True))

@@ -12,9 +12,10 @@ from penstock.ops import group
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read
-from penstock.plan.functions import ChunkFunction
 from penstock.plan.graph import with_inputs
 from penstock.plan.node import Node
+from penstock.records.parser import RecordParser
+from penstock.records.reading import ReadAndParse
 
 
 def parse_in_kernel(node: Node) -> Node | None:
@@ -24,13 +25,9 @@ def parse_in_kernel(node: Node) -> Node | None:
     array of bytes, or leave them unread, which takes plain batches and a parser without lists of SequenceExamples. A
     map that goes on after errors takes joined records: it is not to go on after those of reading.
     """
-    if not isinstance(node, Map) or node.on is not None or not isinstance(node.function, ChunkFunction):
+    if not isinstance(node, Map) or node.on is not None or not isinstance(node.function, RecordParser):
         return None
-    from penstock.records.parser import RecordParser  # only a pipeline with records pays for its import
-
     parser = node.function
-    if not isinstance(parser, RecordParser):
-        return None
     above, below = rewrite.moves.taken_off(node.input)
     batch = below if isinstance(below, Batch) else None
     inside, below = rewrite.moves.taken_off(batch.input) if batch is not None else ([], below)
@@ -38,8 +35,6 @@ def parse_in_kernel(node: Node) -> Node | None:
     if not isinstance(below, Read) or getattr(source, "joined", None) is not False or getattr(source, "unread", False):
         return None
     if batch is not None and type(node) is Map and hasattr(source, "unread") and not parser.lists:
-        from penstock.records.reading import ReadAndParse
-
         unread = replace(source, unread=True)
         numbers = with_inputs(batch, (rewrite.moves.put_on(Read(unread), inside),))
         return replace(node, input=rewrite.moves.put_on(numbers, above), function=ReadAndParse(parser, unread))

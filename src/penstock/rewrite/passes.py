@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
@@ -15,11 +16,17 @@ from penstock.plan.node import Node
 class Rule(NamedTuple):
     """Where a rewrite of single nodes is found, and which operations it is about: a plan without them does without it.
 
-    So a file of rules is imported for the first plan that they may apply to.
+    So a file of rules is imported for the first plan that they may apply to. Those about the functions of a `room` wait
+    for that: there are none before it is imported.
     """
 
     about: tuple[str, ...]
     found: Callable[[], Callable[[Node], Node | None]]
+    room: str = "penstock"
+
+    def may_apply(self, present: set[str]) -> bool:
+        """Whether there can be something to change in a plan with operations of these names."""
+        return not present.isdisjoint(self.about) and self.room in sys.modules
 
 
 Passes: TypeAlias = tuple[tuple[Rule, ...], ...]
@@ -34,10 +41,10 @@ UNTRACED: Passes = (
         Rule(("take",), lambda: rewrite.simplify.merge_takes),
         Rule(("skip",), lambda: rewrite.simplify.merge_skips),
     ),
-    (Rule(("map",), lambda: rewrite.fuse_images.fuse_image_chain),),
+    (Rule(("map",), lambda: rewrite.fuse_images.fuse_image_chain, "penstock.image"),),
     (
-        Rule(("map",), lambda: rewrite.fuse_images.read_in_kernel),
-        Rule(("map",), lambda: rewrite.parse_records.parse_in_kernel),
+        Rule(("map",), lambda: rewrite.fuse_images.read_in_kernel, "penstock.image"),
+        Rule(("map",), lambda: rewrite.parse_records.parse_in_kernel, "penstock.records"),
     ),
 )
 PASSES: Passes = (
@@ -68,7 +75,7 @@ def rewritten(plan: Node, passes: Passes = PASSES) -> Rewritten:
         plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
     present = {node.name for node in post_order(plan)}
     for rules in passes:
-        changes = tuple(rule.found() for rule in rules if not present.isdisjoint(rule.about))
+        changes = tuple(rule.found() for rule in rules if rule.may_apply(present))
         if changes:
             plan = rebuild(plan, lambda node, changes=changes: _settled(node, changes, applied))
     return Rewritten(plan, tuple(applied))
