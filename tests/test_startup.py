@@ -49,7 +49,7 @@ ELSEWHERE = {
     *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.regrouping", "engine.stage"),
     *("engine.streaming", "engine.trial", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),
     *("rewrite.lint.buffer", "rewrite.lint.calls", "rewrite.lint.group", "rewrite.lint.shards"),
-    *("rewrite.fuse_images", "rewrite.parse_records"),
+    *("rewrite.fuse_images", "rewrite.lint.finding", "rewrite.parse_records"),
     *("dataset.arrays", "dataset.check", "dataset.files", "dataset.lines", "dataset.packing", "dataset.parts"),
     *("dataset.records", "dataset.switch", "dataset.tables", "dataset.tar", "elements.exact", "elements.uneven"),
     *("index.timetable", "index.weights", "plan.tracing"),

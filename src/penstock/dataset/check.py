@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from penstock.elements.spec import Spec, describe
 from penstock.engine.trial import Trial
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
+from penstock.rewrite.lint.finding import Finding
 from penstock.rewrite.lint.rules import findings
-from penstock.rewrite.lint.written import Finding, Written
+from penstock.rewrite.lint.written import Written
 
 WIDEST = 48  # characters of an operation that stands in one line with what came of it
 LONGEST = 100  # characters of an error's message
@@ -96,7 +97,7 @@ def checked(written: Written, bound: Node, rows: int) -> Check:
         StageCheck(node.label(), stage.element, stage.seconds, stage.error, stage.depth) for node, stage in tried
     )
     firsts = {id(node): stage.first for node, stage in tried if stage.element is not None}
-    return Check(stages, tuple(findings(replace(written, firsts=firsts))))
+    return Check(stages, tuple(findings(written._replace(firsts=firsts))))
 
 
 def one_line(error: Exception) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from penstock.plan.node import Node, Passing
 
 MOST_CUTS = 64  # of one dataset: what is cut in more places is read in parts, not split
 
 
-@dataclass
 class Cuts:
     """The places at which parts of one dataset begin, and those at which parts of it end."""
 
-    begins: set[int] = field(default_factory=set[int])
-    ends: set[int] = field(default_factory=set[int])
+    def __init__(self) -> None:
+        self.begins: set[int] = set()
+        self.ends: set[int] = set()
 
     def part(self, plan: Node) -> Part | None:
         """The part that `plan` keeps of its input, noted; `None` where it keeps no run of elements."""
@@ -29,8 +29,7 @@ class Cuts:
         return Part(self, low, high)
 
 
-@dataclass
-class Part:
+class Part(NamedTuple):
     """The elements from `low` up to `high` of a dataset; to its end where `high` is `None`."""
 
     cuts: Cuts

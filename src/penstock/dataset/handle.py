@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 
-@dataclass
-class Place:
+class Place(NamedTuple):
     """A line of the user's code, and the names of its module."""
 
     code: CodeType
@@ -119,7 +118,7 @@ def _warn_if_discarded(use: Use) -> None:
             _warn(finding, use.at)
 
 
-def _warn(finding: lint.written.Finding, at: Place) -> None:
+def _warn(finding: lint.finding.Finding, at: Place) -> None:
     registry = at.names.setdefault("__warningregistry__", {})  # where Python notes what it has shown of a module
     warning = PlanWarning(str(finding), finding.code)
     warnings.warn_explicit(warning, PlanWarning, at.code.co_filename, at.line, registry=registry)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from penstock.plan.graph import post_order
 from penstock.rewrite import lint
-from penstock.rewrite.lint.written import Finding, Rule, Written
+from penstock.rewrite.lint.written import Rule, Written
 
 OF_PLANS: tuple[Rule, ...] = (
     Rule("PS101", lambda: lint.order.shuffle_after_batch, ("shuffle", "batch")),
@@ -32,12 +32,12 @@ CODES = tuple(rule.code for rule in RULES)
 WARNING = tuple(rule for rule in OF_PLANS if rule.warns)
 
 
-def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[Finding]:
+def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[lint.finding.Finding]:
     """What the rules find and the options do not silence, in the order of the codes; each operation once a code."""
     options = written.options
     present = {node.name for node in post_order(written.plan)}
     found = {
-        (rule.code, message): Finding(rule.code, node.label(), message, rule.warns, rule.explanation, node)
+        (rule.code, message): lint.finding.Finding(rule.code, node.label(), message, rule.warns, rule.explanation, node)
         for rule in rules
         if present.issuperset(rule.about) and not options.ignores(rule.code)
         for node, message in rule.find(written)

@@ -1,10 +1,10 @@
-"""What rules look at, and what they find."""
+"""What rules look at, and the rules."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from penstock.core.options import Options
@@ -12,8 +12,7 @@ from penstock.ops.buffer.options import options_of
 from penstock.plan.node import Node
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """A plan, and what only the code around it tells.
 
     `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends at the
@@ -24,7 +23,7 @@ class Written:
     plan: Node
     parts: tuple[Node, ...] = ()
     thrown_away: bool = False
-    firsts: Mapping[int, Any] = field(default_factory=dict[int, Any])
+    firsts: Mapping[int, Any] = MappingProxyType({})
 
     @property
     def options(self) -> Options:
@@ -39,8 +38,7 @@ class Found(NamedTuple):
     message: str
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(NamedTuple):
     """A code, and where the function is that finds what it stands for.
 
     A plan without operations of all the names that it is `about` has nothing to find, so its file is imported for the
@@ -67,22 +65,3 @@ class Rule:
     def explanation(self) -> str:
         """What happens, why it matters and what to write instead."""
         return inspect.getdoc(self.find) or ""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One place of a plan that is likely not what was meant.
-
-    `message` names the operation as it was written, says why it matters and what to write instead; `warns` tells
-    whether the first iterator warns of it, or only `ds.check()` shows it.
-    """
-
-    code: str
-    operation: str
-    message: str
-    warns: bool
-    explanation: str = field(repr=False)
-    node: Node = field(repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return f"{self.code}: {self.message}"
