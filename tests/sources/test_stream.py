@@ -1,8 +1,14 @@
-"""The digest by which streams of files are known."""
+"""The digest by which streams of files are known, and elements of them that fail alone."""
 
 from __future__ import annotations
 
-from penstock.sources.stream import content_of_files
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.errors import DataError
+from penstock.elements.chunk import Items
+from penstock.sources.stream import FEW, Faulty, content_of_files, with_faults
 
 
 def test_it_goes_by_the_content_of_the_files_in_their_order(tmp_path):
@@ -13,3 +19,47 @@ def test_it_goes_by_the_content_of_the_files_in_their_order(tmp_path):
     a, b, c = paths
     assert content_of_files([a, b]) == content_of_files([c, b])
     assert len({content_of_files(each) for each in ([], [a], [b], [a, b], [b, a])}) == 5
+
+
+def made_of(faults, most_made):
+    """Makes numbers, but not those of `faults`; says how many it is asked for."""
+
+    def make(low, high):
+        most_made.append(high - low)
+        bad = [i for i in range(low, high) if i in faults]
+        if bad:
+            error = DataError(f"{bad[0]} is damaged")
+            error.element = bad[0] - low
+            raise error
+        return Items(list(range(low, high)))
+
+    return make
+
+
+@given(count=st.integers(0, 300), faults=st.sets(st.integers(0, 299), max_size=300))
+def test_each_that_fails_is_told_in_its_place_and_all_others_are_made(count, faults):
+    asked = []
+    found = []
+    for chunk in with_faults(count, made_of(faults, asked)):
+        if isinstance(chunk, Faulty):
+            assert str(chunk.error) == f"{len(found)} is damaged"
+            found.append(None)
+        else:
+            assert len(chunk)
+            found += chunk.elements()
+    assert found == [None if i in faults else i for i in range(count)]
+    assert sum(asked) <= 2 * count + 2 * FEW * len(faults & set(range(count)))
+
+
+def test_what_does_not_say_which_element_it_is_of_is_raised():
+    def make(low, high):
+        raise DataError("all of it")
+
+    with pytest.raises(DataError, match="all of it"):
+        list(with_faults(3, make))
+
+
+def test_an_element_that_cannot_be_made_is_an_error_once_it_is_asked_for():
+    assert len(Faulty(DataError("bad"))) == 1
+    with pytest.raises(DataError, match="bad"):
+        Faulty(DataError("bad")).elements()

@@ -13,7 +13,7 @@ from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.nesting import part_in
 from penstock.elements.spec import describe
-from penstock.ops import buffer, elementwise
+from penstock.ops import buffer, elementwise, read
 from penstock.plan.functions import takes_rng
 from penstock.plan.node import Node
 
@@ -139,7 +139,8 @@ class Elementwise(Handle[T_co]):
 
         Where elements come from rows, that is in all operations since the sources. In a stream it is in those since
         elements were last put in order (by `batch`, `take`, `shuffle` of a stream, `scan`, `flat_map` and others): what
-        fails there or before ends the stream none the less. To leave out what one function fails on, give
+        fails there or before ends the stream none the less. Of compressed files it is also each record, line or sample
+        that is damaged, as long as it is known where the next one begins. To leave out what one function fails on, give
         `on_error="skip"` to its `map`. Where an element fails, others of its task are made again.
 
         `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.skip`.
@@ -149,7 +150,8 @@ class Elementwise(Handle[T_co]):
         """
         warns = check_flag("ignore_errors", "log_warning", log_warning)
         on_error = skip(budget, quarantine)
-        below = self._plan
+        whole = read.stream.with_sound_elements(self._plan)
+        below = whole
         while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):
             below = below.input
         if not below.indexed and not below.elementwise:
@@ -158,7 +160,7 @@ class Elementwise(Handle[T_co]):
                 "elements in order; put ignore_errors() after the operation that fails, or give that on_error='skip'"
             )
         counted = on_error.counts or warns
-        plan = elementwise.tolerant.IgnoreErrors(self._plan, counted)
+        plan = elementwise.tolerant.IgnoreErrors(whole, counted)
         return self._over(
             elementwise.tally.Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan
         )

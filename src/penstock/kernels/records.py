@@ -225,9 +225,10 @@ def run_scan(
     return parts, status, position
 
 
+BAD_CHECKSUM = "its content is damaged: the checksum (CRC-32C) is another"
 _SCAN_REASONS = {
     _Scan.TRUNCATED: "the file was cut short, or could not be read any more, while it was read",
     _Scan.SHORT: "the file ends inside of it: it was cut short, or is still being written",
     _Scan.BAD_LENGTH: "the checksum of its length is another: it is no TFRecord, or damaged from here on",
-    _Scan.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) is another",
+    _Scan.BAD_CHECKSUM: BAD_CHECKSUM,
 }

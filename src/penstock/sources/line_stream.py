@@ -12,7 +12,7 @@ from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.lines import MARK, Wanted
 from penstock.sources.lines import LineError, LineFiles
-from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files
+from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files, with_faults
 from penstock.storage.compression import compression_of, first_bytes, open_decompressed
 
 _BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
@@ -46,14 +46,19 @@ class LineStream:
                 if not lines[-1]:
                     lines.pop()
                 wanted = [i for i, line in enumerate(lines) if number + i >= form.skip_lines and self._is_wanted(line)]
-                chosen = [lines[i] for i in wanted]
-                try:
-                    yield form.made_of(chosen)
-                except LineError as error:
-                    if error.index:
-                        yield form.made_of(chosen[: error.index])
-                    raise error.placed(f"{path}, line {number + wanted[error.index] + 1}", None) from error.__cause__
+                yield from self._made([lines[i] for i in wanted], [number + i + 1 for i in wanted], path)
                 number += len(lines)
+
+    def _made(self, lines: list[bytes], numbers: list[int], path: str) -> Iterator[Chunk]:
+        """The elements of some lines, which have these numbers in their file."""
+
+        def make(low: int, high: int) -> Chunk:
+            try:
+                return self.form.made_of(lines[low:high])
+            except LineError as error:
+                raise error.placed(f"{path}, line {numbers[low + error.index]}", None) from error.__cause__
+
+        return with_faults(len(lines), make)
 
     def _is_wanted(self, line: bytes) -> bool:
         wanted = self.form.wanted

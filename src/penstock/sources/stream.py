@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from penstock.core.digest import hasher
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunk import Chunk, Items
 from penstock.elements.spec import Spec
 from penstock.storage.sidecar import Stamp
 
@@ -14,6 +14,8 @@ LARGEST = 1 << 30
 """Bytes that one element of a compressed file may have."""
 READ_AT_ONCE = 1 << 20
 """Bytes of content that are read at a time, where no element is larger."""
+FEW = 64
+"""Elements made at a time once one has failed: each failure has them made again."""
 
 
 class Stream(Protocol):
@@ -34,12 +36,49 @@ class Stream(Protocol):
         ...
 
     def read(self, file: int, /) -> Iterator[Chunk]:
-        """Yield the elements of a file, by its number, from the first on."""
+        """Yield the elements of a file, by its number, from the first on; a `Faulty` where others can follow it."""
         ...
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what identifies the data: small, equal in every process."""
         ...
+
+
+class Faulty(Items):
+    """One element that cannot be made, for the reason `error`; those that follow it can."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__([None])
+        self.error = error
+
+    def elements(self) -> list[Any]:
+        """Raise the error."""
+        raise self.error
+
+
+def with_faults(count: int, make: Callable[[int, int], Chunk]) -> Iterator[Chunk]:
+    """Yield elements 0 to `count` as `make(low, high)` makes them, and a `Faulty` for each that fails.
+
+    An error has to say by its attribute `element` which of those asked for failed, the first that does.
+    """
+    low, most = 0, count
+    while low < count:
+        high = min(low + most, count)
+        try:
+            made = make(low, high)
+        except Exception as error:
+            element = getattr(error, "element", None)
+            if element is None:
+                raise
+            if element:
+                yield make(low, low + element)
+            yield Faulty(error)
+            low, most = low + element + 1, FEW
+        else:
+            yield made
+            low = high
 
 
 def content_of_files(paths: Sequence[str]) -> str:

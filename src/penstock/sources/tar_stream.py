@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.tar import Samples, scan_tar_bytes
-from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files
+from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files, with_faults
 from penstock.sources.tar_samples import Archive, Shape, Where, lacking
 from penstock.storage.compression import open_decompressed
 
@@ -40,8 +40,7 @@ class TarStream:
                 buffer += more
                 samples, needed, failure = scan_tar_bytes(buffer, path, whole=not more, offset=offset)
                 whole = len(samples) if not more else max(len(samples) - 1, 0)  # the last one may go on
-                if whole:
-                    yield self._chunk(samples, whole, buffer, offset, path)
+                yield from with_faults(whole, partial(self._chunk, samples, buffer, offset, path))
                 if failure is not None:
                     raise failure
                 if not more:
@@ -56,12 +55,16 @@ class TarStream:
                     )
                 missing = min(max(needed, READ_AT_ONCE), max(len(buffer), READ_AT_ONCE))
 
-    def _chunk(self, samples: Samples, count: int, buffer: bytes, offset: int, path: str) -> Chunk:
+    def _chunk(self, samples: Samples, buffer: bytes, offset: int, path: str, low: int, high: int) -> Chunk:
+        """Samples `low` to `high` of those in the buffer."""
         archive = Archive(samples, self.shape.wanted(samples))
-        files = self.shape.files([archive], np.zeros(count, np.int64), np.arange(count))
+        files = self.shape.files([archive], np.zeros(high - low, np.int64), np.arange(low, high))
         missing = self.shape.first_missing(files)
         if missing is not None:
-            raise lacking(samples, *missing, path, offset)
+            at, part = missing
+            error = lacking(samples, low + at, part, path, offset)
+            error.element = at
+            raise error
         begins, ends = samples.begins.tolist(), samples.ends.tolist()
         contents: list[list[bytes | None]] = [
             [None if member < 0 else buffer[begins[member] : ends[member]] for member in column]
@@ -72,10 +75,11 @@ class TarStream:
             member = int(files[i, part])
             extension = samples.extensions[int(samples.extension[member])]
             return Where(
-                extension, f"{path}: '{samples.key(i)}.{extension}', at byte {offset + begins[member]} of its content"
+                extension,
+                f"{path}: '{samples.key(low + i)}.{extension}', at byte {offset + begins[member]} of its content",
             )
 
-        return self.shape.chunk(samples.keys_of(np.arange(count)), contents, where)
+        return self.shape.chunk(samples.keys_of(np.arange(low, high)), contents, where)
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what elements have, and a digest of the sizes and content of the archives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +13,8 @@ from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import LEAF
-from penstock.kernels.records import masked_crc32c, scan_tfrecord_bytes
-from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files
+from penstock.kernels.records import BAD_CHECKSUM, masked_crc32c, scan_tfrecord_bytes
+from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files, with_faults
 from penstock.storage.compression import compression_of, first_bytes, open_decompressed
 
 _HEAD = struct.Struct("<QI")
@@ -42,10 +42,13 @@ class TfRecordStream:
                 buffer += more
                 offsets, problem = scan_tfrecord_bytes(buffer, verify=self.verify)
                 ends = offsets.tolist()
-                records = [buffer[begin + 12 : end - 4] for begin, end in pairwise(ends)]
-                number += len(records)
-                if records:
+                if problem and _has_whole_length(buffer, ends[-1]):
+                    ends, problem = scan_tfrecord_bytes(buffer, verify=False)[0].tolist(), ""
+                    yield from with_faults(len(ends) - 1, partial(self._verified, buffer, ends, path, number, offset))
+                elif len(ends) > 1:
+                    records = [buffer[begin + 12 : end - 4] for begin, end in pairwise(ends)]
                     yield Columns(LEAF, [records], len(records))
+                number += len(ends) - 1
                 buffer = buffer[ends[-1] :]
                 offset += ends[-1]
                 if problem or (buffer and not more):
@@ -54,6 +57,20 @@ class TfRecordStream:
                 if not more:
                     return
                 missing = self._missing(buffer, f"{path}: record {number}, at byte {offset} of its content")
+
+    def _verified(
+        self, buffer: bytes, ends: list[int], path: str, number: int, offset: int, low: int, high: int
+    ) -> Columns:
+        """Records `low` to `high` of those at hand, each looked at: whose length is right, and content perhaps not."""
+        for at in range(low, high):
+            content, stored = buffer[ends[at] + 12 : ends[at + 1] - 4], buffer[ends[at + 1] - 4 : ends[at + 1]]
+            if masked_crc32c(content) != int.from_bytes(stored, "little"):
+                where = f"{path}: record {number + at}, at byte {offset + ends[at]} of its content"
+                error = DataError(f"{where}: {BAD_CHECKSUM}; ds.ignore_errors() goes on with the next")
+                error.element = at - low
+                raise error
+        records = [buffer[begin + 12 : end - 4] for begin, end in pairwise(ends[low : high + 1])]
+        return Columns(LEAF, [records], len(records))
 
     def _missing(self, buffer: bytes, where: str) -> int:
         """How many bytes to read: no more at once than have come already, whatever a length says."""
@@ -71,6 +88,11 @@ class TfRecordStream:
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
         return ("tfrecord stream", content_of_files(self.paths))
+
+
+def _has_whole_length(buffer: bytes, at: int) -> bool:
+    """Whether what is wrong with the record there is not its length, so that it is known where the next one begins."""
+    return masked_crc32c(buffer[at : at + 8]) == _HEAD.unpack_from(buffer, at)[1]
 
 
 def compression_of_tfrecord(path: str) -> str | None:

@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from penstock.elements.chunk import Items
 from penstock.elements.spec import ObjectSpec
-from penstock.ops.read.stream import FILES_AT_A_TIME, ReadStream, without_first
+from penstock.ops.read.stream import FILES_AT_A_TIME, ReadStream, Sound, with_sound_elements, without_first
 from penstock.sources.tfrecord_writing import framed
 from penstock.testing.laws import verify_determinism, verify_resume
 
@@ -133,3 +133,77 @@ def test_random_functions_draw_apart_in_each_virtual_stream():
     ds = dataset(5, 5).map(lambda x, *, rng: (x, float(rng.random()))).with_options(ps.Options(seed=1))
     drawn = [draw for _, draw in ds.shard(1, 0, streams=2)]
     assert len(set(drawn)) == 10
+
+
+RECORDS = [b"record %d" % i for i in range(300)]
+DAMAGED = {0, 7, 8, 150, 299}
+GOOD = [record for i, record in enumerate(RECORDS) if i not in DAMAGED]
+
+
+@pytest.fixture
+def damaged(tmp_path):
+    """Two compressed files of records of which some are damaged."""
+    frames = [bytearray(framed(record)) for record in RECORDS]
+    for i in DAMAGED:
+        frames[i][13] ^= 1
+    for name, part in (("a", frames[:100]), ("b", frames[100:])):
+        (tmp_path / f"{name}.tfrecord.gz").write_bytes(gzip.compress(b"".join(part)))
+    return ps.read_tfrecord(str(tmp_path / "*.gz"))
+
+
+def test_a_damaged_record_of_a_compressed_file_is_lost_alone(damaged):
+    assert list(damaged.ignore_errors()) == GOOD
+    assert list(damaged.map(bytes.upper).prefetch(2).ignore_errors().batch(7).unbatch()) == [r.upper() for r in GOOD]
+    assert list(damaged.ignore_errors().ignore_errors()) == GOOD
+    assert list(damaged.ignore_errors(budget=5)) == GOOD
+    with pytest.raises(ps.errors.FailuresError, match=r"b\.tfrecord\.gz: record 50, at byte"):
+        list(damaged.ignore_errors(budget=3))
+
+
+def test_without_being_asked_to_go_on_it_ends_there(damaged):
+    made = []
+    with pytest.raises(ps.errors.DataError, match=r"a\.tfrecord\.gz: record 0, at byte 0 of its content: its content"):
+        made.extend(damaged)
+    assert made == []
+    with pytest.raises(ps.errors.DataError):
+        list(damaged.shuffle(10).map(len, on_error="skip"))
+
+
+def test_going_on_is_exact_from_any_state_and_on_any_executor(damaged):
+    verify_resume(damaged.ignore_errors().batch(16), most=6)
+    verify_determinism(damaged.map(len).ignore_errors(budget=9).batch(16))
+    shards = [list(damaged.ignore_errors().shard(2, i, streams=2)) for i in range(2)]
+    assert sorted(shards[0] + shards[1]) == sorted(GOOD)
+
+
+def test_lines_and_samples_are_lost_alone_too(tmp_path):
+    lines = [b'{"a": %d}' % i if i % 7 else b'{"a": tru' for i in range(200)]
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\n".join(lines)))
+    objects = ps.read_json(tmp_path / "a.jsonl.gz")
+    assert [x["a"] for x in objects.ignore_errors()] == [i for i in range(200) if i % 7]
+    with pytest.raises(ps.errors.DataError, match="line 1, column"):
+        list(objects)
+    samples = ({"cls": i} if i % 5 else {"txt": "no class"} for i in range(50))
+    ps.write_tar(({**sample, "json": {}} for sample in samples), tmp_path / "a.tar")
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress((tmp_path / "a.tar").read_bytes()))
+    tar = ps.read_tar(tmp_path / "a.tar.gz", extensions=["cls"], decode=True)
+    assert [x["cls"] for x in tar.ignore_errors()] == [i for i in range(50) if i % 5]
+    with pytest.raises(ps.errors.DataError, match="has no cls"):
+        list(tar)
+
+
+def test_what_ends_a_file_ends_the_stream_none_the_less(tmp_path):
+    content = gzip.compress(b"".join(map(framed, RECORDS)))
+    (tmp_path / "a.gz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ps.errors.DataError, match="the file ends inside"):
+        list(ps.read_tfrecord(tmp_path / "a.gz").ignore_errors())
+
+
+def test_only_what_stands_on_a_stream_of_files_is_changed(damaged):
+    plan = damaged.map(len)._plan
+    sound = with_sound_elements(plan)
+    assert isinstance(sound.input, Sound)
+    assert sound.input.input.faults
+    assert with_sound_elements(sound) is sound
+    for other in (ps.Dataset.range(3).filter(bool)._plan, damaged.shuffle(3)._plan):
+        assert with_sound_elements(other) is other

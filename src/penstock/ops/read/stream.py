@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Chunk
-from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, ordinals, resumed
+from penstock.elements.chunk import Chunk, Items
+from penstock.ops.buffer.options import WithOptions
+from penstock.ops.buffer.prefetch import Prefetch
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, ordinals, resumed
+from penstock.plan.graph import with_inputs
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Spec, Streamed
-from penstock.sources.stream import Stream
+from penstock.plan.node import Allocate, Node, Spec, Streamed
+from penstock.sources.stream import Faulty, Stream
 from penstock.storage.ahead import Ahead
 
 FILES_AT_A_TIME = 2
@@ -23,12 +27,14 @@ class ReadStream(Streamed):
     """Yield the elements of every `step`-th file of `source` from the `first`-th on, one file after another.
 
     Its mark is which of them, how many of its elements are out, and how many of all. The file at hand and the next one
-    are read ahead, each by a thread.
+    are read ahead, each by a thread. What cannot be made ends it, or where others can follow and `faults` says so, a
+    `Fault` stands for it, which `Sound` raises.
     """
 
     source: Stream
     first: int = 0
     step: int = 1
+    faults: bool = False
 
     @property
     def name(self) -> str:
@@ -50,7 +56,8 @@ class ReadStream(Streamed):
                     if done:  # in a file that is not there any more
                         raise CursorError(BEYOND)
                     return
-                for chunk in opened[0]:
+                for made in opened[0]:
+                    chunk = self._kept(made) if isinstance(made, Faulty) else made
                     ids = ordinals(epoch, count, len(chunk))
                     done, count = done + len(chunk), count + len(chunk)
                     yield Piece(chunk, ids, [file, done, count])
@@ -65,6 +72,11 @@ class ReadStream(Streamed):
             for ahead in opened:
                 ahead.close()
 
+    def _kept(self, faulty: Faulty) -> Chunk:
+        if not self.faults:
+            raise faulty.error
+        return Items([Fault(faulty.error)])
+
     def _opened(self, file: int, done: int) -> Ahead[Chunk]:
         return Ahead(lambda: without_first(self.source.read(file), done), CHUNKS_AHEAD)
 
@@ -76,6 +88,67 @@ class ReadStream(Streamed):
 
     def label(self) -> str:
         return ", ".join(filter(None, [self.source.name, self.arguments()]))
+
+
+@dataclass(frozen=True, eq=False)
+class Fault:
+    """Stands for an element that could not be made."""
+
+    error: Exception
+
+
+@dataclass(frozen=True)
+class Sound(Streamed):
+    """Raise the errors of the elements that could not be made, each in its place, so that others may follow."""
+
+    elementwise = True
+    keeps_ids = True
+
+    input: Node
+
+    @property
+    def name(self) -> str:
+        return "each_or_its_error"
+
+    def spec(self) -> Spec | None:
+        return self.input.spec()
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        def run(piece: Piece) -> Piece:
+            piece = source(piece)
+            chunk = piece.chunk
+            for values in [chunk.values] if isinstance(chunk, Items) else chunk.columns:
+                if isinstance(values, list) and Fault in set(map(type, values)):
+                    raise _again(next(value.error for value in values if type(value) is Fault))
+            return piece
+
+        return run
+
+
+def _again(error: Exception) -> Exception:
+    """The error as it was first raised: what is noted on one that is raised belongs to that time alone."""
+    try:
+        made = copy(error)
+    except Exception:  # noqa: BLE001 - one of the user's that cannot be copied
+        return error
+    made.__cause__ = error.__cause__
+    made.__dict__.pop("__notes__", None)
+    return made
+
+
+def with_sound_elements(plan: Node) -> Node:
+    """`each(stream) -> each(Sound(stream))`: where a stream of files has only elementwise nodes above it."""
+    above: list[Node] = []
+    node = plan
+    while node.elementwise or isinstance(node, Prefetch | WithOptions):
+        above.append(node)
+        (node,) = node.inputs
+    if not isinstance(node, ReadStream) or any(isinstance(each, Sound) for each in above):
+        return plan
+    made: Node = Sound(replace(node, faults=True))
+    for each in reversed(above):
+        made = with_inputs(each, (made,))
+    return made
 
 
 def without_first(chunks: Iterator[Chunk], count: int) -> Iterator[Chunk]:
