@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -200,6 +201,20 @@ def public() -> list[str]:
 
 def test_there_is_a_public_surface() -> None:
     assert {"Dataset", "Options", "image", "read_image_folder"} <= set(public())
+
+
+def test_public_names_are_listed_before_they_are_imported() -> None:
+    asks = "import penstock; print(*set(penstock.__all__) - set(dir(penstock)), 'read_csv' in vars(penstock))"
+    printed = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True)
+    assert printed.stdout.split() == ["False"]
+
+
+def test_names_on_demand_come_from_where_type_checkers_see_them() -> None:
+    seen = chain.from_iterable(node.body for node in tree_of(SRC / "__init__.py").body if isinstance(node, ast.If))
+    imports = [node for node in seen if isinstance(node, ast.ImportFrom)]
+    told = {alias.name: node.module for node in imports for alias in node.names}
+    rooms = {name: f"penstock.{name}" for name, module in told.items() if module == "penstock"}
+    assert {**told, **rooms, "tf_data": "penstock.tf_data"} == penstock._PLACES
 
 
 @pytest.mark.parametrize("name", public())

@@ -65,7 +65,7 @@ __all__ = [
     "write_tfrecord",
 ]
 
-PLACES = {
+_PLACES = {
     "audio": "penstock.audio",
     "image": "penstock.image",
     "records": "penstock.records",
@@ -95,8 +95,8 @@ PLACES = {
 """Where the names are that are imported by the first pipeline that uses them."""
 
 if not TYPE_CHECKING:
-    __getattr__ = names_on_demand(__name__, PLACES)
+    __getattr__ = names_on_demand(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *PLACES})
+    return sorted({*globals(), *_PLACES})
