@@ -38,10 +38,21 @@ def test_it_comes_back_as_it_was(tmp_path, count):
         assert not found.arrays[name].size or not found.arrays[name].flags.writeable
 
 
-def test_arrays_are_mapped_at_aligned_places(tmp_path):
-    found = Sidecar.load(saved(tmp_path / "i", a=np.arange(3, dtype=np.uint8), b=np.arange(1000)))
-    assert isinstance(found.arrays["b"].base, np.memmap)
+def test_arrays_are_mapped_at_aligned_places_by_one_map_for_all(tmp_path):
+    path = saved(tmp_path / "i", a=np.arange(3, dtype=np.uint8), b=np.arange(10_000), c=np.arange(10_000))
+    found = Sidecar.load(path)
+    with open("/proc/self/maps") as maps:
+        assert sum(path in line for line in maps) == 1
     assert found.arrays["b"].ctypes.data % 64 == 0
+    assert found.arrays["c"].ctypes.data % 64 == 0
+
+
+def test_small_ones_are_read_and_outlive_their_file(tmp_path):
+    path = saved(tmp_path / "i", a=np.arange(1000))
+    found = Sidecar.load(path)
+    os.truncate(path, 10)
+    assert found.arrays["a"].tolist() == list(range(1000))
+    assert found.arrays["a"].flags.aligned
 
 
 def test_no_part_of_it_is_left_where_writing_fails(tmp_path, monkeypatch):

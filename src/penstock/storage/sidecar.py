@@ -22,6 +22,7 @@ _MAGIC = b"PSINDEX\n"
 _VERSION = 1
 _HEAD = struct.Struct("<8sIII4x")  # magic, version, bytes of the description, its CRC-32C
 _ALIGNED = 64  # bytes: where each array begins
+_READ_UP_TO = 1 << 16  # bytes of arrays
 _SAMPLE = 1 << 12  # bytes looked at in each of _SAMPLES places
 _SAMPLES = 16
 _EDGE = 1 << 16  # bytes looked at in the beginning and the end
@@ -60,7 +61,8 @@ class Stamp:
 class Sidecar:
     """The index of one data file: which `format` it was read as, with which parameters, and the index arrays by name.
 
-    The arrays of one that was loaded are mapped, read-only: 10⁸ offsets take memory only where they are looked at.
+    The arrays of one that was loaded are mapped, read-only, unless they are small: 10⁸ offsets take memory only where
+    they are looked at.
     """
 
     format: str
@@ -118,9 +120,8 @@ class Sidecar:
             raise DataError(f"{path} is damaged: its description does not have its checksum")
         try:
             described = json.loads(text)
-            arrays = {
-                section["name"]: _section(path, section, _HEAD.size + length, size) for section in described["sections"]
-            }
+            content = _content(path, _HEAD.size + length)
+            arrays = {section["name"]: _section(path, section, content) for section in described["sections"]}
             return cls(described["format"], described["parameters"], Stamp(**described["source"]), arrays)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             if isinstance(error, DataError):
@@ -128,17 +129,27 @@ class Sidecar:
             raise DataError(f"{path} is damaged: its description is not as it should be ({error!r:.100})") from error
 
 
-def _section(path: str, section: dict[str, Any], base: int, size: int) -> NDArray[Any]:
+def _content(path: str, begin: int) -> NDArray[np.uint8]:
+    """All arrays of an index as bytes: mapped once, for there may be tens of thousands of files, or read if few."""
+    size = os.path.getsize(path)
+    if size - begin > _READ_UP_TO:
+        return np.memmap(path, np.uint8, "r").view(np.ndarray)[begin:]
+    content = np.fromfile(path, np.uint8, offset=begin)
+    content.flags.writeable = False
+    return content
+
+
+def _section(path: str, section: dict[str, Any], content: NDArray[np.uint8]) -> NDArray[Any]:
     dtype, shape = np.dtype(section["dtype"]), tuple(map(operator.index, section["shape"]))
-    offset, length = base + operator.index(section["offset"]), math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or min((offset - base, *shape)) < 0 or offset + length > size:
+    offset, length = operator.index(section["offset"]), math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or min((offset, *shape)) < 0 or offset + length > len(content):
         raise DataError(f"{path} is damaged: it was cut short")
     if not length:
         return np.empty(shape, dtype)
-    array = np.memmap(path, dtype, "r", offset, shape)
+    array = content[offset : offset + length].view(dtype).reshape(shape)
     if crc32c(array) != section["crc32c"]:
         raise DataError(f"{path} is damaged: {section['name']} does not have its checksum")
-    return array.view(np.ndarray)
+    return array
 
 
 def _digest(descriptor: int, size: int) -> str:
