@@ -54,11 +54,8 @@ class Buffer(Handle[T_co]):
         True
         """
         size = AUTOTUNE if buffer_size is None else buffer_size
-        return self._over(
-            buffer.prefetch.Prefetch(
-                self._plan, check_count("prefetch", "buffer_size", size, least=0, also=(AUTOTUNE,))
-            )
-        )
+        ahead = check_count("prefetch", "buffer_size", size, least=0, also=(AUTOTUNE,))
+        return self._over(buffer.prefetch.Prefetch(self._plan, ahead))
 
     def with_options(self, options: Options) -> Dataset[T_co]:
         """Run with these options; what they set replaces what was set before. Codes to ignore add up.

@@ -190,9 +190,8 @@ class Elementwise(Handle[T_co]):
         >>> list(Dataset.from_source(["a", "b"]).enumerate(start=5)) == [(5, "a"), (6, "b")]
         True
         """
-        return self._over(
-            elementwise.enumerate.Enumerate(self._plan, check_count("enumerate", "start", start, least=-(2**62)))
-        )
+        first = check_count("enumerate", "start", start, least=-(2**62))
+        return self._over(elementwise.enumerate.Enumerate(self._plan, first))
 
 
 def tolerating(plan: elementwise.map.Map | elementwise.filter.Filter, on_error: OnError | None) -> Node:

@@ -149,11 +149,8 @@ class Order(Handle[T_co]):
         """
         if not callable(predicate):
             raise TypeError(f"take_while(predicate=): expected a function, not {type(predicate).__name__}")
-        return self._over(
-            order.take_while.TakeWhile(
-                elementwise.beside.Beside(self._plan, "predicate", predicate, elementwise.beside.truth)
-            )
-        )
+        judged = elementwise.beside.Beside(self._plan, "predicate", predicate, elementwise.beside.truth)
+        return self._over(order.take_while.TakeWhile(judged))
 
     def unique(self, key: Callable[..., Any] | None = None) -> Dataset[T_co]:
         """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
@@ -169,9 +166,8 @@ class Order(Handle[T_co]):
         """
         if key is not None and not callable(key):
             raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
-        return self._over(
-            order.unique.Unique(elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct))
-        )
+        keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct)
+        return self._over(order.unique.Unique(keyed))
 
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements; all where it is -1.
@@ -179,9 +175,8 @@ class Order(Handle[T_co]):
         >>> list(Dataset.range(9).take(2)) == [0, 1]
         True
         """
-        return self._over(
-            order.take.Take(self._plan, check_count("take", "count", count, least=0, also=(-1,), clip=True))
-        )
+        kept = check_count("take", "count", count, least=0, also=(-1,), clip=True)
+        return self._over(order.take.Take(self._plan, kept))
 
     def skip(self, count: int) -> Dataset[T_co]:
         """Leave out the first `count` elements, at no cost; all where it is -1.
@@ -189,9 +184,8 @@ class Order(Handle[T_co]):
         >>> list(Dataset.range(5).skip(3)) == [3, 4]
         True
         """
-        return self._over(
-            order.skip.Skip(self._plan, check_count("skip", "count", count, least=0, also=(-1,), clip=True))
-        )
+        left_out = check_count("skip", "count", count, least=0, also=(-1,), clip=True)
+        return self._over(order.skip.Skip(self._plan, left_out))
 
     def exclude(self, rows: Any) -> Dataset[T_co]:
         """Leave out some elements of every epoch: those at the positions `rows`, or whose records a function names.
