@@ -13,6 +13,7 @@
 #include "bindings/buffers.h"
 #include "bindings/module.h"
 #include "bindings/texts.h"
+#include "kernels/places.h"
 
 namespace nb = nanobind;
 
@@ -187,9 +188,22 @@ class Parsing {
   std::size_t first_ = 0;
 };
 
+// The length of the longest row.
+std::int64_t places(nb::handle splits_array, nb::handle pairs_array) {
+  const Buffer splits(splits_array), pairs(pairs_array, true);
+  const auto* const at = splits.words<const std::int64_t>("splits");
+  if (!splits.rows() || pairs.ndim() != 2 || pairs.bytes() != pairs.rows() * 2 * sizeof(std::int64_t))
+    throw nb::value_error("splits must have one place at least, and pairs must be of 64-bit integers");
+  const std::int64_t longest = places_in_rows(at, splits.rows() - 1, static_cast<std::int64_t>(pairs.rows()),
+                                              reinterpret_cast<std::int64_t*>(pairs.data()));
+  if (longest < 0) throw nb::value_error("splits must begin with 0, not decrease, and end with the number of pairs");
+  return longest;
+}
+
 }  // namespace
 
 void bind_example(nb::module_& module) {
+  module.def("places_in_rows", places);
   nb::class_<ExampleSpec>(module, "ExampleSpec").def("__init__", [](ExampleSpec* self, const nb::list& slots) {
     new (self) ExampleSpec(slots_of(slots));
   });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/example.h"
+#include "kernels/places.h"
 #include "kernels/varints.h"
 #include "tests/check.h"
 
@@ -186,6 +187,18 @@ void check_shapes() {
   }
 }
 
+void check_places() {
+  const std::vector<std::int64_t> splits{0, 2, 2, 3}, outside{0, 9, 3}, down{0, 2, 1, 3}, late{1, 3};
+  std::vector<std::int64_t> pairs(6);
+  CHECK(places_in_rows(splits.data(), 3, 3, pairs.data()) == 2);
+  CHECK((pairs == std::vector<std::int64_t>{0, 0, 0, 1, 2, 0}));
+  CHECK(places_in_rows(splits.data(), 0, 0, nullptr) == 0);
+  CHECK(places_in_rows(splits.data(), 3, 2, pairs.data()) == -1);
+  CHECK(places_in_rows(outside.data(), 2, 3, pairs.data()) == -1);
+  CHECK(places_in_rows(down.data(), 3, 3, pairs.data()) == -1);
+  CHECK(places_in_rows(late.data(), 1, 3, pairs.data()) == -1);
+}
+
 }  // namespace
 
 int main() {
@@ -195,4 +208,5 @@ int main() {
   check_many_names();
   check_varints();
   check_shapes();
+  check_places();
 }

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from penstock.kernels.example import ANY, ExampleKernel, Fault, Kind, Slot, Status
+from penstock.kernels.example import ANY, ExampleKernel, Fault, Kind, Slot, Status, places_in_rows
 from penstock.kernels.reference import example as reference
 from tests.records import wire
 
@@ -235,3 +235,17 @@ def test_any_number_of_threads_may_use_one_kernel() -> None:
     alone = [outcome(kernel, run) for run in runs]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda run: outcome(kernel, run), runs)) == alone
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [1], [0, 3, 0, 0, 2, 0], [1 << 10, 0, 5]])
+def test_places_in_rows_are_those_of_the_twin(lengths) -> None:
+    splits = np.cumsum([0, *lengths])
+    for given in (splits, splits.astype(np.int32), np.repeat(splits, 2)[::2]):
+        pairs, longest = places_in_rows(given)
+        assert (list(map(tuple, pairs.tolist())), longest) == reference.places_in_rows(splits.tolist())
+
+
+@pytest.mark.parametrize("splits", [[1, 2], [0, 2, 1], [0, 5, 3], [0, -1], [0, 1 << 62, 1], [-1, 0]])
+def test_splits_that_are_none_are_refused(splits) -> None:
+    with pytest.raises(ValueError, match="splits must begin with 0"):
+        places_in_rows(np.array(splits))

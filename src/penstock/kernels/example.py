@@ -254,6 +254,22 @@ def _splits(count: int) -> NDArray[np.int64]:
     return splits
 
 
+def places_in_rows(splits: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Return the row and the place in it of each value, `int64[n, 2]`, and the length of the longest row.
+
+    Row i has the values from `splits[i]` to `splits[i + 1]`. Splits that do not begin with 0, or decrease, are a
+    `ValueError`.
+
+    >>> places_in_rows(np.array([0, 1, 1, 3]))
+    (array([[0, 0],
+           [2, 0],
+           [2, 1]]), 2)
+    """
+    pairs = np.empty((max(int(splits[-1]), 0), 2), _INT64)
+    longest = _native.places_in_rows(np.ascontiguousarray(splits, _INT64), pairs)
+    return pairs, longest
+
+
 def example_features(record: bytes) -> dict[str, tuple[Kind, list[Any]]] | None:
     """Return the kind and the values of every feature of a record, whatever it holds; `None` if it is no Example.
 

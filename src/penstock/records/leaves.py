@@ -14,6 +14,7 @@ from penstock.elements.chunk import Column
 from penstock.elements.offsets import spread
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse, made
+from penstock.kernels.example import places_in_rows
 
 
 class Leaf(Protocol):
@@ -123,6 +124,9 @@ def sparse_of(ragged: Ragged) -> Sparse:
     >>> sparse_of(Ragged.from_rows([[5], [], [6, 7]]))
     Sparse({(0, 0): 5, (2, 0): 6, (2, 1): 7}, int64[3, 2])
     """
+    if ragged.ragged_rank == 1:
+        indices, longest = places_in_rows(ragged.row_splits)
+        return made(indices, ragged.flat_values, (len(ragged), longest))
     columns = [np.arange(len(ragged), dtype=np.int64)]
     sizes = [len(ragged)]
     for splits in ragged.nested_row_splits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,6 +50,12 @@ def parse_examples(slots: Sequence[Slot], records: Sequence[bytes]) -> list[tupl
                 steps[s].append(len(values[s]))
             splits[s].append(len(steps[s]) - 1 if in_lists else len(values[s]))
     return [_columns(slots[s], values[s], splits[s], steps[s]) for s in range(len(slots))]
+
+
+def places_in_rows(splits: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
+    """Return the row and the place in it of each value, and the length of the longest row."""
+    lengths = [high - low for low, high in pairwise(splits)]
+    return [(row, place) for row, length in enumerate(lengths) for place in range(length)], max(lengths, default=0)
 
 
 def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
