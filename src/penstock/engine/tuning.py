@@ -29,7 +29,9 @@ MOST_GROUPED = 256
 LONG_TASK = 3 * MS  # ns of inline work on the elements of a stream, which pass through several hands
 MOST_IN_A_PIECE = 1 << 14
 AHEAD_BYTES = 4 << 20  # that tasks beyond two a thread may take, so that batches stay in a core's cache
-UNEVEN = 4  # times the mean deviation of a task from the mean, as a share of it, that a thread's tasks are more
+UNEVEN = 0.1  # of the mean cost of a task is the mean deviation from it; beyond, some hold up others
+UNUSUAL = 4  # times the mean is what a task counts for at the most
+PLAINLY = 3  # times the work of a task is too much
 RECENT = 16  # tasks that the mean is of
 WARM = 2  # looks of which one is sure to be no first one, with files to open and memory to touch
 
@@ -56,8 +58,10 @@ class Tuner:
         per_item = cost.wall / items
         # the least is what the work costs; the average is drawn up by first calls and by noise
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
-        steady = (cost.wall - cost.starved) / items
-        self.item_mean += (steady - self.item_mean) / min(self.looks + 1, RECENT)
+        if self.looking:  # first calls would draw up the mean
+            self.item_mean = self.item_wall
+        steady = min(max(cost.wall - cost.starved, 0) / items, UNUSUAL * self.item_mean)
+        self.item_mean += (steady - self.item_mean) / RECENT
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / RECENT
         if self.climb is not None:
             self.climb.observe(cost, items)
@@ -130,15 +134,20 @@ class Tuner:
     def group_items(self) -> int:
         """How many cheap items one task makes: a power of two, so that few sizes of memory are ever asked for.
 
-        It doubles up to a bound on the task's work and one on its bytes.
+        It doubles up to a bound on the task's work and one on its bytes. It falls back only where it is plainly too
+        large: going to and fro would take memory of several sizes.
         """
-        if self.looks == 0 or self.item_wall <= 0:
+        cost = self.item_mean
+        if self.looks == 0 or cost <= 0:
             return 1
-        by_cost = math.ceil((THREAD_TASK if self.threads else self.inline_task) / self.item_wall)
+        work = THREAD_TASK if self.threads else self.inline_task
+        by_cost = math.ceil(work / cost)
         most_bytes = THREAD_BYTES if self.threads else INLINE_BYTES
         by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
         most = max(1, min(2 * self.group, by_cost, by_bytes, self.most_grouped))
-        self.group = 1 << (most.bit_length() - 1)
+        fitting = 1 << (most.bit_length() - 1)
+        if fitting > self.group or self.group > by_bytes or self.group * cost > PLAINLY * work:
+            self.group = fitting
         return self.group
 
     def split_item(self) -> int:
@@ -148,11 +157,10 @@ class Tuner:
     def depth(self) -> int:
         """How many tasks' worth of items to have under way: each worker one in hand and one waiting, and one more.
 
-        Where some take longer than others, they hold up those behind them: then up to two more wait for each worker.
+        Where some take longer than others, they hold up those behind them: then two more wait for each worker.
         """
         threads = max(self.threads, 1)
-        uneven = min(UNEVEN * self.deviation / self.item_mean, 1.0) if self.item_mean else 0.0
-        more = math.ceil(2 * threads * uneven)
+        more = 2 * threads if self.deviation > UNEVEN * self.item_mean else 0
         if self.item_bytes:
             more = min(more, AHEAD_BYTES // (self.item_bytes * self.group))
         return 2 * threads + 1 + more
