@@ -49,15 +49,15 @@ class ReadAndParse:
         self, values: NDArray[np.int64] | list[Rows], rows: Rows, out: Sequence[NDArray[Any]] | None, allocate: Allocate
     ) -> Chunk:
         """Return the batches of records with these numbers, one after another; `rows` are those of the batches."""
-        made: list[Any] = []
+        batches: list[Any] = []
         for batch in values:
             numbers = np.ascontiguousarray(batch)
             parsed = self._files.parse(numbers, allocate)
             if parsed is None:
                 return self.parser.columns(self._read(values), rows, out, allocate)
             leaves = [leaf(parsed, len(numbers)) for leaf in self._leaves]
-            made.append(unflatten(self.parser.structures[True], leaves))
-        return Items(made)
+            batches.append(unflatten(self.parser.structures[True], leaves))
+        return Items(batches)
 
     def _read(self, batches: NDArray[np.int64] | list[Rows]) -> list[Ragged]:
         found: list[Ragged] = []
