@@ -255,6 +255,16 @@ def test_an_attempt_goes_on_in_the_next_run():
     assert climbing.decisions == []
 
 
+def test_another_run_tries_fewer_threads_again_at_once_but_not_run_after_run():
+    climbing, tried = climb(threads=12, waiting=5.0), []
+    for _ in range(6):
+        tried.append(look(climbing, wall=12 * MS, cpu=MS, rate=1.0, used=2.0))
+        if tried[-1]:
+            assert look(climbing, wall=2 * MS, cpu=MS, rate=0.5) == 12
+        climbing = climbing.heir([])
+    assert tried == [2, 2, None, None, None, None]
+
+
 def test_a_look_counts_what_was_begun_with_its_number_of_threads():
     climbing = climb()
     look(climbing, wall=5 * MS, cpu=MS)
