@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["check", "packing", "parts"]
+__all__ = ["check", "iterator", "packing", "parts"]
 
 if TYPE_CHECKING:
-    from penstock.dataset import check, packing, parts
+    from penstock.dataset import check, iterator, packing, parts
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -22,7 +22,9 @@ from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
 
 if TYPE_CHECKING:
+    from penstock.dataset.check import Check
     from penstock.dataset.dataset import Dataset
+    from penstock.plan.locate import Record
 
 
 class Inspect(Handle[T_co]):
@@ -85,7 +87,7 @@ class Inspect(Handle[T_co]):
         epoch, position = _epoch_and_row(row)
         return self._element(self._global_row(epoch, position))
 
-    def locate(self, row: int | tuple[int, int]) -> list[plans.locate.Record]:
+    def locate(self, row: int | tuple[int, int]) -> list[Record]:
         """The records of the sources that element `row` (or `epoch, row`) is made of: all of them, where it is a batch.
 
         >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
@@ -139,7 +141,7 @@ class Inspect(Handle[T_co]):
             plan, rewrite.seeds.without_drawn_seeds(run.plan, plan) if run else None, run.applied if run else ()
         )
 
-    def check(self, rows: int = 1) -> dataset.check.Check:
+    def check(self, rows: int = 1) -> Check:
         """Make the first `rows` elements here and now, and say what came of each operation, and what is likely amiss.
 
         A dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of its

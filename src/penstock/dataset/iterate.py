@@ -8,17 +8,18 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from penstock import feed, sources
+from penstock import dataset, engine, feed, sources
 from penstock import plan as plans
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
-from penstock.dataset.iterator import Iterator
-from penstock.engine.legacy import Legacy
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
+    from penstock.dataset.iterator import Iterator
+    from penstock.feed.jax import JaxFeed
+    from penstock.feed.torch import TorchFeed
 
 
 S = TypeVar("S")
@@ -46,11 +47,11 @@ class Iterate(Handle[T_co]):
         """
         which = next(self._passes) if epoch is None else check_count("iterator", "epoch", epoch, least=0)
         self._warn_once()
-        return Iterator(self._plan, which, self._legacy)
+        return dataset.iterator.Iterator(self._plan, which, self._legacy)
 
     @cached_property
-    def _legacy(self) -> Legacy:
-        return Legacy()
+    def _legacy(self) -> engine.legacy.Legacy:
+        return engine.legacy.Legacy()
 
     def reduce(self, initial_state: S, reduce_func: Callable[[S, T_co], S]) -> S:
         """Go through one epoch: `state = reduce_func(state, element)` for each element, and return the last state.
@@ -113,7 +114,7 @@ class Iterate(Handle[T_co]):
                 it, os.fspath(path), fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite
             )
 
-    def to_torch(self) -> feed.torch.TorchFeed:
+    def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
 
         The feed is iterable once for each pass, and its iterators have the cursor's methods; text, bytes and objects
@@ -126,7 +127,7 @@ class Iterate(Handle[T_co]):
         """
         return feed.torch.TorchFeed(cast("Dataset[T_co]", self))
 
-    def to_jax(self) -> feed.jax.JaxFeed:
+    def to_jax(self) -> JaxFeed:
         """The same elements with JAX arrays, which share memory on the CPU where JAX allows it.
 
         JAX narrows 64-bit types, unless `jax_enable_x64` is set; narrowing copies.

@@ -18,6 +18,7 @@ from penstock.ops import read
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
+    from penstock.storage.paths import Pattern
 
 
 def reading(source: sources.protocol.Source) -> Dataset[Any]:
@@ -144,7 +145,7 @@ class Read(Handle[T_co]):
         return reading(sources.saved.saved(path))
 
     @staticmethod
-    def list_files(file_pattern: storage.paths.Pattern | Sequence[storage.paths.Pattern]) -> Dataset[str]:
+    def list_files(file_pattern: Pattern | Sequence[Pattern]) -> Dataset[str]:
         """The paths that match one or several glob patterns, sorted; `**` crosses folders.
 
         They are listed now, not while iterating. No match is a `FileNotFoundError`. (`tf.data` shuffles here; add
