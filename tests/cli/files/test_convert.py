@@ -93,7 +93,9 @@ def test_another_conversion_that_was_interrupted_is_not_mixed_with_this_one(monk
 
 def test_what_is_read_again_as_another_is_an_error_and_leaves_nothing(monkeypatch):
     stored = converting.STORED["TFRecord"]
-    poor = type(stored)(stored.store, lambda records, path, *told: stored.write(records[:-1], path, *told), stored.read)
+    poor = type(stored)(
+        stored.store, lambda records, path, *told: stored.write(list(records)[:-1], path, *told), stored.read
+    )
     monkeypatch.setitem(converting.STORED, "TFRecord", poor)
     with pytest.raises(DataError, match="record 99"):
         told(["a.tfrecord"], "b.tfrecord")
@@ -147,3 +149,39 @@ def test_an_index_that_was_made_goes_with_the_file():
     assert len(ps.read_tfrecord("b.tfrecord")) == 100
     assert os.stat("b.tfrecord.psindex").st_ino == before
     assert not [name for name in os.listdir() if name.startswith(".")]
+
+
+@pytest.mark.parametrize("to", ["c.tfrecord.zst", "c.tar", "c.parquet"])
+def test_a_stream_becomes_one_file(to):
+    pytest.importorskip("zstandard")
+    pytest.importorskip("pyarrow")
+    ps.write_tfrecord(RECORDS, "b.tfrecord.gz")
+    assert "100 records in 1 file" in told(["b.tfrecord.gz"], to)
+    if to.endswith("zst"):
+        assert ps.read_tfrecord(to)[99] == RECORDS[99]
+    else:
+        assert len(ps.read_tar(to) if to.endswith("tar") else ps.read_parquet(to)) == 100
+    with pytest.raises(TargetError, match="without --max-bytes"):
+        told(["b.tfrecord.gz"], "d.tfrecord", max_bytes=1000)
+
+
+def test_a_record_is_written_before_the_next_one_is_made(monkeypatch):
+    stored, made = converting.STORED["TFRecord"], []
+
+    def store(sample, number, columns):
+        made.append(number)
+        return stored.store(sample, number, columns)
+
+    def write(records, path, *told):
+        def watched():
+            for number, record in enumerate(records):
+                assert made == list(range(number + 1))
+                yield record
+
+        stored.write(watched(), path, *told)
+        made.clear()
+
+    monkeypatch.setitem(converting.STORED, "TFRecord", type(stored)(store, write, stored.read))
+    told(["a.tfrecord"], "b.tfrecord")
+    assert made == list(range(100))  # a second time, to be compared
+    assert list(ps.read_tfrecord("b.tfrecord")) == RECORDS

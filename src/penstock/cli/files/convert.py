@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from glob import escape, glob
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from multiprocessing import get_context
 from typing import Any
 
+import penstock as ps
 from penstock.cli.files.amounts import many, size
 from penstock.cli.files.formats import find_format, format_of, group_files
-from penstock.cli.files.stored import STORED, Columns, columns_of, sample_of
+from penstock.cli.files.stored import STORED, Columns, Sample, columns_of, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
@@ -62,10 +63,12 @@ def convert(
     if done:
         terminal.show(f"going on: {done} of {many(len(plan.names), 'file')} are there already", 0)
     count = min(workers or len(os.sched_getaffinity(0)), max(len(todo), 1))
+    records = plan.bounds[-1]
     with terminal.progress("converting", len(plan.names)) as update:
         if count == 1:
             for shard in todo:
-                _write_shard(plan, shard)
+                written = _write_shard(plan, shard)
+                records = written if records == ps.UNKNOWN else records
                 update(done := done + 1, "")
         else:
             with ProcessPoolExecutor(count, get_context("spawn")) as pool:
@@ -78,10 +81,10 @@ def convert(
                     pool.shutdown(cancel_futures=True)
                     raise
     os.unlink(_note(to))
-    written = sum(map(os.path.getsize, plan.names))
+    nbytes = sum(map(os.path.getsize, plan.names))
     terminal.show(
-        f"{plan.source} to {plan.target}: {many(plan.bounds[-1], 'record')} in {many(len(plan.names), 'file')}, "
-        f"{size(written)}; each read again and found the same.",
+        f"{plan.source} to {plan.target}: {many(records, 'record')} in {many(len(plan.names), 'file')}, "
+        f"{size(nbytes)}; each read again and found the same.",
         0,
     )
     return True
@@ -101,19 +104,29 @@ def _planned(
     compression = _compression(target, to, compression)
     dataset = known.read(paths)
     count = dataset.cardinality()
-    if count < 0:
-        raise TargetError(f"{known.name} files that are compressed are streams; unpack them first")
-    some = [
-        sample_of(dataset[row]) for row in sorted({count * i // _SAMPLED for i in range(_SAMPLED)} if count else ())
-    ]
-    columns = columns_of(some) if target == "Parquet" else {}
+    if count < 0 and max_bytes is not None:
+        raise TargetError(
+            f"{known.name} files that are compressed are streams, of which nobody knows the length: they become one "
+            "file, without --max-bytes"
+        )
+    columns = columns_of(_some(dataset, count)) if target == "Parquet" else {}
     shards = 1
     if max_bytes is not None and count:
-        held = sum(_bytes_in(STORED[target].store(sample, i, columns)) for i, sample in enumerate(some))
-        shards = min(max(math.ceil(held / len(some) * count / max_bytes), 1), count)
+        store = STORED[target].store
+        held = [_bytes_in(store(sample, i, columns)) for i, sample in enumerate(_some(dataset, count))]
+        shards = min(max(math.ceil(sum(held) / len(held) * count / max_bytes), 1), count)
     names = [to] if max_bytes is None else shard_names(to, shards)
-    bounds = [count * i // shards for i in range(shards + 1)]
+    bounds = [count * i // shards for i in range(shards + 1)] if count >= 0 else [0, count]
     return Conversion(known.name, paths, dataset.fingerprint(), target, names, bounds, columns, compression)
+
+
+def _some(dataset: ps.Dataset[Any], count: int) -> Iterator[Sample]:
+    """Elements from all over, or the first of a stream."""
+    if count < 0:
+        yield from map(sample_of, dataset.take(_SAMPLED))
+    else:
+        for row in sorted({count * i // _SAMPLED for i in range(_SAMPLED)} if count else ()):
+            yield sample_of(dataset[row])
 
 
 def _compression(target: str, to: str, asked: str | None) -> str | None:
@@ -164,22 +177,25 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
     return list(range(len(plan.names)))
 
 
-def _write_shard(plan: Conversion, shard: int) -> None:
-    """Write one shard under a hidden name, read it again, and give it its name if all is the same."""
+def _write_shard(plan: Conversion, shard: int) -> int:
+    """Write one shard under a hidden name, read it again, and give it its name if all is the same; return its records.
+
+    The source is read twice, so that no more than a few records are in memory.
+    """
     stored = STORED[plan.target]
-    low, high = plan.bounds[shard], plan.bounds[shard + 1]
     dataset = find_format(plan.source).read(plan.paths)
     if dataset.fingerprint() != plan.fingerprint:
         raise DataError(f"{plan.paths[0]} or another of the files changed while they were converted; start anew")
-    elements = dataset.skip(low).take(high - low)
-    made = [stored.store(sample_of(element), low + i, plan.columns) for i, element in enumerate(elements)]
     folder, name = os.path.split(plan.names[shard])
     hidden = os.path.join(folder, f".{os.getpid()}.{name}")
+    count = 0
     try:
-        stored.write(made, hidden, plan.columns, plan.compression)
-        for i, (wanted, got) in enumerate(zip_longest(made, islice(stored.read(hidden), len(made) + 1))):
+        stored.write(_made(plan, shard, dataset), hidden, plan.columns, plan.compression)
+        for wanted, got in zip_longest(_made(plan, shard, dataset), stored.read(hidden)):
             if got != wanted:
-                raise DataError(f"record {low + i} was written to {plan.names[shard]} and read again as another")
+                record = plan.bounds[shard] + count
+                raise DataError(f"record {record} was written to {plan.names[shard]} and read again as another")
+            count += 1
         os.replace(hidden, plan.names[shard])
         for index in _indexes(hidden):
             os.replace(index, plan.names[shard] + index.removeprefix(hidden))
@@ -187,6 +203,15 @@ def _write_shard(plan: Conversion, shard: int) -> None:
         for left in (hidden, *_indexes(hidden)):
             if os.path.exists(left):
                 os.unlink(left)
+    return count
+
+
+def _made(plan: Conversion, shard: int, dataset: ps.Dataset[Any]) -> Iterator[Any]:
+    """The records of a shard, as they are stored."""
+    low, high = plan.bounds[shard], plan.bounds[shard + 1]
+    store = STORED[plan.target].store
+    for i, element in enumerate(dataset if high == ps.UNKNOWN else dataset.skip(low).take(high - low)):
+        yield store(sample_of(element), low + i, plan.columns)
 
 
 def _indexes(path: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ KEY = "__key__"
 """What the name of a sample in a tar file is called among its parts."""
 _EXTENSIONS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "FLAC": "flac"}
 _RECORD = "record"
+_ROW_GROUP = 10_000  # rows
 
 Sample = dict[str, Any]
 """Parts by name: `bytes`, `str`, a number, or an array or a list of these."""
@@ -73,7 +75,7 @@ class Stored:
     """
 
     store: Callable[[Sample, int, Columns], Any]
-    write: Callable[[Sequence[Any], str, Columns, str | None], object]
+    write: Callable[[Iterable[Any], str, Columns, str | None], object]
     read: Callable[[str], Iterable[Any]]
     compressions: Sequence[str] = ()
 
@@ -162,24 +164,29 @@ def _as_row(sample: Sample, number: int, columns: Columns) -> dict[str, Any]:
     return row
 
 
-def _write_parquet(rows: Sequence[Any], path: str, columns: Columns, compression: str | None) -> None:
+def _write_parquet(rows: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
     arrow: Any = require("pyarrow", extra="arrow", purpose="writing Parquet")
     parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="writing Parquet")
     fields = []
     for name, (kind, several) in columns.items():
         of_one = arrow.type_for_alias(kind)
         fields.append((name, arrow.list_(of_one) if several else of_one))
-    table = arrow.Table.from_pylist(list(rows), schema=arrow.schema(fields))
-    parquet.write_table(table, path, compression=compression or "snappy")
+    schema = arrow.schema(fields)
+    coming = iter(rows)
+    with parquet.ParquetWriter(path, schema, compression=compression or "snappy") as file:
+        while group := list(islice(coming, _ROW_GROUP)):
+            file.write_table(arrow.Table.from_pylist(group, schema=schema))
 
 
 def _read_parquet(path: str) -> Iterable[Any]:
     parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="reading Parquet")
-    for row in parquet.read_table(path).to_pylist():
-        yield {name: value for name, value in row.items() if value is not None}
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches():
+            for row in batch.to_pylist():
+                yield {name: value for name, value in row.items() if value is not None}
 
 
-def _write_tfrecord(records: Sequence[Any], path: str, columns: Columns, compression: str | None) -> None:
+def _write_tfrecord(records: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
     ps.write_tfrecord(records, path, overwrite=True, compression=compression)
 
 
@@ -188,7 +195,7 @@ def _read_tar(path: str) -> Iterable[Any]:
         yield {extension: content for extension, content in sample.items() if content is not None}
 
 
-def _write_tar(members: Sequence[Any], path: str, columns: Columns, compression: str | None) -> None:
+def _write_tar(members: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
     ps.write_tar(members, path, overwrite=True)
 
 
