@@ -11,7 +11,7 @@ from penstock.engine.task import Cost
 from penstock.engine.tuning import Tuner
 
 US, MS = 1_000, 1_000_000  # ns
-SWITCH = 5 * MS  # ns after which who holds the GIL lets others have it
+SWITCH = 5 * MS  # ns after which who waits for the GIL asks for it, and who holds it lets others have it
 PICK = 15 * US  # ns under the GIL to take a task and to hand over what came of it
 CONVOY = 20 * US  # ns of CPU time that waiting for the GIL costs
 
@@ -38,6 +38,7 @@ class Worker:
     left: float = 0.0
     has_gil: bool = False
     has_lock: bool = False
+    queued: float = 0.0  # since when it waits for the GIL
     task: int | None = None
     began: float | None = None
     cpu: float = 0.0
@@ -160,6 +161,7 @@ class Machine:
         if worker.kind == "hold":
             if any(other.has_gil for other in self.workers):
                 self.waiting_for_gil.append(worker)
+                worker.queued = self.now
                 worker.yields += 1
                 worker.left += CONVOY
             else:
@@ -174,7 +176,9 @@ class Machine:
         if worker.has_gil:
             worker.has_gil = False
             if self.waiting_for_gil:
-                self.waiting_for_gil.popleft().has_gil = True
+                following = self.waiting_for_gil.popleft()
+                following.has_gil = True
+                following.yields += int((self.now - following.queued) // SWITCH)  # it woke up to ask for it again
         if worker.began is None:
             worker.began, worker.cpu, worker.starved, worker.yields = self.now, 0.0, 0.0, 0
         if worker.parts:

@@ -103,6 +103,15 @@ def test_it_settles_where_most_is_made(work, count, settles, best, share):
     assert Machine(work, CORES, bandwidth=1).run(count, threads=CORES) / took >= 0.97, tuner.decisions
 
 
+@pytest.mark.parametrize(("work", "settles"), [(computing, (6, 16)), (holding_the_gil, (1, 1)), (sleeping, (64, 64))])
+def test_it_settles_on_many_cores_too(monkeypatch, work, settles):
+    monkeypatch.setattr(tuning, "available_cores", lambda: 16.0)
+    tuner, machine = Tuner(None), Machine(work, 16)
+    took = machine.run(2000, tuner)
+    assert settles[0] <= tuner.threads <= settles[1], tuner.decisions
+    assert Machine(work, 16).run(2000, threads=16) / took >= 0.9, tuner.decisions
+
+
 @pytest.mark.parametrize(
     "work", [holding_the_gil, half_holding_half_sleeping, sleeping_and_computing, waiting_for_a_lock]
 )
