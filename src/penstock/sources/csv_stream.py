@@ -124,15 +124,16 @@ def _blocks(
             held.append(ends.content)
             cuts = np.flatnonzero(ends.records)
             positions, before = ends.lines[cuts], total + np.cumsum(ends.records & ~ends.empty)[cuts]
+            low = begin
             while True:
                 at = int(max(positions.searchsorted(begin + wanted), before.searchsorted(done, "right")))
                 if at == len(cuts):
                     break
                 held = [b"".join(held)]
-                size = int(positions[at]) - begin
-                yield Records(held[0][:size], int(before[at]) - done, line, max(done - headed, 0))
-                held = [held[0][size:]]
-                begin, line, done, wanted = begin + size, lines + int(cuts[at]) + 1, int(before[at]), block_bytes
+                end = int(positions[at])
+                yield Records(held[0][begin - low : end - low], int(before[at]) - done, line, max(done - headed, 0))
+                begin, line, done, wanted = end, lines + int(cuts[at]) + 1, int(before[at]), block_bytes
+            held = [held[0][begin - low :]] if begin > low else held
             lines += len(ends.lines)
             total = int(before[-1]) if len(before) else total
             if sum(map(len, held)) > LARGEST:

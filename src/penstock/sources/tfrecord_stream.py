@@ -43,7 +43,8 @@ class TfRecordStream:
                 offsets, problem = scan_tfrecord_bytes(buffer, verify=self.verify)
                 ends = offsets.tolist()
                 if problem and _has_whole_length(buffer, ends[-1]):
-                    ends, problem = scan_tfrecord_bytes(buffer, verify=False)[0].tolist(), ""
+                    offsets, problem = scan_tfrecord_bytes(buffer, verify=False)
+                    ends = offsets.tolist()
                     yield from with_faults(len(ends) - 1, partial(self._verified, buffer, ends, path, number, offset))
                 elif len(ends) > 1:
                     records = [buffer[begin + 12 : end - 4] for begin, end in pairwise(ends)]

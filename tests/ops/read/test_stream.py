@@ -207,3 +207,14 @@ def test_only_what_stands_on_a_stream_of_files_is_changed(damaged):
     assert with_sound_elements(sound) is sound
     for other in (ps.Dataset.range(3).filter(bool)._plan, damaged.shuffle(3)._plan):
         assert with_sound_elements(other) is other
+
+
+def test_a_record_whose_length_is_damaged_ends_the_stream_after_those_before_it(tmp_path):
+    frames = [bytearray(framed(record)) for record in RECORDS]
+    frames[5][13] ^= 1
+    frames[50][0] ^= 1
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"".join(frames)))
+    made = []
+    with pytest.raises(ps.errors.DataError, match="record 50, at byte .* the checksum of its length is another"):
+        made.extend(ps.read_tfrecord(tmp_path / "a.gz").ignore_errors())
+    assert made == RECORDS[:5] + RECORDS[6:50]
