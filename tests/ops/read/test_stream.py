@@ -215,6 +215,6 @@ def test_a_record_whose_length_is_damaged_ends_the_stream_after_those_before_it(
     frames[50][0] ^= 1
     (tmp_path / "a.gz").write_bytes(gzip.compress(b"".join(frames)))
     made = []
-    with pytest.raises(ps.errors.DataError, match="record 50, at byte .* the checksum of its length is another"):
+    with pytest.raises(ps.errors.DataError, match=r"record 50, at byte .* the checksum of its length is another"):
         made.extend(ps.read_tfrecord(tmp_path / "a.gz").ignore_errors())
     assert made == RECORDS[:5] + RECORDS[6:50]
