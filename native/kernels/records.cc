@@ -16,6 +16,7 @@ using Status = ReadOutcome::Status;
 constexpr std::int64_t kLead = 12;      // TFRecord: 8 bytes of length, 4 of its checksum
 constexpr std::int64_t kTrail = 4;      // 4 bytes of the record's checksum
 constexpr std::size_t kAhead = 3;       // records
+constexpr std::size_t kTouched = 8;     // records whose pages are asked for at a time
 constexpr std::int64_t kFetched = 640;  // bytes
 constexpr std::int64_t kCacheLine = 64;
 constexpr std::size_t kProbes = 8;       // records whose pages are looked for before all are asked for
@@ -35,6 +36,13 @@ void prefetch(const Found& record) noexcept {
   if (!record.data) return;  // of an empty file
   for (std::int64_t at = -kLead; at < std::min(record.size, kFetched); at += kCacheLine)
     __builtin_prefetch(record.data + at);
+}
+
+// Has the processor find the pages of some records: side by side, which takes hardly longer than one, and one takes a
+// fifth of the time of a record that is parsed.
+void touch(const Found* records, std::size_t first, std::size_t last) noexcept {
+  for (std::size_t i = first; i < last; ++i)
+    if (records[i].data) __builtin_prefetch(records[i].data - kLead);
 }
 
 // Copies a record and checks the copy, not the mapping: it is what is handed out, and it is in the cache.
@@ -58,6 +66,7 @@ struct Copying {
 
   bool copy(std::size_t i, unsigned char* place) noexcept {
     at = i;
+    if (i % kTouched == 0) touch(records, i + kAhead, std::min(i + kAhead + kTouched, count));
     if (i + kAhead < count) prefetch(records[i + kAhead]);
     const Status found = copy_record(records[i], place, check_tfrecord);
     if (found != Status::kOk) status = found;
