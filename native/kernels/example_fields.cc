@@ -43,8 +43,7 @@ std::int32_t ExampleSpec::find(Bytes name, bool in_lists) const {
   return -1;
 }
 
-FeatureFinder::FeatureFinder(const ExampleSpec& spec)
-    : spec_(spec), letters_(std::make_unique_for_overwrite<std::uint8_t[]>(kMostLetters)) {
+FeatureFinder::FeatureFinder(const ExampleSpec& spec) : spec_(spec), letters_(new std::uint8_t[kMostLetters]) {
   names_.reserve(1 + spec.slots().size() + kMostNames);
   names_.push_back({{nullptr, nullptr}, -1, false, nullptr, {}});
   for (const FeatureSlot& slot : spec.slots()) {

@@ -79,8 +79,8 @@ bool parse_files(RecordFiles& files, const std::int64_t* rows, std::size_t count
   const std::size_t of_one = static_cast<std::size_t>(longest) + kReach;
   const std::size_t needed = static_cast<std::size_t>(total) + (stay ? kReach : of_one);
   if (needed > memory.room) {
+    memory.bytes.reset(new std::uint8_t[needed + needed / 8]);
     memory.room = needed + needed / 8;
-    memory.bytes = std::make_unique_for_overwrite<std::uint8_t[]>(memory.room);
   }
   std::uint8_t *const begin = memory.bytes.get(), *const end = begin + memory.room;
   Texts texts(spec, columns, begin + (stay ? 0 : of_one), end);
