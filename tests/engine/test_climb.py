@@ -233,6 +233,14 @@ def test_threads_beyond_the_cores_have_to_make_more_than_as_many_as_cores():
     assert look(climb(threads=12, waiting=50.0), wall=12 * MS, cpu=MS // 10, rate=1.0) != 2  # nobody runs: all wait
 
 
+@pytest.mark.parametrize(("cores", "threads"), [(0.5, 1), (1.0, 1), (1.5, 2)])
+def test_parts_of_cores_are_rounded(cores, threads):
+    climbing = Climb(cores, threads, 0.0, 0.0, [])
+    for _ in range(20):
+        assert look(climbing, wall=MS, cpu=MS, rate=float(threads)) is None
+    assert climbing.decisions == []
+
+
 def test_a_plain_result_is_believed_at_half_a_look():
     climbing = climb()
     assert look(climbing, wall=5 * MS, cpu=MS) == 8

@@ -116,6 +116,11 @@ class Climb:
     patience_for_fewer: int = PATIENCE
     clocks: tuple[int, int] | None = None
 
+    @property
+    def enough(self) -> int:
+        """Threads that keep the cores busy where nobody waits."""
+        return max(round(self.cores), 1)
+
     def heir(self, decisions: list[str]) -> Climb:
         """A climb that goes on where this one is, in another run.
 
@@ -163,15 +168,15 @@ class Climb:
         """Whether to try another number of threads, after a look at this one."""
         self.more_in -= 1
         self.fewer_in -= 1
-        if self.threads <= self.cores:
+        if self.threads <= self.enough:
             self.alone = self.threads / look.rate
         contended = look.waited_for_others and look.waiting(self.threads) > self.waiting + CONTENDED
         if self.fixed:
             self._suspect(look, contended)
             return None
-        if self.threads > self.cores:
+        if self.threads > self.enough:
             if self.fewer_in < 0 and self._may_be_too_many(look):
-                return self._try(max(round(self.cores), 1), look, 1 / WORTH)
+                return self._try(self.enough, look, 1 / WORTH)
         elif contended:
             running = max(round(look.spent.cpu / look.passed), 1)
             if self.fewer_in < 0 and running < self.threads and not look.starved:
@@ -202,9 +207,9 @@ class Climb:
         self.attempt = None
         ratio, before, tried = look.rate / attempt.look.rate, attempt.before, self.threads
         stays, more = ratio >= attempt.need, tried > before
-        if before > self.cores >= tried:
+        if before > self.enough >= tried:
             self.waiting = min(self.waiting, look.waiting(tried))
-        if tried <= self.cores:
+        if tried <= self.enough:
             self.alone = tried / look.rate
         if more is not stays:
             self.more_in, self.patience_for_more = self.patience_for_more, _longer(self.patience_for_more)
@@ -217,7 +222,7 @@ class Climb:
             self.decisions.append(f"{_threads(tried)} in place of {before}: they {made}")
             self.look = Look()
             return None
-        if before <= self.cores:  # what they wait for is each other where more made no more
+        if before <= self.enough:  # what they wait for is each other where more made no more
             self.waiting = 0.0 if more or self.holds_gil else attempt.look.waiting(before)
         self.decisions.append(f"{_threads(before)} stay: {tried} {made}")
         return self._go_on_with(before)
