@@ -8,7 +8,8 @@ from time import perf_counter_ns, thread_time_ns
 
 def thread_times() -> tuple[int, int, int, int]:
     """Return the time, and of the calling thread its CPU time, time in the run queue, and how often it waited."""
-    return perf_counter_ns(), thread_time_ns(), _starved(), resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+    whose = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # Linux tells of threads
+    return perf_counter_ns(), thread_time_ns(), _starved(), resource.getrusage(whose).ru_nvcsw
 
 
 def _starved() -> int:
