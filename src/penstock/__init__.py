@@ -69,6 +69,7 @@ _PLACES = {
     "audio": "penstock.audio",
     "image": "penstock.image",
     "records": "penstock.records",
+    "testing": "penstock.testing",
     "tf_data": "penstock.tf_data",
     "ErrorBudget": "penstock.core.on_error",
     "replace": "penstock.core.on_error",

@@ -105,11 +105,28 @@ def test_what_was_drawn_by_an_unseeded_mixture():
     assert drawn == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
 
 
-def test_drawn_is_about_indexed_mixtures():
+@pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 3}, {"seed": 3, "rerandomize_each_iteration": True}])
+@pytest.mark.parametrize(("stop", "count"), [("first", 0), ("first", 50), ("never", 1), ("never", 700)])
+@pytest.mark.parametrize("epoch", [0, 2])
+def test_weights_of_streams_changed_in_mid_run_lose_and_repeat_nothing(settings, stop, count, epoch):
+    def streams():
+        return [ds.filter(lambda x: x % 3 > 0) for ds in (A, B)]
+
+    old = sample(streams(), [1, 3], stop=stop, **settings)
+    made = [int(x) for x in old.take(count).iterator(epoch=epoch)]
+    drawn = old.drawn(count, epoch=epoch)
+    assert drawn == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
+    if stop == "first":
+        rest = [ds.skip(n) for ds, n in zip(streams(), drawn, strict=True)]
+        made += [int(x) for x in sample(rest, [5, 1], **settings).iterator(epoch=epoch)]
+        assert sorted(made) == [x for x in [*range(60), *range(100, 400)] if x % 3 > 0]
+
+
+def test_drawn_is_about_mixtures_of_which_it_is_known():
     assert Dataset.choose_from_datasets([A, B], Dataset.from_tensor_slices([0, 1, 1])).drawn(2) == [1, 1]
-    with pytest.raises(PlanError, match="is not a mixture of indexed datasets"):
+    with pytest.raises(PlanError, match="is no mixture with weights"):
         A.drawn(3)
-    with pytest.raises(PlanError, match="is not a mixture of indexed datasets"):
+    with pytest.raises(PlanError, match=r"only running .* tells when one of its streams has ended"):
         sample([A.filter(lambda x: True), B], seed=1).drawn(3)
     with pytest.raises(ValueError, match="the mixture has 360 elements"):
         sample([A, B], seed=1).drawn(361)

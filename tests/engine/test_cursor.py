@@ -115,6 +115,15 @@ def test_another_plans_state_is_refused_with_what_differs():
     assert lines[0].startswith("the saved state belongs to another plan")
     assert sum(line.startswith("  + skip(1)") for line in lines) == 1
     assert not any(line.startswith("  - ") for line in lines)
+    assert "reads the same" not in str(error.value)
+
+
+def test_of_operations_that_read_the_same_the_error_says_in_what_they_may_differ():
+    def scaled(by):
+        return ps.Dataset.range(9).map(lambda x: x * by).iterator()
+
+    with pytest.raises(CursorError, match="reads the same and has another # differs in its data, in the code of a fun"):
+        scaled(2).load_state_dict(scaled(3).state_dict())
 
 
 def test_a_refused_state_leaves_the_iterator_as_it_was():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 import penstock as ps
 from penstock import Dataset, Options
 
@@ -71,3 +74,25 @@ def test_operations_name_the_functions_that_they_go_by():
         (over.bucket_by_sequence_length(len, [2], [1, 2]), "bucket_by_sequence_length(len, [2], [1, 2])"),
     ):
         assert [line for line in lines(plan) if line.strip().startswith(shown)], shown
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (lambda ds: ds.shuffle(10, seed=1), "shuffle(10, seed=1) makes up to 15 elements again"),
+        (lambda ds: ds.shuffle(1), None),
+        (lambda ds: ds.window(5, 1, 2), "window(5, shift=1, stride=2) reads up to 8 elements again"),
+        (lambda ds: ds.window(5), None),
+        (lambda ds: ds.map(np.arange).pack(8, window=100), "in which it was again, from its first document on: 100 "),
+        (lambda ds: ds.map(np.arange).pack(8, "split"), None),
+        (lambda ds: ds.flat_map(range), "flat_map(range) runs an iterator again that its function returned"),
+        (lambda ds: ds.interleave(range, 2), "interleave(range, cycle_length=2) runs an iterator again"),
+        (lambda ds: Dataset.from_generator(iter), "from_generator(iter) calls its function again and drops what was"),
+    ],
+)
+def test_a_stream_says_what_a_restored_iterator_does_again(changed, told):
+    again = [line for line in lines(changed(Dataset.range(9).filter(bool))) if line.startswith("restored, ")]
+    if told is None:
+        assert again == []
+    else:
+        assert told in again[0]

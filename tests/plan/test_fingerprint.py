@@ -106,6 +106,60 @@ def test_asking_changes_nothing():
     assert ds.fingerprint() == before
 
 
+def logging(log):
+    return lambda x: (log.append(x), x)[1]
+
+
+class Counting:
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return x
+
+
+@pytest.mark.parametrize("function", [logging([]), Counting()], ids=["a log", "a counter"])
+@pytest.mark.parametrize(
+    "run",
+    [list, lambda ds: ds[3], lambda ds: ds.element_spec, lambda ds: ds.check(), lambda ds: ds.skip(1).reduce(0, max)],
+    ids=["iterating", "a row", "the spec", "a check", "another dataset on it"],
+)
+def test_what_functions_write_into_what_they_hold_does_not_count(function, run):
+    ds = Dataset.range(5).map(function)
+    it = ds.iterator()
+    saved = it.state_dict()
+    run(ds)
+    assert next(it) == 0
+    assert it.state_dict()["fingerprint"] == saved["fingerprint"] == ds.fingerprint()
+    again = ds.iterator()
+    again.load_state_dict(it.state_dict())
+    assert list(again) == [1, 2, 3, 4]
+
+
+def test_what_functions_held_before_they_were_called_counts_whenever_it_is_asked():
+    def made():
+        return Dataset.range(5).map(logging([]))
+
+    ds = made()
+    assert list(ds) == list(range(5))
+    assert ds.fingerprint() == made().fingerprint()
+    assert ds.fingerprint() != Dataset.range(5).map(logging([1])).fingerprint()
+
+
+def test_shards_with_a_log_load_into_other_shards():
+    def of_rank(rank, ranks):
+        stream = Dataset.range(60).filter(bool).shard(ranks, rank, streams=4)
+        return stream.map(logging([])).batch(8 // ranks).iterator()
+
+    before = [of_rank(rank, 2) for rank in range(2)]
+    received = np.concatenate([next(it) for it in before])
+    after = of_rank(0, 1)
+    after.load_state_dict([it.state_dict() for it in before])
+    rest = np.concatenate(list(after))
+    assert sorted([*received.tolist(), *rest.tolist()]) == list(range(1, 60))
+
+
 def test_a_form_is_that_of_the_plan_as_it_is_run():
     ds = Dataset.range(9).filter(bool)
     assert form(ds._plan) == form(Dataset.range(9).filter(bool)._plan)

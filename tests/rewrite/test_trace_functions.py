@@ -75,6 +75,14 @@ def test_all_else_is_left_alone(ds):
     assert trace_map(ds._plan) is None
 
 
+def test_elements_that_do_not_come_in_columns_are_made_one_by_one_and_explain_says_no_other():
+    generated = Dataset.from_generator(lambda: map(float, range(9)), output_signature=ArraySpec((), np.dtype(float)))
+    for ds in (generated, generated.filter(bool).take(5), Dataset.from_tensors(1.5).repeat(3)):
+        assert "traced" not in ds.map(lambda x: x * 2).filter(lambda x: x > 1).explain()
+    assert "traced" in generated.batch(3, drop_remainder=True).map(lambda x: x * 2).explain()
+    assert list(generated.map(lambda x: x * 2).take(3)) == [0.0, 2.0, 4.0]
+
+
 def test_never_is_said_in_explain():
     ds = Dataset.range(4).map(abs, vectorized=False)
     assert "map(abs, vectorized=False)" in ds.explain()

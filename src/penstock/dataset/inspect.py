@@ -171,6 +171,7 @@ class Inspect(Handle[T_co]):
 
     def _bound(self) -> Node:
         plan = self._plan
+        plans.fingerprint.settle(plan)
         seed = buffer.options.options_of(plan).seed
         return rewrite.seeds.bind_seeds(plan, fresh_seed() if seed is None else seed)
 

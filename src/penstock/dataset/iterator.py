@@ -43,6 +43,7 @@ class Iterator(Generic[T]):
         self._legacy = legacy
         self._options = options_of(plan)
         self._lock = threading.RLock()  # a signal handler may ask for the position in the midst of `next`
+        plans.fingerprint.settle(plan)
         seed = self._options.seed
         self._start(Cursor(fresh_seed() if seed is None else seed, epoch, 0))
 

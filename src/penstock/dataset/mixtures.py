@@ -143,21 +143,30 @@ class Mixtures(Handle[T_co]):
         >>> sorted(received) == sorted([*one, *other])
         True
 
-        Where datasets are repeated (`stop="never"`) the rest of one is `ds.repeat().skip(n)`. It is about a mixture as
-        it was made, before other transformations: after 1,000 batches of 64, ask for `mix.drawn(64_000)`. A random
-        mixture needs a seed of its own, or the one that the cursor keeps: `mix.with_options(ps.Options(
-        seed=state["seed"]))`.
+        Where datasets are repeated (`stop="never"`) the rest of one is `ds.repeat().skip(n)`. Of streams it is known
+        with `stop="never"`, and with `stop="first"` for as many elements as there are; else only running them tells
+        when one has ended. It is about a mixture as it was made, before other transformations: after 1,000 batches of
+        64, ask for `mix.drawn(64_000)`. A random mixture needs a seed of its own, or the one that the cursor keeps:
+        `mix.with_options(ps.Options(seed=state["seed"]))`.
         """
         plan = self._plan
         wanted = check_count("drawn", "count", count, least=0)
         epoch = check_count("drawn", "epoch", epoch, least=0)
         options = buffer.options.options_of(plan)
         plan = _without_settings(plan)
-        if not isinstance(plan, combine.sample.Sample | combine.choose.Choose) or not plan.indexed:
-            raise PlanError(f"drawn(): {plan.label()} is not a mixture of indexed datasets; ask the mixture itself")
+        if not isinstance(plan, combine.sample.Sample | combine.choose.Choose):
+            raise PlanError(
+                f"drawn(): {plan.label()} is no mixture with weights or choices that are known before; ask the mixture "
+                "itself"
+            )
+        if not (plan.indexed or plan.first or all(member.length == INFINITE for member in plan.members)):
+            raise PlanError(
+                f"drawn(): only running {plan.label()} tells when one of its streams has ended, and what comes then; "
+                'mix them with stop="first" or stop="never"'
+            )
         if isinstance(plan, combine.sample.Sample) and plan.draws and plan.seed is None and options.seed is None:
             raise PlanError("drawn(): without a seed every iterator draws in another order; give one to the mixture")
-        if plan.length != INFINITE and wanted > plan.length:
+        if 0 <= plan.length < wanted:
             raise ValueError(f"drawn({wanted}): the mixture has {plan.length} elements")
         bound = rewrite.seeds.bind_seeds(plan, options.seed or 0)
         return bound.drawn(wanted, epoch) if isinstance(bound, combine.sample.Sample | combine.choose.Choose) else []

@@ -9,6 +9,11 @@ from penstock.core.errors import CursorError
 
 VERSION = 1
 MOST_ROWS = 1 << 63  # that global row numbers can count
+ALIKE = (
+    "\nWhat reads the same and has another # differs in its data, in the code of a function, or in what that refers to."
+    " What a function changes counts as it was before the dataset was first used; for it not to count, let an object "
+    "hold it as an attribute whose name begins with an underscore."
+)
 Spans = tuple[tuple[int, int], ...]
 
 
@@ -103,4 +108,6 @@ def differences(saved: list[str], plan: tuple[str, ...]) -> str:
     import difflib  # only for this error
 
     lines = [line for line in difflib.ndiff(saved, list(plan)) if not line.startswith("?")]
-    return "the saved state belongs to another plan (- saved, + this one):\n" + "\n".join(f"  {line}" for line in lines)
+    told = "the saved state belongs to another plan (- saved, + this one):\n" + "\n".join(f"  {line}" for line in lines)
+    labels = [{line[2:].rpartition(" #")[0] for line in lines if line.startswith(sign)} for sign in "-+"]
+    return told + ALIKE if labels[0] & labels[1] else told

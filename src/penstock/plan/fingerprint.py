@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, cast
 
+from penstock import plan as plans
 from penstock.core.digest import digest
 from penstock.plan.graph import fold, post_order
-from penstock.plan.identity import identity
 from penstock.plan.node import Node
 
 
@@ -15,8 +15,8 @@ def fingerprint(plan: Node) -> str:
     """The plan's digest: 32 hexadecimal digits.
 
     Functions count by their code, constants, defaults, closures and the functions they call in their own module (see
-    `identity`); arrays by their content; files by their names. Settings that only say how to run (prefetch, options,
-    calls in parallel) do not count.
+    `identity`), and by what these held before the plan was first run (see `settle`); arrays by their content; files by
+    their names. Settings that only say how to run (prefetch, options, calls in parallel) do not count.
     """
     return fingerprint_of(plan_lines(plan))
 
@@ -31,13 +31,29 @@ def plan_lines(plan: Node) -> tuple[str, ...]:
 
     def lines(node: Node, inputs: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
         above = tuple(line for one in inputs for line in one)
-        own = _own(node)
-        if _only_says_how(node):
-            return above
-        told = repr(list(identity((type(node).__qualname__, own))))
-        return (*above, f"{node.label()} #{digest(told.encode(), size=8)}")
+        return above if _only_says_how(node) else (*above, f"{node.label()} #{_digest_of(node)}")
 
     return fold(plan, lines)
+
+
+def settle(plan: Node) -> None:
+    """Let what functions hold count as it is now: to be called before they are, for they may change it.
+
+    A function may write into a list that it closes over, or count its calls. The pipeline is the same none the less.
+    """
+    for node in post_order(plan):
+        own = _own(node)
+        if not node.noted and any(callable(value) for _, value in own):
+            node.noted["told"] = list(plans.identity.identity((type(node).__qualname__, own)))
+
+
+def _digest_of(node: Node) -> str:
+    """What tells a node from others, as it was when this was first asked of it, or the node was settled."""
+    if "digest" not in node.noted:
+        settled = node.noted.get("told")
+        told = settled or list(plans.identity.identity((type(node).__qualname__, _own(node))))
+        node.noted["digest"] = digest(repr(told).encode(), size=8)
+    return node.noted["digest"]
 
 
 def form(plan: Node) -> str:

@@ -77,4 +77,6 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
             changed[field.name] = next(remaining)
         elif field.metadata.get("nodes"):
             changed[field.name] = tuple(next(remaining) for _ in value)
-    return replace(node, **changed)
+    made = replace(node, **changed)
+    made.noted.update(node.noted)
+    return made

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.core.digest import digest
+from penstock.core.digest import digest, digest_array
 from penstock.elements.spec import is_array_like
 from penstock.elements.structure import Structure
 
@@ -23,7 +23,24 @@ DEEPEST = 8  # how far objects within objects are followed
 CONSTANT_TYPES = (bool, int, float, complex, str, bytes, tuple, frozenset, np.ndarray, np.generic, np.dtype, re.Pattern)
 CALLABLE_TYPES = (functools.partial, type(functools.lru_cache(len)))
 DESCRIPTORS = types.MethodDescriptorType | types.WrapperDescriptorType | types.ClassMethodDescriptorType
+DEAR = 1 << 20  # bytes of an array that takes a millisecond to read, and more from a disk
 BOUND = types.BuiltinFunctionType | types.MethodWrapperType
+
+
+class Content:
+    """The digest of an array, made when it is first asked for."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """That of the items' texts, where they are objects."""
+        array = self.array
+        return digest(repr(array.tolist()).encode()) if array.dtype.hasobject else digest_array(array)
+
+    def __repr__(self) -> str:
+        return repr(self.digest)
 
 
 def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
@@ -32,7 +49,8 @@ def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
     A function counts by its code, constants, defaults and closure; by the functions of its own module that it calls; by
     the globals it reads that cannot change, or are named as constants (`MEAN`). An object counts by its type, its
     attributes (not those that begin with an underscore, caches by convention) and, if it is called, by the code of its
-    `__call__`.
+    `__call__`. Of an array beyond 64 MiB parts count, so that a memory map is not read as a whole; a large one is read
+    when the data is made a text (`repr`), and not before.
     """
     if value is None or isinstance(
         value, bool | int | float | complex | str | bytes | np.generic | np.dtype | Structure
@@ -40,8 +58,8 @@ def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
         yield repr(value)
     elif isinstance(value, np.ndarray):
         array = cast("np.ndarray", value)
-        content = np.ascontiguousarray(array).tobytes() if not array.dtype.hasobject else repr(array.tolist()).encode()
-        yield ("array", array.shape, str(array.dtype), digest(content))
+        content = Content(array)
+        yield ("array", array.shape, str(array.dtype), content if array.nbytes > DEAR else content.digest)
     elif isinstance(value, type):
         yield f"{value.__module__}.{value.__qualname__}"
     elif depth == 0:
@@ -62,7 +80,7 @@ def _composite(value: Any, depth: int) -> Iterator[Any]:
         yield f"{type(value).__qualname__}.{value.name}"
     elif isinstance(value, Mapping):
         items = [(described(key), described(item)) for key, item in cast("Mapping[Any, Any]", value).items()]
-        yield (type(value).__qualname__, sorted(items, key=repr))
+        yield (type(value).__qualname__, sorted(items, key=lambda item: repr(item[0])))
     elif isinstance(value, list | tuple):
         yield (type(value).__qualname__, [described(item) for item in cast("list[Any]", value)])
     elif isinstance(value, set | frozenset):

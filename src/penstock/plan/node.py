@@ -70,6 +70,11 @@ class Node:
                 found.extend(value)
         return tuple(found)
 
+    @cached_property
+    def noted(self) -> dict[str, Any]:
+        """What was found out of the operation, whatever its inputs are, and is to stay so."""
+        return {}
+
     @property
     def within(self) -> tuple[Node, ...]:
         """Plans, all alike, that the node runs by itself in the place of inputs."""

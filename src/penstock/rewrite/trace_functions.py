@@ -13,8 +13,9 @@ from penstock.elements.nesting import Part, part_in
 from penstock.elements.spec import ArraySpec
 from penstock.ops import elementwise
 from penstock.ops.elementwise.map import Map
+from penstock.ops.group.grouping import Grouping
 from penstock.plan.functions import TracedFunction
-from penstock.plan.graph import rebuild
+from penstock.plan.graph import fold, rebuild
 from penstock.plan.node import Node, Spec
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 PLAIN = (FunctionType, BuiltinFunctionType, partial, type, np.ufunc)
 """What a function may be to be looked into; declarative ones are other objects."""
 
+LISTS = ("from_generator", "from_tensors")
 VERDICT = ArraySpec((), np.dtype(np.bool_))
 
 
 def trace_map(node: Node) -> Node | None:
     """`x.map(f) -> x.map(f, traced)` where the elements of x are known, and columns are known to give what f gives."""
-    if not isinstance(node, Map) or not _may_trace(node, node.function):
+    if not isinstance(node, Map) or not _may_trace(node, node.function) or _comes_in_lists(node.input):
         return None
     function = _traced(node.function, _spec_of(node.input, node.on))
     return None if function is None else replace(node, function=function)
@@ -38,12 +40,19 @@ def trace_filter(node: Node) -> Node | None:
     """`x.filter(f) -> x.filter(f, traced)`, likewise, where f gives one bool."""
     if not isinstance(node, elementwise.filter.Filter) or not _may_trace(node, node.predicate):
         return None
+    if _comes_in_lists(node.input):
+        return None
     predicate = _traced(node.predicate, _spec_of(node.input))
     return None if predicate is None or predicate.made != VERDICT else replace(node, predicate=predicate)
 
 
 def _may_trace(node: Map | elementwise.filter.Filter, function: object) -> bool:
     return node.traceable and not node.vectorized and not node.draws and isinstance(function, PLAIN)
+
+
+def _comes_in_lists(node: Node) -> bool:
+    """Whether there are elements and no columns, which to make would take longer than to call the function."""
+    return fold(node, lambda each, below: not isinstance(each, Grouping) and (each.name in LISTS or any(below)))
 
 
 def _spec_of(node: Node, on: Part | None = None) -> Spec | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.core.digest import hasher
+from penstock.core.digest import digest_array, hasher
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Column, Columns
@@ -20,9 +20,6 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.elements.structure import Structure
 from penstock.kernels import Begun, begin_gather, gather
-
-_WHOLE_DIGEST = 64 << 20
-_BLOCKS = 1024  # of 64 KiB, from larger arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +173,7 @@ def _column_spec(column: Column) -> LeafSpec:
 
 def _column_fingerprint(column: Column) -> tuple[Any, ...]:
     if isinstance(column, np.ndarray):
-        return (str(column.dtype), column.shape, digest(column))
+        return (str(column.dtype), column.shape, digest_array(column))
     if isinstance(column, Ragged | Sparse):
         return (type(column).__name__, column.shape, *map(_column_fingerprint, column.arrays()))
     return ("objects", len(column), digest_values(column))
@@ -191,18 +188,4 @@ def digest_values(values: Sequence[Any]) -> str:
             content = type(value).__qualname__.encode()  # what else it holds may differ from process to process
         hashed.update(f"{type(value).__name__}{len(content)}:".encode())
         hashed.update(content)
-    return hashed.hexdigest()
-
-
-def digest(array: NDArray[Any]) -> str:
-    """Return 128 bits of BLAKE2b over up to 64 MiB of content, or over 1,024 evenly spaced blocks of 64 KiB of more."""
-    hashed = hasher()
-    if array.dtype.hasobject:
-        hashed.update(repr(array.shape).encode())
-    elif array.nbytes <= _WHOLE_DIGEST:
-        hashed.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    else:
-        block = max(_WHOLE_DIGEST // _BLOCKS // array.itemsize, 1)  # in items, counted in C order whatever the layout
-        for start in np.unique(np.linspace(0, array.size - block, _BLOCKS).astype(np.int64)).tolist():
-            hashed.update(np.asarray(array.flat[start : start + block]).view(np.uint8).data)
     return hashed.hexdigest()

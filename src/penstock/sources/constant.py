@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.digest import digest_array
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Columns
@@ -16,7 +17,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec, spec_of
 from penstock.elements.structure import Structure
-from penstock.sources.arrays import as_array, digest
+from penstock.sources.arrays import as_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ def _frozen(leaf: Any, path: str) -> Any:
 
 def _identity(leaf: Any) -> tuple[Any, ...]:
     if isinstance(leaf, np.ndarray):
-        return (str(leaf.dtype), leaf.shape, digest(leaf))
+        return (str(leaf.dtype), leaf.shape, digest_array(leaf))
     if isinstance(leaf, Ragged | Sparse):
         return (type(leaf).__name__, leaf.shape, *map(_identity, leaf.arrays()))
     if isinstance(leaf, (bool, int, float, complex, str, bytes, np.generic)):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
+import penstock as ps
 from penstock import Dataset, Options
 from penstock.plan.graph import post_order
 from penstock.rewrite.lint.order import (
@@ -158,6 +161,17 @@ def test_a_buffer_that_holds_less_than_a_file_is_found_once_one_was_seen(ds):
     (message,) = first_seen(ds)
     assert "holds less than the 50 elements of the first part that flat_map() reads" in message
     assert found(buffer_smaller_than_a_file, ds) == []
+
+
+@pytest.mark.parametrize(("files", "buffer", "is_found"), [(2, 9, True), (2, 10, False), (1, 9, False)])
+def test_a_buffer_that_holds_less_than_a_compressed_file_is_found_by_a_dry_run(tmp_path, files, buffer, is_found):
+    for number in range(files):
+        (tmp_path / f"{number}.txt.gz").write_bytes(gzip.compress(b"line\n" * 10))
+    ds = ps.read_text(str(tmp_path / "*.gz")).map(bytes.upper).shuffle(buffer, seed=1)
+    assert found(buffer_smaller_than_a_file, ds) == []
+    messages = [finding.message for finding in ds.check().findings if finding.code == "PS106"]
+    assert len(messages) == is_found
+    assert all("holds less than the first file that read_text" in message for message in messages)
 
 
 @pytest.mark.parametrize("ds", [FILES.shuffle(50), FILES.shuffle(1), FILES])

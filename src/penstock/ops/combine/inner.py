@@ -51,6 +51,9 @@ class Unfolding(Streamed):
     def arguments(self) -> str:
         return self.called()
 
+    def redone(self) -> str:
+        return "runs an iterator again that its function returned, from its beginning; a dataset or array goes on"
+
     def in_tasks(self, below: Node) -> Node:
         """What tasks make of the input, which is `below` to them."""
         return below

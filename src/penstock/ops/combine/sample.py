@@ -68,7 +68,10 @@ class Sample(Mixture):
         return self.schedule.split(positions, self._keys(epochs))
 
     def drawn(self, count: int, epoch: int = 0) -> list[int]:
-        """How many elements of each member are among the first `count` of an epoch."""
+        """How many elements of each member are among the first `count` of an epoch; of a stream, if none ends there."""
+        if not self.indexed:
+            schedule, key = self._as_endless(epoch, 0, [])
+            return schedule.drawn(count, key).tolist()
         keys = self._keys(np.array([epoch]))
         return self.schedule.drawn(count, None if keys is None else int(keys[0])).tolist()
 
@@ -95,13 +98,17 @@ class Sample(Mixture):
 
     def _choices(self, epoch: int, begin: int, made: int, without: list[int]) -> Iterator[Rows]:
         """Which members to draw from after `made` elements since element `begin`, when some of them had ended."""
-        schedule = Schedule(self.weights, [None] * len(self.members), first=self.first, without=without, begin=begin)
+        schedule, key = self._as_endless(epoch, begin, without)
         if not len(schedule.timetable(0).starts):
             return  # nothing that is left has a weight
-        keys = self._keys(np.array([epoch]))
-        key = None if keys is None else int(mix_each(keys, np.array([begin]))[0])
         for low in count(self.phase + made, LOOKED_AHEAD):
             yield schedule.split(np.arange(low, low + LOOKED_AHEAD), key)[0]
+
+    def _as_endless(self, epoch: int, begin: int, without: list[int]) -> tuple[Schedule, int | None]:
+        """What is drawn from element `begin` on, where some members had ended, until one more does; with its key."""
+        schedule = Schedule(self.weights, [None] * len(self.members), first=self.first, without=without, begin=begin)
+        keys = self._keys(np.array([epoch]))
+        return schedule, None if keys is None else int(mix_each(keys, np.array([begin]))[0])
 
     def arguments(self) -> str:
         settings = [f"weights={self.weights}"]

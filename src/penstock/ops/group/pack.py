@@ -195,6 +195,10 @@ class Pack(Node):
         begun = begin_filling(filling.held, filling.packed.pieces, out, self.pad)
         return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], filling.packed.sequences), begun
 
+    def redone(self) -> str:
+        window = f"packs the window in which it was again, from its first document on: {self.window_tokens:,} tokens"
+        return "" if self.strategy == "split" else window
+
     def arguments(self) -> str:
         given = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
         changed = [f"{f.name}={given[f.name]!r}" for f in fields(self)[2:] if given[f.name] != f.default]

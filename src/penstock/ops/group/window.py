@@ -106,6 +106,10 @@ class Window(Node):
                 made += 1
                 yield Piece(Items([element]), ordinals(epoch, made - 1, 1), [made, *ahead.mark])
 
+    def redone(self) -> str:
+        shared = (self.size - 1) * self.step + 1 - self.shift
+        return f"reads up to {shared:,} elements again, which windows share" if shared > 0 else ""
+
     def arguments(self) -> str:
         shift = [] if self.shift == self.size else [f"shift={self.shift}"]
         step = [] if self.step == 1 else [f"stride={self.step}"]

@@ -55,6 +55,10 @@ class Shuffle(Passing):
             return once(epoch, mark)
         return permuted_blocks(once, epoch, mark, (size // 2, size), mix(key, 2))
 
+    def redone(self) -> str:
+        held = 0 if self.window in (None, 1) else self.window + self.window // 2
+        return f"makes up to {held:,} elements again, as many as it holds" if held else ""
+
     def arguments(self) -> str:
         window = [] if self.window is None else [str(self.window)]
         seed = [] if self.seed is None else [f"seed={self.seed}"]

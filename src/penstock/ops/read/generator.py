@@ -97,5 +97,11 @@ class FromGenerator(Streamed):
                 f"{describe(self.signature)}; yield what the signature says, or correct it"
             )
 
+    def redone(self) -> str:
+        return (
+            "calls its function again and drops what was received, unless what that returns has state_dict and "
+            "load_state_dict"
+        )
+
     def arguments(self) -> str:
         return name_of(self.function)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.graph import post_order, upstream
@@ -114,30 +115,49 @@ def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
 
 
 def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
-    """A stream's shuffle whose buffer holds less than one of the parts, files perhaps, that `flat_map` puts end to end.
+    """A stream's shuffle whose buffer holds less than one compressed file, or part that `flat_map` puts end to end.
 
     It mixes neighbours within a file; what is in different files hardly meets, and files that are sorted, by class or
-    by time, stay so. Only a dry run knows how many records the first file has, and only of a `flat_map` or
-    `interleave` below: nothing tells how a generator reads its files, and a buffer in bytes is not looked at. Make the
-    buffer several files large, take turns among many of them (`interleave(cycle_length=)`), and shuffle the files.
+    by time, stay so. Only a dry run knows how many records the first file has, and only of files that a reader of ours,
+    `flat_map` or `interleave` reads: nothing tells how a generator does, and a buffer in bytes is not looked at. Make
+    the buffer several files large, take turns among many of them (`interleave(cycle_length=)`), and shuffle the files.
     Best, read what has an index: it is shuffled as a whole, without a buffer.
     """
     for shuffle in _shuffles(written.plan):
         if shuffle.window is None or shuffle.input.indexed:
             continue
-        for unfolding in upstream(shuffle, past=lambda node: True):
-            if not isinstance(unfolding, combine.inner.Unfolding) or id(unfolding.input) not in written.firsts:
-                continue
-            first = written.firsts[id(unfolding.input)]
-            plan = unfolding.plan_of(first)
-            length = plan.length if plan is not None else len(first) if combine.inner.is_sequence(first) else UNKNOWN
-            if length > shuffle.window:
+        for node in upstream(shuffle, past=lambda node: True):
+            part = None
+            if isinstance(node, combine.inner.Unfolding) and id(node.input) in written.firsts:
+                part = _first_part(node, written.firsts[id(node.input)], shuffle.window)
+            elif isinstance(node, read.stream.ReadStream) and id(node) in written.firsts:
+                part = _first_file(node, shuffle.window)
+            if part is not None:
                 yield Found(
                     shuffle,
-                    f"{shuffle.label()} holds less than the {length:,} elements of the first part that "
-                    f"{unfolding.name}() reads, so what is in different parts hardly meets; make the buffer several "
-                    "parts large, or interleave() many of them",
+                    f"{shuffle.label()} holds less than {part}, so what is in different parts hardly meets; make the "
+                    "buffer several parts large, or interleave() many of them",
                 )
+
+
+def _first_part(unfolding: combine.inner.Unfolding, first: Any, window: int) -> str | None:
+    """What is first put end to end with others, where it has more elements than `window`."""
+    plan = unfolding.plan_of(first)
+    length = plan.length if plan is not None else len(first) if combine.inner.is_sequence(first) else UNKNOWN
+    if length <= window:
+        return None
+    return f"the {length:,} elements of the first part that {unfolding.name}() reads"
+
+
+def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
+    """The first of several files, where it has more elements than `window`; no more of it is read than tells."""
+    count = 0
+    if len(reading.source.paths) > 1:
+        for chunk in reading.source.read(0):
+            count += len(chunk)
+            if count > window:
+                return f"the first file that {reading.name} reads"
+    return None
 
 
 def _apart(written: Written) -> Iterator[Node]:
