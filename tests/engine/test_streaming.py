@@ -18,6 +18,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import ClosedError, ElementError, WorkerError
+from penstock.engine import streaming
 
 ROOT = Path(__file__).resolve().parents[2]
 D = ps.Dataset
@@ -401,6 +402,26 @@ def ran(program):
 def test_an_interrupt_cancels_the_wait(executor, workers):
     said = "interrupted True\nthis iterator was cancelled; make another, or load a saved state\nTrue\n"
     assert ran(INTERRUPTED.format(executor=executor, workers=workers)) == (said, "", 0)
+
+
+def test_an_interrupt_while_workers_are_made_leaves_none_and_makes_no_others(monkeypatch):
+    pumps = []
+    start = streaming.StreamRun._start_pump
+
+    def interrupted(run):
+        start(run)
+        pumps.append(run._pump)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(streaming.StreamRun, "_start_pump", interrupted)
+    it = D.range(9).filter(even).with_options(ps.Options(executor="threads", workers=2)).iterator()
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    with pytest.raises(ClosedError, match="cancelled"):
+        next(it)
+    (pump,) = pumps
+    with pytest.raises(ClosedError):
+        pump.take()
 
 
 def test_one_dear_look_is_no_reason_for_a_pump_and_two_are():

@@ -58,7 +58,9 @@ class StreamRun:
         self._looks = self._looked_at = self._took = 0
         self._dearest = (0, 0)
         self._pump: Pump | None = None
-        self._begin()
+        self._flow: Flow = iter(())
+        self._shop = Workshop(settings, legacy, observer)
+        self._is_begun = False  # by the first item that is asked for: an interrupt finds all that has begun by then
         watch_over(self)
 
     @property
@@ -151,7 +153,7 @@ class StreamRun:
         self._is_begun = True
         place, settings = self._next, self.settings
         self._shop = Workshop(settings, self._legacy, self._observer)
-        self._flow: Flow = opened(self._plan, self._shop)(self._epoch, place.mark)
+        self._flow = opened(self._plan, self._shop)(self._epoch, place.mark)
         self._left_out = place.offset
         self._before = place.mark
         self._pump = None
