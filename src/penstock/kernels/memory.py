@@ -110,9 +110,7 @@ def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) ->
     return out
 
 
-def begin_gather(
-    sources: Sequence[NDArray[Any]], rows: Rows, outs: Sequence[NDArray[Any]]
-) -> Begun | None:
+def begin_gather(sources: Sequence[NDArray[Any]], rows: Rows, outs: Sequence[NDArray[Any]]) -> Begun | None:
     """Begin `gather` of the same rows of several arrays, in a thread that never takes the GIL.
 
     `outs` are filled once `wait()` of what is returned has returned; it holds all the arrays. Errors are those of
