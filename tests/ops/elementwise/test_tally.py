@@ -221,11 +221,15 @@ def test_explain_shows_the_budget():
 
 @pytest.mark.parametrize("ignores", [False, True])
 def test_a_state_goes_on_with_another_budget_and_file(tmp_path, ignores):
-    made = []
+    class Noted:
+        def __init__(self):
+            self._made = []  # an underscore: both datasets have the same function, whatever it has written there
 
-    def noted(x):
-        made.append(x)
-        return failing({1, 2, 9, 12, 40})(x)
+        def __call__(self, x):
+            self._made.append(x)
+            return failing({1, 2, 9, 12, 40})(x)
+
+    noted = Noted()
 
     def pipeline(budget, name):
         path = tmp_path / name
@@ -240,9 +244,9 @@ def test_a_state_goes_on_with_another_budget_and_file(tmp_path, ignores):
     assert [next(it).tolist() for _ in range(8)] == wanted[:8]
     again = pipeline(8, "second.jsonl").iterator()
     again.load_state_dict(json.loads(json.dumps(it.state_dict())))
-    made.clear()
+    noted._made.clear()
     assert [batch.tolist() for batch in again] == wanted[8:]
-    assert min(made) > 12  # the last elements before the state, and none from the beginning on
+    assert min(noted._made) > 12  # the last elements before the state, and none from the beginning on
 
 
 def kept(ds):
