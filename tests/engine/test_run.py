@@ -45,6 +45,12 @@ def nothing_is_left():
 # Exhausted
 
 
+@pytest.mark.parametrize("depth", [0, -7, 1])
+def test_only_the_end_of_the_epoch_ends_a_run(depth, monkeypatch, way):
+    monkeypatch.setattr("penstock.engine.tuning.Tuner.depth", lambda tuner: depth)
+    assert list(D.range(30).map(lambda x: x + 1, vectorized=False).with_options(way)) == list(range(1, 31))
+
+
 def test_exhausted_it_stays_at_its_end(way):
     it = D.range(5).batch(2).with_options(way).iterator()
     assert len(list(it)) == 3

@@ -143,3 +143,12 @@ def test_waiting_for_a_core_does_not_make_tasks_uneven():
         tuner.observe(Cost(3 * MS, MS, starved=2 * MS), 1)
         tuner.observe(Cost(MS, MS), 1)
     assert tuner.depth() == 9
+
+
+def test_the_window_is_never_less_deep_than_its_workers_are_many():
+    """Time without a core is read from another clock, and may be more than the wall's."""
+    tuner = looked(1_000_000)
+    tuner.start_threads()
+    for starved in (0, 10**9, 10**9, 10**7, 0) * 9:
+        tuner.observe(Cost(10**6, 10**5, starved), 1)
+        assert 2 * tuner.threads + 1 <= tuner.depth() <= 4 * tuner.threads + 1

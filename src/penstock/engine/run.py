@@ -205,8 +205,8 @@ class Run:
 
     def _top_up(self, crew: Crew) -> None:
         """Fill the window, once there is room for two tasks: after a long step, the first finds all caches cold."""
-        if self.settings.depth is None and self._window.tasks >= self.tuner.depth():
-            return
+        if self.settings.depth is None and self._window.tasks >= max(self.tuner.depth(), 1):
+            return  # never where nothing is under way: that would end the epoch
         while (count := self._room()) > 0:
             span = self._claim(count)
             if span is None:
