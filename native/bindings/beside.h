@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -12,25 +13,33 @@
 
 namespace penstock::bindings {
 
+// A thread for such work, as Python holds it; who lets go of it last waits for its end, without the GIL.
+struct SideThread {
+  std::shared_ptr<BackgroundThread> thread = std::make_shared<BackgroundThread>();
+  ~SideThread() {
+    const nanobind::gil_scoped_release release;
+    thread.reset();
+  }
+};
+
 // To be the last member of what the work reads and writes: it ends before that dies. Both ends let go of the GIL.
 class Beside {
  public:
   Beside() = default;
   ~Beside() {
-    if (!background_) return;
     const nanobind::gil_scoped_release release;
-    background_->end();
+    background_.reset();
   }
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
-  void begin(std::function<void()> work) { background_.emplace(std::move(work)); }
+  void begin(std::function<void()> work, const SideThread& side) { background_.emplace(std::move(work), side.thread); }
 
   // Returns once the work, if any was begun, is done: what it took in ns, by the clock and on the processor.
   std::pair<std::int64_t, std::int64_t> wait() {
     if (!background_) return {0, 0};
     const nanobind::gil_scoped_release release;
-    const Background::Took took = background_->wait();
+    const Took took = background_->wait();
     return {took.wall, took.cpu};
   }
 

@@ -55,14 +55,16 @@ void gather_rows(nb::handle source, nb::handle rows, nb::handle out) {
 // The same of several sources, going on beside whoever began it, without the GIL.
 class Gathering {
  public:
-  Gathering(const nb::sequence& sources, nb::handle rows, const nb::sequence& outs)
+  Gathering(const nb::sequence& sources, nb::handle rows, const nb::sequence& outs, const SideThread& side)
       : index_(rows), wanted_(index_.words<const std::int64_t>("rows")) {
     if (nb::len(sources) != nb::len(outs)) throw nb::value_error("there must be an out for each source");
     for (std::size_t i = 0, count = nb::len(sources); i < count; ++i)
       copies_.emplace_back(nb::object(sources[i]), nb::object(outs[i])).check(wanted_, index_.rows());
-    beside_.begin([this] {
-      for (const Copy& copy : copies_) copy.run(wanted_, index_.rows());
-    });
+    beside_.begin(
+        [this] {
+          for (const Copy& copy : copies_) copy.run(wanted_, index_.rows());
+        },
+        side);
   }
 
   auto wait() { return beside_.wait(); }
@@ -78,8 +80,9 @@ class Gathering {
 
 void bind_gather(nb::module_& module) {
   module.def("gather", gather_rows);
+  nb::class_<SideThread>(module, "SideThread").def(nb::init<>());
   nb::class_<Gathering>(module, "Gathering")
-      .def(nb::init<const nb::sequence&, nb::handle, const nb::sequence&>())
+      .def(nb::init<const nb::sequence&, nb::handle, const nb::sequence&, const SideThread&>())
       .def("wait", &Gathering::wait);
 }
 

@@ -164,7 +164,7 @@ class Filling {
  public:
   // The Python side has checked the dtypes of what is not a document, and that none holds references.
   Filling(const nb::list& held, nb::handle pieces, nb::handle pad_array, nb::handle tokens_array, nb::handle ids_array,
-          nb::handle positions_array, std::size_t worth_a_thread)
+          nb::handle positions_array, const SideThread* side)
       : pad_(pad_array),
         tokens_(tokens_array, true),
         ids_(ids_array, true),
@@ -178,8 +178,8 @@ class Filling {
         overlap(ids_, positions_))
       throw nb::value_error("tokens, segment_ids and positions must not overlap the documents or one another");
     check();
-    if (bins_.count * bins_.capacity >= worth_a_thread)
-      beside_.begin([this] { fill(); });
+    if (side)
+      beside_.begin([this] { fill(); }, *side);
     else
       run_freely(tokens_.bytes() > kLongCallBytes, [this] { fill(); });
   }
@@ -227,7 +227,8 @@ void bind_pack(nb::module_& module) {
   nb::class_<Held>(module, "Held").def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle>());
   module.def("pack_bins", pack);
   nb::class_<Filling>(module, "Filling")
-      .def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, std::size_t>())
+      .def(nb::init<const nb::list&, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle, const SideThread*>(),
+           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("wait", &Filling::wait);
 }
 

@@ -20,7 +20,7 @@ from penstock.engine.job import Job
 from penstock.engine.memory import Memory
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Cost, Listed, Stacked, make_listed, make_stacked
-from penstock.kernels import Begun
+from penstock.kernels import Begun, SideThread
 from penstock.plan.node import Begin, Node, Program, Rows
 
 
@@ -74,7 +74,7 @@ class Maker:
     def make_beside(self, parcel: Parcel) -> None:
         """Begin to make a parcel of one piece beside the caller, where that can be; `make` then waits for it."""
         if self._beginning is not None and parcel.memory is not None:
-            parcel.begun = self._beginning(parcel.rows[0], parcel.memory)
+            parcel.begun = self._beginning(parcel.rows[0], parcel.memory, self._side)
 
     def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
         """Run the program for one piece."""
@@ -85,6 +85,10 @@ class Maker:
             return make_listed(self._program, rows)
         return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate)
 
+    def close(self) -> None:
+        """Let go of the thread beside the consumer, if there was one."""
+        self.__dict__.pop("_side", None)
+
     def _awaited(self, parcel: Parcel, begun: Begun) -> Stacked:
         cost = Cost(*begun.wait())
         return Stacked(self._structure, list(parcel.memory or ()), in_place=True, cost=cost)
@@ -92,6 +96,10 @@ class Maker:
     @cached_property
     def _beginning(self) -> Begin | None:
         return None if self.job.batch is None else beginning(self.job.source)
+
+    @cached_property
+    def _side(self) -> SideThread:
+        return SideThread()
 
     @cached_property
     def _structure(self) -> Structure:

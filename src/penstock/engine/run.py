@@ -119,6 +119,7 @@ class Run:
             self.ended = ended
         self._window.close()
         self._beside = None
+        self._maker.close()
         if self._crew is not None:
             self._crew.close()
 

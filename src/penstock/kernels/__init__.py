@@ -1,7 +1,7 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
 
 from penstock.kernels.files import read_regular_files
-from penstock.kernels.memory import Begun, Pool, begin_gather, gather
+from penstock.kernels.memory import Begun, Pool, SideThread, begin_gather, gather
 from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
     first_draws,
@@ -23,6 +23,7 @@ __all__ = [
     "Fit",
     "Held",
     "Pool",
+    "SideThread",
     "begin_filling",
     "begin_gather",
     "copy_numbers",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ class Begun(Protocol):
     def wait(self) -> tuple[int, int]:
         """Return once it is done: what it took in ns, by the clock and on the processor."""
         ...
+
+
+SideThread: TypeAlias = _native.SideThread
+"""A native thread that never takes the GIL, for one piece of work after another; it begins with the first of them.
+
+It ends once nobody holds it, nor what was begun in it. A child of a fork begins another.
+"""
 
 
 class Pool:
@@ -110,14 +117,16 @@ def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) ->
     return out
 
 
-def begin_gather(sources: Sequence[NDArray[Any]], rows: Rows, outs: Sequence[NDArray[Any]]) -> Begun | None:
-    """Begin `gather` of the same rows of several arrays, in a thread that never takes the GIL.
+def begin_gather(
+    sources: Sequence[NDArray[Any]], rows: Rows, outs: Sequence[NDArray[Any]], side: SideThread
+) -> Begun | None:
+    """Begin `gather` of the same rows of several arrays in another thread, after what was begun there before.
 
     `outs` are filled once `wait()` of what is returned has returned; it holds all the arrays. Errors are those of
     `gather`, raised here; arrays that would take NumPy's own path are `None`, and nothing is begun.
 
     >>> out = np.zeros(2, np.int64)
-    >>> begun = begin_gather([np.array([10, 11, 12])], np.array([2, 0]), [out])
+    >>> begun = begin_gather([np.array([10, 11, 12])], np.array([2, 0]), [out], SideThread())
     >>> len(begun.wait()), out.tolist()
     (2, [12, 10])
     """
@@ -128,7 +137,7 @@ def begin_gather(sources: Sequence[NDArray[Any]], rows: Rows, outs: Sequence[NDA
             return None
         if not (source.flags.c_contiguous and out.flags.c_contiguous):
             return None
-    return _native.Gathering(sources, rows, outs)
+    return _native.Gathering(sources, rows, outs, side)
 
 
 def _take(source: NDArray[Any], rows: Rows, out: NDArray[Any]) -> NDArray[Any]:

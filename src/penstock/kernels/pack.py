@@ -9,17 +9,13 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.kernels import _native
-from penstock.kernels.memory import Begun
+from penstock.kernels.memory import Begun, SideThread
 from penstock.kernels.order import as_rows
 
 Fit: TypeAlias = Literal["first_fit", "best_fit"]
 
 MOST_CAPACITY = 1 << 24
 """The most tokens of one bin."""
-
-WORTH_A_THREAD = 1 << 17
-"""Tokens that take some 80 microseconds to write, where a thread takes 10 to 50 to begin and end."""
-_NEVER = 1 << 62
 
 _INT32 = np.dtype(np.int32)
 _INT64 = np.dtype(np.int64)
@@ -81,25 +77,23 @@ def fill_bins(
     >>> [array[0].tolist() for array in out]
     [[7, 8, 9, 0], [1, 2, 2, 0], [0, 0, 1, 0]]
     """
-    begin_filling(documents, pieces, out, pad, worth_a_thread=_NEVER).wait()
+    begin_filling(documents, pieces, out, pad, None)
 
 
 def begin_filling(
     documents: list[Held],
     pieces: NDArray[np.int64],
     out: tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]],
-    pad: int = 0,
-    *,
-    worth_a_thread: int = WORTH_A_THREAD,
+    pad: int,
+    side: SideThread | None,
 ) -> Begun:
-    """Begin what `fill_bins` does; `out` is filled once `wait()` of what is returned has returned.
+    """Begin what `fill_bins` does in another thread, after what was begun there before; at once where that is `None`.
 
-    From `worth_a_thread` tokens on it goes on beside the caller, in a thread that never takes the GIL. Errors are
-    raised here. What is returned holds all the arrays; when it dies, the thread has ended.
+    `out` is filled once `wait()` of what is returned has returned; it holds all the arrays. Errors are raised here.
 
     >>> out = np.empty((1, 4), np.int64), np.empty((1, 4), np.int32), np.empty((1, 4), np.int32)
     >>> texts = Held([np.array([7, 8, 9])], np.dtype(np.int64))
-    >>> begun = begin_filling([texts], np.array([[0, 0, 3, 0, 0]]), out, worth_a_thread=1)
+    >>> begun = begin_filling([texts], np.array([[0, 0, 3, 0, 0]]), out, 0, SideThread())
     >>> len(begun.wait()), out[0].tolist()
     (2, [[7, 8, 9, 0]])
     """
@@ -116,7 +110,7 @@ def begin_filling(
         raise ValueError(f"out must be arrays of one shape, not {tokens.shape}, {segment_ids.shape}, {positions.shape}")
     held = [each.native for each in documents]
     table, padding = np.ascontiguousarray(pieces), np.array([pad], dtype)
-    return _native.Filling(held, table, padding, tokens, segment_ids, positions, worth_a_thread)
+    return _native.Filling(held, table, padding, tokens, segment_ids, positions, side)
 
 
 _FITS: dict[Fit, bool] = {"first_fit": False, "best_fit": True}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from penstock.elements.chunk import Chunk
     from penstock.index.blocked import Blocks
-    from penstock.kernels import Begun
+    from penstock.kernels import Begun, SideThread
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -36,9 +36,9 @@ class Program(Protocol):
 
 
 class Begin(Protocol):
-    """Begin to make the elements of some global rows in memory, without the GIL; `None` where that cannot be."""
+    """Begin to make the elements of some global rows in memory, in a thread of its own; `None` where that cannot be."""
 
-    def __call__(self, rows: Rows, out: list[np.ndarray], /) -> Begun | None: ...
+    def __call__(self, rows: Rows, out: list[np.ndarray], side: SideThread, /) -> Begun | None: ...
 
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -189,7 +189,7 @@ class Passing(Node):
         if source is None or type(self).program is not Passing.program:
             return None
         rows_of = self.rows_of
-        return lambda rows, out: source(rows_of(rows), out)
+        return lambda rows, out, side: source(rows_of(rows), out, side)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         return inputs[0](epoch, mark)

@@ -19,7 +19,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.elements.structure import Structure
-from penstock.kernels import Begun, begin_gather, gather
+from penstock.kernels import Begun, SideThread, begin_gather, gather
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +47,12 @@ class ArraySource:
         columns = [_read(column, rows, run, into) for column, into in zip(self.columns, memory, strict=True)]
         return Columns(self.structure, columns, len(rows))
 
-    def begin_reading(self, rows: Rows, out: list[NDArray[Any]]) -> Begun | None:
+    def begin_reading(self, rows: Rows, out: list[NDArray[Any]], side: SideThread) -> Begun | None:
         """Begin what `read_many` does, beside the caller, where it is a gather of arrays all."""
         arrays = [column for column in self.columns if isinstance(column, np.ndarray)]
         if len(arrays) != len(self.columns) or len(out) != len(arrays) or _run(rows) is not None:
             return None
-        return begin_gather(arrays, rows, out)
+        return begin_gather(arrays, rows, out, side)
 
     def describe(self, row: int) -> str:
         return f"slice {row} of {self.structure!r}" if len(self.columns) > 1 else f"slice {row} of the array"

@@ -18,7 +18,7 @@ from penstock.elements.nesting import part_in
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
 from penstock.index.packed import Packed, fitted, joined
-from penstock.kernels import Begun, Fit, Held, begin_filling
+from penstock.kernels import Begun, Fit, Held, SideThread, begin_filling
 from penstock.ops.group.documents import Documents, Key, Texts
 from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
 from penstock.plan.locate import blame
@@ -30,9 +30,11 @@ Overlong: TypeAlias = Literal["split", "error", "drop"]
 WINDOW_SEQUENCES = 1024
 WINDOW_TOKENS = 1 << 24
 """A window of a thousand sequences leaves little room; where they are long, this many tokens are enough."""
-PIECE_BYTES = 1 << 24
+PIECE_BYTES = 1 << 23
 AHEAD = 2
-"""Runs of sequences whose filling is begun, in threads that never take the GIL, before those before them are out."""
+"""Runs of sequences whose filling is begun beside the consumer before those before them are out."""
+WORTH_A_THREAD = 1 << 17
+"""Tokens that take some 80 microseconds to write, where to wake a thread takes up to 70."""
 
 _INT32 = np.dtype(np.int32)
 _ORDER, _STRUCTURE = flatten({"tokens": 0, "segment_ids": 1, "positions": 2})
@@ -178,21 +180,22 @@ class Pack(Node):
 
     def _filled(self, fillings: Fillings, allocate: Allocate) -> Iterator[tuple[Columns, Mark]]:
         """The sequences themselves, with the mark after them; some are filled while those before are handed on."""
-        under_way = deque[tuple[Columns, Begun, Mark]]()
+        under_way, side = deque[tuple[Columns, Begun, Mark]](), SideThread()
         for filling in chain(fillings, [None]):
             if filling is not None:
-                under_way.append((*self._begun(filling, allocate), filling.after))
+                under_way.append((*self._begun(filling, allocate, side), filling.after))
             while len(under_way) > (AHEAD if filling is not None else 0):
                 chunk, begun, after = under_way.popleft()
                 begun.wait()
                 yield chunk, after
 
-    def _begun(self, filling: Filling, allocate: Allocate) -> tuple[Columns, Begun]:
+    def _begun(self, filling: Filling, allocate: Allocate, side: SideThread) -> tuple[Columns, Begun]:
         dtype = filling.dtype
         check_pad(self.pad, dtype)
         shape = (filling.packed.sequences, self.size)
         out = allocate(shape, dtype), allocate(shape, _INT32), allocate(shape, _INT32)
-        begun = begin_filling(filling.held, filling.packed.pieces, out, self.pad)
+        is_long = filling.packed.sequences * self.size >= WORTH_A_THREAD
+        begun = begin_filling(filling.held, filling.packed.pieces, out, self.pad, side if is_long else None)
         return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], filling.packed.sequences), begun
 
     def redone(self) -> str:

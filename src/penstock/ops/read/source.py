@@ -46,7 +46,7 @@ class Read(Node):
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         begin, stride = getattr(self.source, "begin_reading", None), self.stride
-        return None if begin is None else lambda rows, out: begin(rows % stride, out)
+        return None if begin is None else lambda rows, out, side: begin(rows % stride, out, side)
 
     def label(self) -> str:
         return self.source.name
