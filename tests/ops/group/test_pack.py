@@ -148,7 +148,8 @@ def test_sequences_filled_in_the_background_come_as_those_of_small_pieces_do(mon
     assert all(map(same, large, small))
 
 
-def test_the_next_window_is_not_read_before_this_one_is_out():
+def test_where_reading_takes_long_the_next_window_is_not_read_before_this_one_is_out(monkeypatch):
+    monkeypatch.setattr("penstock.ops.group.pack.QUICKLY", 0)
     read = []
 
     def noted(document):

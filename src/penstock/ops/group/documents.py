@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
+from time import perf_counter_ns
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -50,6 +51,8 @@ class Documents:
         self.first = first
         self.texts = _joined([])
         self.dtype: np.dtype[Any] = _ANY
+        self.took = 0
+        """How long it took to read the last run, in ns."""
         self._key = key
         self._reader = Reader(source, epoch, mark)
         self._unread = self._reader.runs()
@@ -69,7 +72,9 @@ class Documents:
         """Read on until there are so many tokens; whether there are."""
         parts, count, held = [self.texts], len(self), self.tokens
         while held < tokens:
+            began = perf_counter_ns()
             unread = next(self._unread, None)
+            self.took = perf_counter_ns() - began
             if unread is None:
                 break
             run, mark_after = unread

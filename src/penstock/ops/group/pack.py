@@ -30,9 +30,11 @@ Overlong: TypeAlias = Literal["split", "error", "drop"]
 WINDOW_SEQUENCES = 1024
 WINDOW_TOKENS = 1 << 24
 """A window of a thousand sequences leaves little room; where they are long, this many tokens are enough."""
-PIECE_BYTES = 1 << 23
-AHEAD = 2
+PIECE_BYTES = 1 << 22
+AHEAD = 4
 """Runs of sequences whose filling is begun beside the consumer before those before them are out."""
+QUICKLY = 5_000_000
+"""Time (ns) in which a run of documents may be read while sequences wait to be handed out."""
 WORTH_A_THREAD = 1 << 17
 """Tokens that take some 80 microseconds to write, where to wake a thread takes up to 70."""
 
@@ -50,7 +52,7 @@ class Filling(NamedTuple):
 
 
 Fillings: TypeAlias = Iterator[Filling | None]
-"""One after another; `None` where the input is read next, which may take long."""
+"""One after another; `None` where the input is read next, and that may take long."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Pack(Node):
         """The sequences of one window after another, a few at a time; `out` of the first window are out already."""
         more = True
         while more:
-            if documents.tokens < self.window_tokens:
+            if documents.tokens < self.window_tokens and documents.took > QUICKLY:
                 yield None
             more = documents.fill(self.window_tokens)
             count = documents.holding(self.window_tokens)
@@ -141,7 +143,7 @@ class Pack(Node):
         while more:
             at_once = self._at_once(documents)
             wanted = out + at_once * self.size
-            if documents.tokens < wanted:
+            if documents.tokens < wanted and documents.took > QUICKLY:
                 yield None
             more = documents.fill(wanted)
             texts = documents.texts
