@@ -7,9 +7,10 @@ namespace penstock {
 
 namespace {
 
-constexpr std::size_t kAhead = 8;       // rows between a prefetch and its copy
-constexpr std::size_t kLine = 64;       // bytes
-constexpr std::size_t kMostLines = 16;  // beyond a KiB the processor's own prefetcher has caught on
+constexpr std::size_t kAheadBytes = 32 << 10;  // of rows between a prefetch, to the second cache, and its copy
+constexpr std::size_t kLeastAhead = 4, kMostAhead = 128;  // rows
+constexpr std::size_t kLine = 64;                         // bytes
+constexpr std::size_t kMostPrefetched = 1024;             // bytes; beyond, the processor's own prefetcher has caught on
 
 template <std::size_t kWidth>
 void gather_fixed(const char* source, const std::int64_t* rows, std::size_t count, char* out) {
@@ -19,17 +20,20 @@ void gather_fixed(const char* source, const std::int64_t* rows, std::size_t coun
   }
 }
 
-void prefetch_row(const char* row, std::size_t bytes) {
-  for (std::size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(row + line);
-}
-
 void gather_any(const char* source, std::size_t width, const std::int64_t* rows, std::size_t count, char* out) {
-  const std::size_t ahead = std::min(width, kMostLines * kLine);
+  const std::size_t ahead = std::clamp(kAheadBytes / width, kLeastAhead, kMostAhead);
+  const std::size_t prefetched = std::min(width, kMostPrefetched);
   const auto row = [&](std::size_t i) { return source + static_cast<std::size_t>(rows[i]) * width; };
-  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch_row(row(i), ahead);
+  const auto prefetch = [&](std::size_t i) {
+    for (std::size_t byte = 0; byte < prefetched; byte += kLine) __builtin_prefetch(row(i) + byte, 0, 2);
+  };
+  for (std::size_t i = 0; i < std::min(ahead, count); ++i) prefetch(i);
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch_row(row(i + kAhead), ahead);
-    std::memcpy(out + i * width, row(i), width);
+    if (i + ahead < count) prefetch(i + ahead);
+    char* to = out + i * width;
+    if (i + 1 < count)
+      for (std::size_t byte = 0; byte < prefetched; byte += kLine) __builtin_prefetch(to + width + byte, 1);
+    std::memcpy(to, row(i), width);
   }
 }
 
