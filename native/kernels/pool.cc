@@ -17,7 +17,6 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLargest = std::size_t{1} << 62;
-constexpr std::size_t kSmall = std::size_t{32} << 20;  // up to which a pool grows before it lets go of other sizes
 
 // One lock for all pools, held for a few instructions: so a fork can hold it, and the child finds every pool whole.
 std::mutex& lock() {
@@ -60,8 +59,7 @@ void* Pool::take(std::size_t bytes, std::size_t& capacity) {
   {
     const std::lock_guard guard(lock());
     if (void* memory = pop(capacity)) return memory;
-    const std::size_t most = std::max(peak_, kSmall), needed = live_ + capacity;
-    evict_idle(most > needed ? most - needed : 0, evicted);
+    evict_idle(peak_ > live_ + capacity ? peak_ - live_ - capacity : 0, evicted);
   }
   release(evicted);
   void* memory = allocate(capacity);

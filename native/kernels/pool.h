@@ -12,8 +12,8 @@ namespace penstock {
 //
 // Sizes are rounded up to one of eight classes a doubling (at most an eighth is wasted), so that a steady run of
 // similar batches always finds its memory again; where nothing of its class is free a block of up to twice the size
-// serves, and a pool that is not small grows past its peak only while nothing is free. All methods may be called from
-// any thread, and after a fork.
+// serves, and the whole grows past its peak only while nothing is free. All methods may be called from any thread, and
+// after a fork.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   // At most `idle_limit` bytes are kept for later.

@@ -45,24 +45,6 @@ void check_sizes() {
   CHECK(pool->usage().live == 0 && pool->usage().idle == 0);
 }
 
-void check_other_sizes() {
-  const auto pool = std::make_shared<Pool>(std::size_t{1} << 30);
-  constexpr std::size_t kMebi = std::size_t{1} << 20;
-  const void* first;
-  {
-    const Block block(pool, 8 * kMebi);
-    first = block.data();
-  }
-  {
-    const Block other(pool, 2 * kMebi);
-  }
-  CHECK(Block(pool, 8 * kMebi).data() == first);  // a small pool keeps both
-  {
-    const Block large(pool, 64 * kMebi);
-  }
-  CHECK(pool->usage().idle == 64 * kMebi && pool->usage().peak == 64 * kMebi);
-}
-
 void check_limit() {
   const auto pool = std::make_shared<Pool>(4096);
   {
@@ -116,7 +98,6 @@ void check_threads() {
 int main() {
   check_reuse();
   check_sizes();
-  check_other_sizes();
   check_limit();
   check_too_large();
   check_threads();

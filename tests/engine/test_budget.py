@@ -10,7 +10,7 @@ from penstock.engine import budget
 @pytest.fixture
 def cgroup(tmp_path, monkeypatch):
     monkeypatch.setattr(budget, "CGROUP", tmp_path)
-    monkeypatch.setattr(budget, "_meminfo", lambda: {"MemAvailable": 8 << 20})  # in KiB: 8 GiB
+    monkeypatch.setattr(budget, "_available_kib", lambda: 8 << 20)
     return tmp_path
 
 
@@ -45,6 +45,19 @@ def test_a_quota_of_cores(cgroup):
     assert budget.available_cores() == bound
 
 
-def test_a_machine_that_says_nothing_of_its_memory(cgroup, monkeypatch):
-    monkeypatch.setattr(budget, "_meminfo", dict)
-    assert budget.default_memory_budget() >= budget.LEAST
+@pytest.mark.parametrize(
+    ("told", "available"),
+    [
+        ("MemTotal:  100 kB\nMemAvailable:   12345678 kB\nBuffers: 1 kB\n", 12345678 << 10),
+        ("MemTotal:  100 kB\n", 4 << 30),
+        (None, 4 << 30),
+    ],
+)
+def test_what_a_machine_says_of_its_memory(told, available, tmp_path, monkeypatch):
+    def text(path):
+        if told is None or "meminfo" not in path:
+            raise OSError(path)
+        return told
+
+    monkeypatch.setattr(budget, "_text", text)
+    assert budget.available_memory() == available

@@ -152,3 +152,11 @@ def test_the_window_is_never_less_deep_than_its_workers_are_many():
     for starved in (0, 10**9, 10**9, 10**7, 0) * 9:
         tuner.observe(Cost(10**6, 10**5, starved), 1)
         assert 2 * tuner.threads + 1 <= tuner.depth() <= 4 * tuner.threads + 1
+
+
+def test_what_is_made_beside_the_consumer_may_be_larger():
+    tuner = looked(20_000)
+    tuner.item_bytes = 100_000
+    assert [tuner.group_items() for _ in range(9)][-1] == 16
+    assert [tuner.group_items(beside=True) for _ in range(9)][-1] == 32
+    assert tuner.group_items() == 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 SHARE = 4  # a quarter of what is available may hold batches made ahead
 LEAST = 64 << 20
@@ -16,7 +17,7 @@ def default_memory_budget() -> int:
 
 def available_memory() -> int:
     """Bytes this process can still take: the least of the machine's and the control group's."""
-    machine = _meminfo().get("MemAvailable", 4 << 20) << 10
+    machine = _available_kib() << 10
     limit, used = _number(f"{CGROUP}/memory.max"), _number(f"{CGROUP}/memory.current")
     return machine if limit is None or used is None else max(min(machine, limit - used), 0)
 
@@ -31,12 +32,13 @@ def available_cores() -> float:
         return float(bound)
 
 
-def _meminfo() -> dict[str, int]:
+def _available_kib() -> int:
+    """What the system says is available, in KiB; 4 GiB where it does not tell."""
     try:
-        lines = _text("/proc/meminfo").splitlines()
+        found = re.search(r"^MemAvailable: *(\d+)", _text("/proc/meminfo"), re.MULTILINE)
     except OSError:
-        return {}
-    return {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+        found = None
+    return int(found[1]) if found else 4 << 20
 
 
 def _number(path: str) -> int | None:

@@ -50,6 +50,7 @@ class Maker:
         self._program = program
         self.item_bytes = 0
         """Bytes of one item: of a batch's memory, or of an element's leaves, as the last was; 0 before the first."""
+        self._rows = 0  # of the parcel before
         self._shapes: list[LeafShape] | None = None
         self._know(_static_shapes(job))
 
@@ -57,9 +58,15 @@ class Maker:
         """A parcel of items `low` to `high`, which are made of `rows`, with memory but nothing made yet."""
         parcel = Parcel(low, high, rows, max(min(pieces, len(rows)), 1))
         if self._shapes is not None:
-            parcel.memory = [self.memory.allocate((len(rows), *leaf.shape), leaf.dtype) for leaf in self._shapes]
+            parcel.memory = [self._memory_of(leaf, len(rows), last=high >= self.job.items) for leaf in self._shapes]
+        self._rows = len(rows)
         parcel.nbytes = self.item_bytes * (high - low)
         return parcel
+
+    def _memory_of(self, leaf: LeafShape, rows: int, *, last: bool) -> np.ndarray:
+        """Memory for so many rows; for the `last` of an epoch part of as much as before, so that one size is used."""
+        count = max(rows, self._rows) if last else rows
+        return self.memory.allocate((count, *leaf.shape), leaf.dtype)[:rows]
 
     def _know(self, shapes: list[LeafShape] | None) -> None:
         if shapes is not None and shapes != self._shapes:

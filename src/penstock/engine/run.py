@@ -164,7 +164,7 @@ class Run:
 
     def _begin_beside(self, now: Parcel) -> None:
         """Begin the parcel after `now` beside the consumer, where it is large enough and needs no GIL."""
-        settings, group = self.settings, self._group(now.nbytes)
+        settings, group = self.settings, self._group(now.nbytes, beside=True)
         may = settings.executor == "auto" and settings.depth is None and not self._observer.looks_at_elements
         if not (may and self._maker.needs_no_gil and self.tuner.worth_beside(group)):
             return
@@ -229,9 +229,9 @@ class Run:
             group = max(min(group, depth // 2), 1)
         return group if parcels > 0 else max(group, 1)
 
-    def _group(self, held: int = 0) -> int:
+    def _group(self, held: int = 0, *, beside: bool = False) -> int:
         """How many items one task makes, by the tuner and the budget, of which `held` bytes are taken; 0: no room."""
-        group = self.tuner.group_items()
+        group = self.tuner.group_items(beside=beside)
         if self._maker.item_bytes:
             group = min(group, (self.settings.memory_budget - self._window.nbytes - held) // self._maker.item_bytes)
         return group

@@ -18,6 +18,8 @@ from penstock.engine.task import Cost
 MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go costs some 30 µs
+BESIDE_TASK = 1 * MS  # ns of work for such a thread, and bytes: it shares no cache with the consumer
+BESIDE_BYTES = 4 << 20
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
 INLINE_TASK = 500_000  # ns of work that cheap items are grouped to; a group costs some 60 µs of Python
@@ -131,8 +133,8 @@ class Tuner:
         """
         return None if self.climb is None else self.climb.retuned(now, used, waited)
 
-    def group_items(self) -> int:
-        """How many cheap items one task makes: a power of two, so that few sizes of memory are ever asked for.
+    def group_items(self, *, beside: bool = False) -> int:
+        """How many cheap items one task makes, here or `beside` the consumer: a power of two, for few sizes of memory.
 
         It doubles up to a bound on the task's work and one on its bytes. It falls back only where it is plainly too
         large: going to and fro would take memory of several sizes.
@@ -140,9 +142,10 @@ class Tuner:
         cost = self.item_mean
         if self.looks == 0 or cost <= 0:
             return 1
-        work = THREAD_TASK if self.threads else self.inline_task
+        work, most_bytes = (BESIDE_TASK, BESIDE_BYTES) if beside else (self.inline_task, INLINE_BYTES)
+        if self.threads:
+            work, most_bytes = THREAD_TASK, THREAD_BYTES
         by_cost = math.ceil(work / cost)
-        most_bytes = THREAD_BYTES if self.threads else INLINE_BYTES
         by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
         most = max(1, min(2 * self.group, by_cost, by_bytes, self.most_grouped))
         fitting = 1 << (most.bit_length() - 1)

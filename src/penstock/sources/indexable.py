@@ -50,8 +50,11 @@ class IndexableSource:
         items = getattr(self.data, "__getitems__", None)
         if items is not None and len(rows):  # asked for nothing, some fail
             return self._items(items(rows.tolist()), len(rows), "__getitems__")
-        elements = self._one_by_one(rows.tolist())
-        return Kept(elements) if isinstance(self.data, (list, tuple)) else Items(elements)
+        positions = rows.tolist()
+        if type(self.data) in (list, tuple):
+            with suppress(IndexError):  # it has shrunk: one by one it is seen where
+                return Kept(list(map(self.data.__getitem__, positions)))
+        return Items(self._one_by_one(positions))
 
     def describe(self, row: int) -> str:
         return f"item {row} of {type(self.data).__name__}"

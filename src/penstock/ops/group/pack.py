@@ -182,23 +182,25 @@ class Pack(Node):
 
     def _filled(self, fillings: Fillings, allocate: Allocate) -> Iterator[tuple[Columns, Mark]]:
         """The sequences themselves, with the mark after them; some are filled while those before are handed on."""
-        under_way, side = deque[tuple[Columns, Begun, Mark]](), SideThread()
+        under_way, side, most = deque[tuple[Columns, Begun, Mark]](), SideThread(), 0
         for filling in chain(fillings, [None]):
             if filling is not None:
-                under_way.append((*self._begun(filling, allocate, side), filling.after))
+                most = max(most, filling.packed.sequences)  # memory of one size is used again
+                under_way.append((*self._begun(filling, most, allocate, side), filling.after))
             while len(under_way) > (AHEAD if filling is not None else 0):
                 chunk, begun, after = under_way.popleft()
                 begun.wait()
                 yield chunk, after
 
-    def _begun(self, filling: Filling, allocate: Allocate, side: SideThread) -> tuple[Columns, Begun]:
+    def _begun(self, filling: Filling, room: int, allocate: Allocate, side: SideThread) -> tuple[Columns, Begun]:
         dtype = filling.dtype
         check_pad(self.pad, dtype)
-        shape = (filling.packed.sequences, self.size)
-        out = allocate(shape, dtype), allocate(shape, _INT32), allocate(shape, _INT32)
-        is_long = filling.packed.sequences * self.size >= WORTH_A_THREAD
+        count = filling.packed.sequences
+        shape = (room, self.size)
+        out = allocate(shape, dtype)[:count], allocate(shape, _INT32)[:count], allocate(shape, _INT32)[:count]
+        is_long = count * self.size >= WORTH_A_THREAD
         begun = begin_filling(filling.held, filling.packed.pieces, out, self.pad, side if is_long else None)
-        return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], filling.packed.sequences), begun
+        return Columns(_STRUCTURE, [out[leaf] for leaf in _ORDER], count), begun
 
     def redone(self) -> str:
         window = f"packs the window in which it was again, from its first document on: {self.window_tokens:,} tokens"
