@@ -4,6 +4,8 @@ import os
 import threading
 import time
 
+import pytest
+
 from penstock.kernels.clocks import thread_times
 from penstock.kernels.reference import clocks as reference
 
@@ -34,6 +36,7 @@ def test_a_thread_that_sleeps_waits():
     assert after[1] - before[1] < after[0] - before[0]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_a_forked_child_reads_its_own():
     thread_times()
     reading, writing = os.pipe()
