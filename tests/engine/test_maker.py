@@ -156,3 +156,13 @@ def test_what_is_no_gather_of_arrays_is_made_when_it_is_wanted(data):
     maker.make_beside(parcel)
     assert parcel.begun is None
     assert parcel.items == 2
+
+
+def test_the_end_of_an_epoch_uses_memory_of_the_size_before():
+    maker = maker_of(D.from_tensor_slices(np.zeros((90, 1000))).batch(10))
+    parcel = begun(maker, 0, 8)
+    before = maker.memory.live_bytes
+    del parcel
+    parcel = begun(maker, 8, 9)
+    assert parcel.memory[0].shape == (10, 1000)
+    assert maker.memory.live_bytes == before
