@@ -10,24 +10,12 @@
 #include "kernels/places.h"
 #include "kernels/varints.h"
 #include "tests/check.h"
+#include "tests/write_example.h"
 
 using namespace penstock;
+using namespace penstock::tests;
 
 namespace {
-
-std::string varint(std::uint64_t value) {
-  std::string text;
-  for (; value >= 0x80; value >>= 7) text += static_cast<char>(value | 0x80);
-  return text + static_cast<char>(value);
-}
-
-std::string field(int number, const std::string& content) {
-  return varint(static_cast<std::uint64_t>(number) << 3 | 2) + varint(content.size()) + content;
-}
-
-std::string entry(const std::string& name, const std::string& value) {
-  return field(1, field(1, name) + field(2, value));
-}
 
 std::string integers(const std::vector<std::int64_t>& values, bool packed = true) {
   std::string text;

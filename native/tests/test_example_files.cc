@@ -3,31 +3,17 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
-#include "kernels/crc32c.h"
 #include "kernels/example_files.h"
 #include "tests/check.h"
+#include "tests/write_example.h"
 
 using namespace penstock;
+using namespace penstock::tests;
 
 namespace {
-
-std::string varint(std::uint64_t value) {
-  std::string text;
-  for (; value >= 0x80; value >>= 7) text += static_cast<char>(value | 0x80);
-  return text + static_cast<char>(value);
-}
-
-std::string field(int number, const std::string& content) {
-  return varint(static_cast<std::uint64_t>(number) << 3 | 2) + varint(content.size()) + content;
-}
-
-std::string entry(const std::string& name, const std::string& value) {
-  return field(1, field(1, name) + field(2, value));
-}
 
 // A record with `count` numbers, and a text as long as is said.
 std::string record(std::int64_t count, std::size_t letters) {
@@ -35,17 +21,6 @@ std::string record(std::int64_t count, std::size_t letters) {
   for (std::int64_t i = 0; i < count; ++i) numbers += varint(static_cast<std::uint64_t>(count * i));
   return field(1, entry("x", field(3, field(1, numbers))) +
                       entry("t", field(1, field(1, std::string(letters, static_cast<char>('a' + count % 26))))));
-}
-
-std::string framed(const std::string& text) {
-  std::string made(16 + text.size(), '\0');
-  const std::uint64_t length = text.size();
-  std::memcpy(made.data(), &length, 8);
-  const std::uint32_t of_length = masked_crc32c(made.data(), 8), of_text = masked_crc32c(text.data(), text.size());
-  std::memcpy(made.data() + 8, &of_length, 4);
-  std::memcpy(made.data() + 12, text.data(), text.size());
-  std::memcpy(made.data() + 12 + text.size(), &of_text, 4);
-  return made;
 }
 
 // A file of such records, and where they are.
