@@ -1,12 +1,11 @@
 // Any bytes are refused as a record, or parsed into columns that lie within the memory given and point into the record.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fuzz/demand.h"
 #include "kernels/example.h"
 
 using penstock::Bytes;
@@ -16,14 +15,9 @@ using penstock::ExampleStatus;
 using penstock::FeatureColumn;
 using penstock::FeatureKind;
 using penstock::FeatureSlot;
+using penstock::fuzz::demand;
 
 namespace {
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 size_t width_of(FeatureKind kind) {
   return kind == FeatureKind::kFloat ? sizeof(float) : kind == FeatureKind::kInt64 ? sizeof(int64_t) : sizeof(Bytes);

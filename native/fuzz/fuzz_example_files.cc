@@ -5,25 +5,28 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "fuzz/demand.h"
 #include "kernels/example_files.h"
+#include "tests/write_example.h"
 
 using namespace penstock;
+using penstock::fuzz::demand;
 
 namespace {
 
 constexpr size_t kMost = 1 << 14;  // bytes; larger inputs show nothing that smaller ones do not
 
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
+int file_of(const void* data, size_t size) {
+  const int descriptor = ::memfd_create("records", MFD_CLOEXEC);
+  demand(descriptor >= 0 && ::write(descriptor, data, size) == static_cast<ssize_t>(size), "no file");
+  return descriptor;
 }
+
+std::string path_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
 // The names of the files in hostile/example.
 std::vector<FeatureSlot> slots(std::int64_t size) {
@@ -31,6 +34,15 @@ std::vector<FeatureSlot> slots(std::int64_t size) {
           {"floats", FeatureKind::kFloat, false, size, false},
           {"a name of bytes", FeatureKind::kBytes, false, size, false},
           {"", FeatureKind::kInt64, false, -1, false}};
+}
+
+const std::vector<ExampleSpec>& specs() {
+  static const std::vector<ExampleSpec> all = [] {
+    std::vector<ExampleSpec> made;
+    for (const std::int64_t values : {-1, 0, 1, 2}) made.emplace_back(slots(values));
+    return made;
+  }();
+  return all;
 }
 
 // Room for all there can be.
@@ -69,24 +81,15 @@ void check_same(const ExampleSpec& spec, const Columns& one, const Columns& othe
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::vector<ExampleSpec> specs = [] {
-    std::vector<ExampleSpec> made;
-    for (const std::int64_t values : {-1, 0, 1, 2}) made.emplace_back(slots(values));
-    return made;
-  }();
-  if (size > kMost) return 0;
-  const int descriptor = ::memfd_create("records", MFD_CLOEXEC);
-  demand(descriptor >= 0 && ::write(descriptor, data, size) == static_cast<ssize_t>(size), "no file");
+// All of it, nothing, a half, and all again: what came in the record before is expected in the next.
+void check_plain(const uint8_t* data, size_t size) {
+  const int descriptor = file_of(data, size);
   const auto end = static_cast<std::int64_t>(size);
-  // All of it, nothing, a half, and all again: what came in the record before is expected in the next.
   const std::vector<std::int64_t> begins{0, 0, 0, 0}, ends{end, 0, end / 2, end}, rows{0, 1, 3, 2, 0};
   const std::vector<Spans> spans{Spans{begins.data(), ends.data(), 4, end}};
-  RecordFiles files({"/proc/self/fd/" + std::to_string(descriptor)}, spans, Framing::kPlain, false, 1);
+  RecordFiles files({path_of(descriptor)}, spans, Framing::kPlain, false, 1);
   FilesMemory memory;
-  for (const ExampleSpec& spec : specs) {
+  for (const ExampleSpec& spec : specs()) {
     for (const std::size_t count : {std::size_t{1}, rows.size()}) {
       std::vector<Bytes> records;
       for (std::size_t i = 0; i < count; ++i) records.push_back({data, data + ends[static_cast<std::size_t>(rows[i])]});
@@ -98,5 +101,46 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   }
   ::close(descriptor);
+}
+
+// The same bytes framed, in two files: sound, with a byte changed somewhere, and cut short once they are mapped.
+void check_framed(const uint8_t* data, size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size), frame = tests::framed(text);
+  const std::string content = frame + tests::framed(text.substr(0, size / 2)) + frame;
+  const auto first = static_cast<std::int64_t>(frame.size()), end = static_cast<std::int64_t>(content.size());
+  const std::vector<std::int64_t> begins{0, first, end - first}, ends{first, end - first, end}, rows{1, 5, 3, 0, 2, 4};
+  const int one = file_of(content.data(), content.size()), other = file_of(content.data(), content.size());
+  const Spans spans{begins.data(), ends.data(), 3, end};
+  RecordFiles files({path_of(one), path_of(other)}, {spans, spans}, Framing::kTfRecord, true, 2);
+  const ExampleSpec& spec = specs().front();
+  std::vector<Bytes> records;
+  for (const std::int64_t row : rows) records.push_back({data, data + (row % 3 == 1 ? size / 2 : size)});
+  Columns plain(spec, rows.size(), 6 * size), made(spec, rows.size(), 6 * size);
+  const bool sound =
+      parse_examples(spec, records.data(), 0, rows.size(), plain.columns.data()).status == ExampleStatus::kDone;
+  FilesMemory memory;
+  const auto parses = [&] { return parse_files(files, rows.data(), rows.size(), spec, made.columns.data(), memory); };
+  demand(parses() == sound, "another end of what is framed");
+  if (sound) check_same(spec, plain, made, rows.size());
+  const auto at = static_cast<std::size_t>(size ? data[0] | data[size - 1] << 8 : 0) % content.size();
+  const auto changed = static_cast<char>(content[at] + 1);
+  demand(::pwrite(other, &changed, 1, static_cast<off_t>(at)) == 1, "not written");
+  demand(!parses(), "a byte that nobody misses");
+  demand(::pwrite(other, content.data() + at, 1, static_cast<off_t>(at)) == 1, "not written");
+  demand(parses() == sound, "not as it was");
+  demand(::ftruncate(other, static_cast<off_t>(at)) == 0, "not cut short");
+  parses();  // the rest of its last page reads as zeros
+  demand(::ftruncate(other, 0) == 0, "not cut short");
+  demand(!parses(), "records of nothing");
+  ::close(one);
+  ::close(other);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size > kMost) return 0;
+  check_plain(data, size);
+  check_framed(data, size);
   return 0;
 }

@@ -1,14 +1,14 @@
 // Any bytes are an image, an error, or left to the caller; the last 16 bytes choose what is done to the image.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
+#include "fuzz/demand.h"
 #include "kernels/image_run.h"
 
 using namespace penstock::kernels;
+using penstock::fuzz::demand;
 
 namespace {
 
@@ -38,12 +38,6 @@ GeometryOp choose_op(Choices& choices) {
   op.scale[0] = 0.05, op.scale[1] = 1.0, op.ratio[0] = 0.5, op.ratio[1] = 2.0;
   op.probability = 0.5;
   return op;
-}
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
 }
 
 }  // namespace

@@ -1,23 +1,17 @@
 // Any bytes are a tape that holds together, or not plain; all its text lies within them.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "fuzz/demand.h"
 #include "kernels/json.h"
 
 using penstock::JsonKind;
 using penstock::JsonToken;
+using penstock::fuzz::demand;
 
 namespace {
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 // The token after the value at `at`.
 std::size_t walk(const char* text, std::size_t size, const std::vector<JsonToken>& tape, std::size_t at) {

@@ -1,24 +1,18 @@
 // Any bytes are lines: every newline ends one, blocks and bytes find the same, whatever room there is.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "fuzz/demand.h"
 #include "kernels/lines.h"
 
 using penstock::LineScan;
 using penstock::LinesWanted;
 using Status = penstock::ScanOutcome::Status;
+using penstock::fuzz::demand;
 
 namespace {
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 template <class Scan>
 std::vector<int64_t> scanned(Scan scan, const uint8_t* data, size_t size, LinesWanted wanted, size_t capacity) {

@@ -2,45 +2,19 @@
 // them.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "fuzz/demand.h"
 #include "kernels/pack.h"
 
 using penstock::Bins;
 using penstock::Segment;
+using penstock::fuzz::Choices;
+using penstock::fuzz::demand;
 
 namespace {
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
-
-// Numbers from the input, byte by byte; zeros when it is used up.
-class Choices {
- public:
-  Choices(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  bool empty() const { return at_ == size_; }
-  int64_t byte() { return at_ < size_ ? data_[at_++] : 0; }
-  int64_t below(int64_t count) { return (byte() << 8 | byte()) % count; }
-  // Mostly small, now and then anything.
-  int64_t number() {
-    const int64_t small = byte();
-    if (small < 250) return small % 70;
-    uint64_t word = 0;
-    for (int i = 0; i < 8; ++i) word = word << 8 | static_cast<uint64_t>(byte());
-    return static_cast<int64_t>(word);
-  }
-
- private:
-  const uint8_t* data_;
-  size_t size_, at_ = 0;
-};
 
 void pack(Choices choices) {
   const int64_t capacity = 1 + choices.below(300);

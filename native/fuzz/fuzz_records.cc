@@ -4,13 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fuzz/demand.h"
 #include "kernels/crc32c.h"
 #include "kernels/records.h"
 
@@ -20,14 +19,9 @@ using penstock::ReadOutcome;
 using penstock::RecordFiles;
 using penstock::ScanOutcome;
 using penstock::Spans;
+using penstock::fuzz::demand;
 
 namespace {
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 std::vector<int64_t> scan(const uint8_t* data, int64_t size, bool verify, size_t capacity, ScanOutcome& outcome,
                           int64_t& position) {
@@ -57,6 +51,32 @@ class File {
   int descriptor_;
 };
 
+// What is shown of records is what is copied of them, wherever it is put.
+void check_shown(const RecordFiles& files, const Located& located, const ReadOutcome& copied,
+                 const std::vector<unsigned char*>& copies) {
+  struct Shown {
+    const Located& located;
+    const std::vector<unsigned char*>& copies;
+    size_t count = 0;
+    bool same = true;
+  };
+  size_t total = 0;
+  for (const auto& record : located.records) total += static_cast<size_t>(record.size);
+  const auto memory = std::make_unique<uint8_t[]>(total);
+  for (const auto placing : {RecordFiles::Placing::kEndToEnd, RecordFiles::Placing::kInOnePlace}) {
+    Shown shown{located, copies};
+    const auto take = [](void* taker, size_t number, const unsigned char* begin, const unsigned char* end) {
+      auto& all = *static_cast<Shown*>(taker);
+      all.same &= number == all.count++ && end - begin == all.located.records[number].size &&
+                  (begin == end || !std::memcmp(begin, all.copies[number], static_cast<size_t>(end - begin)));
+      return true;
+    };
+    const ReadOutcome outcome = files.each(located, memory.get(), placing, take, &shown);
+    demand(outcome.status == copied.status && shown.same, "shown as another record");
+    demand(shown.count == (outcome.status == ReadOutcome::Status::kOk ? copies.size() : copied.failed), "not all");
+  }
+}
+
 ReadOutcome read(RecordFiles& files, const std::vector<int64_t>& rows, const uint8_t* data, int64_t size) {
   Located located;
   const ReadOutcome outcome = files.locate(rows.data(), rows.size(), located);
@@ -68,6 +88,7 @@ ReadOutcome read(RecordFiles& files, const std::vector<int64_t>& rows, const uin
     into.push_back(copies.emplace_back(std::make_unique<uint8_t[]>(static_cast<size_t>(record.size))).get());
   }
   const ReadOutcome copied = files.copy(located, into.data());
+  check_shown(files, located, copied, into);
   for (size_t i = 0; i < into.size() && data && copied.status == ReadOutcome::Status::kOk; ++i) {
     const auto length = static_cast<size_t>(located.records[i].size);
     demand(!length || ::memmem(data, static_cast<size_t>(size), into[i], length), "a record that the file has not");

@@ -1,26 +1,20 @@
 // Any bytes are an archive or an error with its place: members within the bytes, in order, the same for parts of them.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "fuzz/demand.h"
 #include "kernels/tar.h"
 
 using penstock::TarGroups;
 using penstock::TarMembers;
 using penstock::TarOutcome;
 using Status = TarOutcome::Status;
+using penstock::fuzz::demand;
 
 namespace {
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 struct Found {
   std::vector<int64_t> heads, begins, ends;

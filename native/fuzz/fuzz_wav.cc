@@ -1,25 +1,15 @@
 // Any bytes are samples within the file, or a status that says why not; all of them can be read.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 
+#include "fuzz/demand.h"
 #include "kernels/wav.h"
 
 using penstock::WavLayout;
 using penstock::WavStatus;
-
-namespace {
-
-void demand(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
-
-}  // namespace
+using penstock::fuzz::demand;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   WavLayout layout{};
