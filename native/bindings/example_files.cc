@@ -4,13 +4,13 @@
 #include <deque>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
 #include "bindings/reader.h"
 #include "bindings/texts.h"
+#include "kernels/fork_lock.h"
 
 namespace nb = nanobind;
 
@@ -61,6 +61,8 @@ class ExampleFiles {
     }
     no_texts_.resize(static_cast<std::size_t>(most));
   }
+  ExampleFiles(const ExampleFiles&) = delete;
+  ExampleFiles& operator=(const ExampleFiles&) = delete;
 
   // How many values there are of each slot, and the texts of each; None where anything is not as it should be. Values
   // and splits are written to the blocks, at `places`: 5 words for each slot, as in `Place`.
@@ -178,7 +180,7 @@ class ExampleFiles {
   }
 
   std::unique_ptr<Memory> borrowed() {
-    const std::lock_guard lock(mutex_);
+    const ForkLock<ExampleFiles> lock;
     if (kept_.empty()) return std::make_unique<Memory>();
     std::unique_ptr<Memory> memory = std::move(kept_.back());
     kept_.pop_back();
@@ -187,7 +189,7 @@ class ExampleFiles {
 
   void give_back(std::unique_ptr<Memory> memory) {
     if (memory->files.room > kMostKept) return;
-    const std::lock_guard lock(mutex_);
+    const ForkLock<ExampleFiles> lock;
     kept_.push_back(std::move(memory));
   }
 
@@ -199,7 +201,6 @@ class ExampleFiles {
   std::deque<Buffer> held_;
   std::vector<const void*> numbers_;  // the default of each slot
   std::vector<Bytes> no_texts_;       // in the place of default texts, which Python has
-  std::mutex mutex_;
   std::vector<std::unique_ptr<Memory>> kept_;
 };
 

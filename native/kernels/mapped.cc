@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "kernels/fork_lock.h"
+
 namespace penstock {
 
 namespace {
@@ -63,26 +65,34 @@ MappedFiles::MappedFiles(std::vector<std::string> paths, std::size_t most)
     : paths_(std::move(paths)), most_(std::max<std::size_t>(most, 1)), entries_(paths_.size()) {}
 
 std::shared_ptr<const MappedFile> MappedFiles::open(std::size_t number) {
-  const std::lock_guard lock(mutex_);
+  if (auto file = found(number)) return file;
+  auto file = std::make_shared<const MappedFile>(paths_[number].c_str());
+  if (file->error()) return file;                      // and the next time it is tried again
+  std::vector<std::shared_ptr<const MappedFile>> old;  // unmapped after the lock is let go
+  const ForkLock<MappedFiles> lock;
   Entry& entry = entries_[number];
-  entry.asked = ++clock_;
-  if (!entry.file) {
-    auto file = std::make_shared<const MappedFile>(paths_[number].c_str());
-    if (file->error()) return file;  // and the next time it is tried again
-    if (opened_.size() >= most_) let_go();
-    entry.file = std::move(file);
-    opened_.push_back(number);
-  }
-  return entry.file;
+  if (entry.file) return entry.file;  // another thread was faster
+  if (opened_.size() >= most_) old = let_go();
+  entry.file = file;
+  opened_.push_back(number);
+  return file;
+}
+
+std::shared_ptr<const MappedFile> MappedFiles::found(std::size_t number) {
+  const ForkLock<MappedFiles> lock;
+  entries_[number].asked = ++clock_;
+  return entries_[number].file;
 }
 
 // Forgets the half of the files that was asked for longest ago: seldom, and so cheap.
-void MappedFiles::let_go() {
+std::vector<std::shared_ptr<const MappedFile>> MappedFiles::let_go() {
   const auto middle = opened_.begin() + static_cast<std::ptrdiff_t>(opened_.size() / 2);
   std::nth_element(opened_.begin(), middle, opened_.end(),
                    [&](std::size_t a, std::size_t b) { return entries_[a].asked > entries_[b].asked; });
-  for (auto it = middle; it != opened_.end(); ++it) entries_[*it].file.reset();
+  std::vector<std::shared_ptr<const MappedFile>> old;
+  for (auto it = middle; it != opened_.end(); ++it) old.push_back(std::move(entries_[*it].file));
   opened_.erase(middle, opened_.end());
+  return old;
 }
 
 }  // namespace penstock

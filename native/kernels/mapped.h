@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,7 @@ class MappedFile {
 };
 
 // Some files by number, each mapped when it is first asked for. Beyond `most` at a time, one that was asked for long
-// ago is let go. Safe to use from any number of threads.
+// ago is let go. Safe to use from any number of threads, and after a fork.
 class MappedFiles {
  public:
   MappedFiles(std::vector<std::string> paths, std::size_t most);
@@ -48,11 +47,11 @@ class MappedFiles {
     std::shared_ptr<const MappedFile> file;
     std::uint64_t asked = 0;  // when it was last asked for
   };
-  void let_go();
+  std::shared_ptr<const MappedFile> found(std::size_t number);
+  std::vector<std::shared_ptr<const MappedFile>> let_go();
 
   const std::vector<std::string> paths_;
   const std::size_t most_;
-  std::mutex mutex_;
   std::vector<Entry> entries_;
   std::vector<std::size_t> opened_;
   std::uint64_t clock_ = 0;

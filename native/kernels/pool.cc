@@ -1,14 +1,14 @@
 #include "kernels/pool.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <new>
+
+#include "kernels/fork_lock.h"
 
 namespace penstock {
 
@@ -17,17 +17,6 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLargest = std::size_t{1} << 62;
-
-// One lock for all pools, held for a few instructions: so a fork can hold it, and the child finds every pool whole.
-std::mutex& lock() {
-  static std::mutex mutex;
-  static const bool watched = [] {
-    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
-    return true;
-  }();
-  (void)watched;
-  return mutex;
-}
 
 // The next of eight sizes a doubling, a multiple of the alignment.
 std::size_t capacity_of(std::size_t bytes) {
@@ -57,13 +46,13 @@ void* Pool::take(std::size_t bytes, std::size_t& capacity) {
   capacity = capacity_of(bytes);
   Blocks evicted;
   {
-    const std::lock_guard guard(lock());
+    const ForkLock<Pool> lock;
     if (void* memory = pop(capacity)) return memory;
     evict_idle(peak_ > live_ + capacity ? peak_ - live_ - capacity : 0, evicted);
   }
   release(evicted);
   void* memory = allocate(capacity);
-  const std::lock_guard guard(lock());
+  const ForkLock<Pool> lock;
   live_ += capacity;
   peak_ = std::max(peak_, live_ + idle_);
   return memory;
@@ -86,7 +75,7 @@ void* Pool::pop(std::size_t& capacity) {
 void Pool::give_back(void* memory, std::size_t capacity) noexcept {
   Blocks evicted;
   {
-    const std::lock_guard guard(lock());
+    const ForkLock<Pool> lock;
     live_ -= capacity;
     try {
       if (capacity <= idle_limit_) {
@@ -119,7 +108,7 @@ void Pool::evict_idle(std::size_t most, Blocks& evicted, std::size_t last) {
 void Pool::trim() noexcept {
   std::map<std::size_t, Blocks> freed;
   {
-    const std::lock_guard guard(lock());
+    const ForkLock<Pool> lock;
     freed.swap(free_);
     idle_ = 0;
   }
@@ -128,14 +117,14 @@ void Pool::trim() noexcept {
 
 void Pool::close() noexcept {
   {
-    const std::lock_guard guard(lock());
+    const ForkLock<Pool> lock;
     idle_limit_ = 0;
   }
   trim();
 }
 
 Pool::Usage Pool::usage() const {
-  const std::lock_guard guard(lock());
+  const ForkLock<Pool> lock;
   return {live_, idle_, peak_};
 }
 

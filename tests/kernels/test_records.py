@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -158,6 +160,39 @@ def test_more_files_than_are_kept_open(tmp_path):
     assert reader.read(np.arange(2 * count))[::2] == [str(i).encode() for i in range(count)]
     assert reader.read(rows(0, 2 * count - 2)) == [b"0", str(count - 1).encode()]
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_child_of_a_fork_reads_while_threads_of_the_parent_did():
+    program = """
+import os, signal, tempfile, threading, numpy as np
+from penstock.kernels import records
+records.MOST_OPEN = 2  # so that files are let go of all the time
+paths = [os.path.join(tempfile.mkdtemp(), "a") for _ in range(8)]
+for i, path in enumerate(paths):
+    open(path, "wb").write(bytes([i]) * 8)
+reader = records.RecordReader(paths, [range(0, 8, 8)] * 8, [range(8, 16, 8)] * 8, [8] * 8)
+rows, stop = np.arange(8), threading.Event()
+def read():
+    return reader.read(rows) == [bytes([i]) * 8 for i in range(8)]
+def go_on():
+    while not stop.is_set():
+        assert read()
+threads = [threading.Thread(target=go_on) for _ in range(2)]
+for thread in threads: thread.start()
+for _ in range(100):
+    child = os.fork()
+    if not child:
+        signal.alarm(20)  # ends one that waits for ever
+        os._exit(not read())
+    assert os.waitpid(child, 0)[1] == 0
+stop.set()
+for thread in threads: thread.join()
+print("whole")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "whole\n", done.stderr
 
 
 def test_one_damaged_record_is_lost_alone(tmp_path):
