@@ -59,8 +59,23 @@ nb::list read_files(const nb::list& paths) {
   return contents;
 }
 
+// The GIL is let go once; paths that are none here are left out.
+void advise(const nb::list& paths) {
+  std::vector<nb::object> kept;
+  std::vector<const char*> names;
+  for (nb::handle path : paths) {
+    kept.push_back(nb::borrow(path));
+    names.push_back(path_of(path));
+  }
+  nb::gil_scoped_release release;
+  advise_files(names.data(), names.size());
+}
+
 }  // namespace
 
-void bind_files(nb::module_& module) { module.def("read_files", read_files); }
+void bind_files(nb::module_& module) {
+  module.def("read_files", read_files);
+  module.def("advise_files", advise);
+}
 
 }  // namespace penstock::bindings

@@ -32,6 +32,8 @@ class Reader {
   // Finds the records at `rows` and writes where each would begin if they lay one after another, and the end of the
   // last.
   nanobind::tuple find(nanobind::handle rows_array, nanobind::handle splits_array);
+  // Has the system begin to read the records at `rows`.
+  void advise(nanobind::handle rows_array);
   // Copies records that were found one after another.
   nanobind::tuple join(const FoundHandle& found, nanobind::handle out_array) const;
 

@@ -107,6 +107,13 @@ nb::tuple Reader::find(nb::handle rows_array, nb::handle splits_array) {
   return nb::make_tuple(nb::cast(found.release(), nb::rv_policy::take_ownership), as_tuple(outcome));
 }
 
+void Reader::advise(nb::handle rows_array) {
+  const Buffer rows(rows_array);
+  const auto* const wanted = checked(rows);
+  nb::gil_scoped_release release;
+  files_->advise(wanted, rows.rows());
+}
+
 nb::tuple Reader::join(const FoundHandle& found, nb::handle out_array) const {
   const Buffer out(out_array, true);
   const auto& records = found.located.records;
@@ -226,6 +233,7 @@ void bind_records(nb::module_& module) {
       .def("read", &Reader::read)
       .def("read_text", &Reader::read_text)
       .def("find", &Reader::find)
+      .def("advise", &Reader::advise)
       .def("join", &Reader::join);
   nb::class_<Scanner>(module, "Scanner")
       .def(nb::init<const nb::bytes&>())

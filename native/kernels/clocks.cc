@@ -23,9 +23,9 @@ constexpr int kWhose = RUSAGE_THREAD;
 constexpr int kWhose = RUSAGE_SELF;  // of all threads: too many, but none is left out
 #endif
 
-std::int64_t count_yields() noexcept {
+rusage read_usage() noexcept {
   rusage usage{};
-  return getrusage(kWhose, &usage) == 0 ? usage.ru_nvcsw : 0;
+  return getrusage(kWhose, &usage) == 0 ? usage : rusage{};
 }
 
 // Linux's account of the calling thread: ns on a core, ns in the run queue, turns. The file stays open for as long as
@@ -67,7 +67,9 @@ thread_local Schedule schedule;
 }  // namespace
 
 ThreadTimes thread_times() noexcept {
-  return {read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_THREAD_CPUTIME_ID), schedule.starved(), count_yields()};
+  const rusage usage = read_usage();
+  return {read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_THREAD_CPUTIME_ID), schedule.starved(), usage.ru_nvcsw,
+          usage.ru_inblock};
 }
 
 }  // namespace penstock

@@ -45,4 +45,14 @@ void close_file(OpenFile& file) noexcept {
   file.descriptor = -1;
 }
 
+void advise_files(const char* const* paths, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    OpenFile file = paths[i] ? open_file(paths[i]) : OpenFile{};
+#ifdef POSIX_FADV_WILLNEED
+    if (file.descriptor >= 0) ::posix_fadvise(file.descriptor, 0, file.size, POSIX_FADV_WILLNEED);
+#endif
+    close_file(file);
+  }
+}
+
 }  // namespace penstock

@@ -20,4 +20,7 @@ bool read_whole(const OpenFile& file, char* into) noexcept;
 
 void close_file(OpenFile& file) noexcept;
 
+// Has the system begin to read the whole of each of `paths` that is a regular file, without waiting for it.
+void advise_files(const char* const* paths, std::size_t count) noexcept;
+
 }  // namespace penstock

@@ -182,6 +182,12 @@ ReadOutcome RecordFiles::locate(const std::int64_t* rows, std::size_t count, Loc
   return outcome;
 }
 
+void RecordFiles::advise(const std::int64_t* rows, std::size_t count) {
+  Located located;
+  std::vector<std::uint32_t> file_of;
+  if (count && find(rows, count, located, file_of).status == Status::kOk) read_ahead(located, file_of);
+}
+
 ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Located& located,
                               std::vector<std::uint32_t>& numbers) {
   located.records.resize(count);

@@ -72,6 +72,9 @@ class RecordFiles {
 
   // Finds the records at `rows`, 0 <= row < count(), and has the system begin to read those that are not in memory.
   ReadOutcome locate(const std::int64_t* rows, std::size_t count, Located& located);
+  // Has the system begin to read the records at `rows`, 0 <= row < count(), where they are not in memory; what is wrong
+  // with them is left to who reads them.
+  void advise(const std::int64_t* rows, std::size_t count);
   // Copies each record to `into[i]`, which has room for its size; checks it on the way where that is asked for.
   ReadOutcome copy(const Located& located, unsigned char* const* into) const noexcept;
   // Copies one record after another to `into`, end to end or each over the one before, checks it, and shows it to

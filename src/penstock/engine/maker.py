@@ -14,6 +14,7 @@ from penstock.elements.size import bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.elements.stacking import Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
+from penstock.engine.advice import advised, advising
 from penstock.engine.compile import beginning
 from penstock.engine.executors.remote import Shipment, run_shipped
 from penstock.engine.job import Job
@@ -48,6 +49,7 @@ class Maker:
         self.job = job
         self.memory = memory
         self._program = program
+        self.advise = advising(job.source)
         self.item_bytes = 0
         """Bytes of one item: of a batch's memory, or of an element's leaves, as the last was; 0 before the first."""
         self._rows = 0  # of the parcel before
@@ -87,10 +89,12 @@ class Maker:
         """Run the program for one piece."""
         if parcel.begun is not None:
             return self._awaited(parcel, parcel.begun)
-        rows = parcel.rows[piece]
+        rows, program = parcel.rows[piece], self._program
+        if piece == 0 and parcel.soon is not None:
+            program = advised(program, self.advise, parcel.soon)
         if self.job.batch is None:
-            return make_listed(self._program, rows)
-        return make_stacked(self._program, rows, parcel.memory_of(piece), self.memory.allocate)
+            return make_listed(program, rows)
+        return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate)
 
     def close(self) -> None:
         """Let go of the thread beside the consumer, if there was one."""
@@ -119,7 +123,8 @@ class Maker:
 
     def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Any, ...]:
         """What another process is to call to make one piece."""
-        return run_shipped, shipment, parcel.rows[piece], self.job.batch is not None
+        soon = parcel.soon if piece == 0 else None
+        return run_shipped, shipment, parcel.rows[piece], self.job.batch is not None, soon
 
     def items(self, parcel: Parcel) -> list[Any]:
         """The items of a parcel whose pieces are all made."""

@@ -22,7 +22,7 @@ class Parcel:
     `results` has a place for each piece, filled as tasks finish: what the task made, or the exception it ended with.
     """
 
-    __slots__ = ("begun", "futures", "high", "low", "memory", "missing", "nbytes", "results", "rows")
+    __slots__ = ("begun", "futures", "high", "low", "memory", "missing", "nbytes", "results", "rows", "soon")
 
     def __init__(self, low: int, high: int, rows: Rows, pieces: int) -> None:
         self.low = low
@@ -34,6 +34,7 @@ class Parcel:
         self.missing = len(self.rows)
         self.futures: list[Future[Any]] = []
         self.begun: Begun | None = None  # where it is made beside the consumer
+        self.soon: Rows | None = None  # rows of later parcels, of which the first task tells the sources
 
     @property
     def items(self) -> int:

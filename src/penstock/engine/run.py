@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter_ns, process_time_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from penstock.core.errors import BudgetError, ClosedError, WorkerError
 from penstock.core.frames import is_ours
+from penstock.engine.advice import Advisor
 from penstock.engine.compile import compiled
 from penstock.engine.cursor import Cursor
 from penstock.engine.job import Job
@@ -64,6 +66,7 @@ class Run:
         self._drawn_seed = drawn_seed
         self._epoch = cursor.epoch
         self._maker = Maker(job, compiled(job.source, legacy.memory.allocate, observer.wrap), legacy.memory)
+        self._advisor = Advisor(heard=self._maker.advise is not None, size=job.size)
         self._next = cursor.row  # the first item that no parcel has been begun for
         self._received = list(cursor.ahead)  # spans after it that were received before
         self._failure: BaseException | None = None
@@ -256,7 +259,9 @@ class Run:
                 f"one {'batch' if self.job.batch else 'element'} takes {needed:,} bytes and Options(memory_budget=) "
                 f"allows {self.settings.memory_budget:,}: make it smaller or the budget larger"
             )
-        return self._maker.begin(*span, pieces)
+        parcel = self._maker.begin(*span, pieces)
+        parcel.soon = self._advisor.after(span.high, self.job.items, partial(self.job.rows, self._epoch))
+        return parcel
 
     def _items_before(self, failure: BaseException, parcel: Parcel) -> list[Any]:
         """The items of a failed parcel that come before the one at fault, which is found by making each alone.
@@ -298,6 +303,7 @@ class Run:
                 self.bytes_made += sum(array.nbytes for array in result.arrays)
             self.spent += result.cost
             self.tuner.observe(result.cost, parcel.items / len(results))
+            self._advisor.observe(result.cost, parcel.items / len(results))
 
 
 def named_failure(failure: BaseException, what: str, epoch: int, again: str | None) -> BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from penstock.engine.advice import advising
 from penstock.engine.compile import spreading
 from penstock.engine.executors.remote import Shipment, spread_shipped
 from penstock.engine.observer import Observer
@@ -32,13 +33,16 @@ class Spreader:
     def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
         self.source = plan
         self._spread = spreading(plan, allocate, observer)
+        self.advise = advising(plan)
 
     def make(self, parcel: Parcel, piece: int) -> Spreaded:
         """Make the elements of a unit; called from any thread."""
         began = thread_times()
+        if self.advise is not None and parcel.soon is not None:
+            self.advise(parcel.soon)
         made = self._spread(cast("Unit", parcel).given)
         return Spreaded(made, cost_since(began))
 
-    def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Shipment, Piece]:
+    def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Any, Any, Any]:
         """The same for another process."""
-        return spread_shipped, shipment, cast("Unit", parcel).given
+        return spread_shipped, shipment, cast("Unit", parcel).given, parcel.soon

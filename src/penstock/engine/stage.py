@@ -13,6 +13,7 @@ from penstock.core.errors import CursorError, WorkerError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Items
 from penstock.elements.size import own_bytes_of
+from penstock.engine.advice import Advisor, RowsOf
 from penstock.engine.crew import Crew
 from penstock.engine.parcel import Result
 from penstock.engine.spreader import Spreader, Unit
@@ -23,7 +24,15 @@ from penstock.engine.workshop import Workshop
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.locate import blame_records
-from penstock.plan.node import Node
+from penstock.plan.node import Node, Rows
+
+
+class Later(NamedTuple):
+    """What comes after a unit of rows: from a position of the epoch on up to its end, made of which rows."""
+
+    position: int
+    end: int
+    rows_of: RowsOf
 
 
 class Work(NamedTuple):
@@ -31,6 +40,7 @@ class Work(NamedTuple):
 
     given: Piece
     mark_after: Callable[[int], Mark]
+    later: Later | None = None
 
 
 Units = Callable[[int, Mark, Tuner], Generator[Work]]
@@ -53,13 +63,14 @@ class Stage:
     def open(self, epoch: int, mark: Mark = None) -> Flow:
         """The pieces of an epoch, from a mark on."""
         units = self._units(epoch, mark, self._tuner)
+        self._advisor = Advisor(heard=self._spreader.advise is not None)
         try:
             while self._shop.is_inline(self._tuner):
                 self._shop.check_open()
                 work = next(units, None)
                 if work is None:
                     return
-                yield from self._finished(work, self._made_here(work.given))
+                yield from self._finished(work, self._made_here(self._unit(work)))
             yield from self._made_together(units)
         finally:
             units.close()
@@ -72,7 +83,7 @@ class Stage:
             while True:
                 self._shop.check_open()
                 while self._has_room(window) and (work := coming.next()) is not None:
-                    unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
+                    unit = self._unit(work)
                     under_way.append(work)
                     window.push(unit)
                     crew.submit(unit, 0, window)
@@ -88,6 +99,11 @@ class Stage:
         finally:
             window.close()
 
+    def _unit(self, work: Work) -> Unit:
+        unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
+        unit.soon = None if work.later is None else self._advisor.after(*work.later)
+        return unit
+
     def _has_room(self, window: Window) -> bool:
         """Whether to begin another unit.
 
@@ -100,9 +116,9 @@ class Stage:
             return units < depth
         return units <= -(-depth // turns) or (window.waits and self._shop.unfinished < depth)
 
-    def _made_here(self, given: Piece) -> Result:
+    def _made_here(self, unit: Unit) -> Result:
         try:
-            return self._spreader.make(Unit(given, 0), 0)
+            return self._spreader.make(unit, 0)
         except Exception as error:  # noqa: BLE001 - raised once what comes before it is handed out
             return error
 
@@ -120,6 +136,7 @@ class Stage:
             each = max(len(made), units) / max(units, 1)  # of what is unpacked, several come of one
             self._tuner.item_bytes = round(own_bytes_of(made.chunk) * each)
         self._tuner.observe(cost, max(units, 1))
+        self._advisor.observe(cost, max(units, 1))
         self._shop.spent += cost
 
     def _until(self, failure: BaseException | None, work: Work) -> Flow:
@@ -127,7 +144,7 @@ class Stage:
         if not isinstance(failure, Exception) or isinstance(failure, WorkerError):
             raise failure or RuntimeError("a task ended with nothing")
         for at in range(len(work.given)):
-            result = self._made_here(work.given.slice(at, at + 1))
+            result = self._made_here(Unit(work.given.slice(at, at + 1), 0))
             if not isinstance(result, Spreaded):
                 if self._base is not None and isinstance(result, Exception):
                     blame_records(result, self._base, int(work.given.ids[at]))
@@ -167,10 +184,15 @@ def row_units(base: Node, first: int = 0, step: int = 1) -> Units:
         (row,) = resumed(None if mark is None else [mark], (first,))
         if row >= stride + step or row % step != first:
             raise CursorError(BEYOND)
+
+        def rows_of(low: int, high: int) -> tuple[Rows, int]:
+            return np.arange(epoch * stride + low + (first - low) % step, epoch * stride + high, step), high
+
         while row < stride:
             end = min(row + step * tuner.group_items(), stride)
             rows = np.arange(epoch * stride + row, epoch * stride + end, step, dtype=np.int64)
-            yield Work(Piece(NOTHING, rows), lambda count, row=row: row + step * count)
+            later = Later(end, stride, rows_of)
+            yield Work(Piece(NOTHING, rows), lambda count, row=row: row + step * count, later)
             row += step * len(rows)
 
     return units

@@ -18,13 +18,15 @@ from penstock.plan.node import Allocate, Program, Rows
 class Cost:
     """What a task took, in ns: wall and CPU time of its thread, and how long that was ready to run but had no core.
 
-    `yields` is how often the thread gave up its core to wait.
+    `yields` is how often the thread gave up its core to wait, `reads` how many blocks of 512 bytes it had read from a
+    disk.
     """
 
     wall: int
     cpu: int
     starved: int = 0
     yields: int = 0
+    reads: int = 0
 
     @property
     def blocked(self) -> int:
@@ -33,7 +35,11 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
-            self.wall + other.wall, self.cpu + other.cpu, self.starved + other.starved, self.yields + other.yields
+            self.wall + other.wall,
+            self.cpu + other.cpu,
+            self.starved + other.starved,
+            self.yields + other.yields,
+            self.reads + other.reads,
         )
 
 
@@ -78,7 +84,7 @@ def make_listed(program: Program, rows: Rows) -> Listed:
     return Listed(elements, cost_since(began))
 
 
-def cost_since(began: tuple[int, int, int, int]) -> Cost:
+def cost_since(began: tuple[int, int, int, int, int]) -> Cost:
     """What the calling thread took since its `thread_times` were those."""
-    wall, cpu, starved, yields = thread_times()
-    return Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3])
+    wall, cpu, starved, yields, reads = thread_times()
+    return Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3], reads - began[4])

@@ -1,6 +1,6 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
 
-from penstock.kernels.files import read_regular_files
+from penstock.kernels.files import advise_files, read_regular_files
 from penstock.kernels.memory import Begun, Pool, SideThread, begin_gather, gather
 from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
@@ -24,6 +24,7 @@ __all__ = [
     "Held",
     "Pool",
     "SideThread",
+    "advise_files",
     "begin_filling",
     "begin_gather",
     "copy_numbers",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from penstock.kernels import _native
 
 
-def thread_times() -> tuple[int, int, int, int]:
-    """The time, and since the calling thread began its CPU time, its time in the run queue, and how often it waited.
+def thread_times() -> tuple[int, int, int, int, int]:
+    """The time, and since the calling thread began its CPU time, its time in the run queue, how often it waited, reads.
 
-    The first is that of `time.perf_counter_ns`, the third is 0 where the system does not tell; all but the last in ns.
+    The first is that of `time.perf_counter_ns`, the third is 0 where the system does not tell; these are in ns. Reads
+    are blocks of 512 bytes that had to come from a disk, also those that it asked for ahead of time.
 
     >>> before, after = thread_times(), thread_times()
     >>> all(one <= other for one, other in zip(before, after))

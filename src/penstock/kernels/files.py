@@ -14,3 +14,11 @@ def read_regular_files(paths: list[str]) -> list[bytes | None]:
     [None]
     """
     return _native.read_files(paths)
+
+
+def advise_files(paths: list[str]) -> None:
+    """Have the system begin to read each path that is a regular file, without waiting for it, nor for the GIL.
+
+    >>> advise_files(["/", "/nothing/here"])
+    """
+    _native.advise_files(paths)

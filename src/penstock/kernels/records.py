@@ -123,6 +123,13 @@ class RecordReader:
             self._refuse(outcome, rows)
         return joined, splits
 
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the records at `rows`, in the order of the disk, where they are not in memory.
+
+        What is wrong with one is said when it is read.
+        """
+        self.native.advise(rows)
+
     def place(self, row: int) -> tuple[int, int]:
         """Return which file a row is of, and its number there."""
         file = int(np.searchsorted(self._starts, row, side="right")) - 1

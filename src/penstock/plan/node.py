@@ -108,6 +108,10 @@ class Node:
         """For each input, the rows of it that `rows` are made of."""
         raise NotImplementedError
 
+    def needed(self, rows: Rows) -> tuple[Rows, ...]:
+        """For each input, those of the rows of it that have to be read: all, where nothing is kept."""
+        return self.route(rows)
+
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
         """How its positions lie in blocks that are dear to read row by row, given those of its inputs; `None`: not."""
         return None

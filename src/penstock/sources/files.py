@@ -16,6 +16,7 @@ from penstock.core.errors import PlanError
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.elements.structure import LEAF, Structure, flatten
+from penstock.kernels import advise_files
 from penstock.storage.local import read_files
 
 
@@ -56,6 +57,11 @@ class FileBytes:
         if self.key > "label":  # leaves are in the order of the sorted keys
             columns.reverse()
         return Columns(self._structure, columns, len(rows))
+
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the files at `rows`."""
+        paths = self.paths
+        advise_files([paths[row] for row in rows.tolist()])
 
     def describe(self, row: int) -> str:
         return self.paths[row]

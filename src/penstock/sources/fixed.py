@@ -65,6 +65,10 @@ class FixedFiles:
         self.reader.join(rows, lambda length, dtype: into.reshape(-1).view(np.uint8))
         return Columns(LEAF, [into.astype(self.dtype.newbyteorder("="), copy=False)], len(rows))
 
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the records at `rows`."""
+        self.reader.advise(np.ascontiguousarray(rows, np.int64))
+
     def describe(self, row: int) -> str:
         file, record = self.reader.place(row)
         return f"{self.paths[file]}, record {record}"

@@ -56,6 +56,12 @@ class IndexableSource:
                 return Kept(list(map(self.data.__getitem__, positions)))
         return Items(self._one_by_one(positions))
 
+    @property
+    def advise(self) -> Callable[[Rows], Any] | None:
+        """The object's own `advise`, where it has one."""
+        found = getattr(self.data, "advise", None)
+        return found if callable(found) else None
+
     def describe(self, row: int) -> str:
         return f"item {row} of {type(self.data).__name__}"
 

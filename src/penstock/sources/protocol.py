@@ -18,7 +18,9 @@ class Source(Protocol):
     """Elements by position: immutable, picklable, and safe to read from any number of threads.
 
     One that reads many neighbours at a time, and keeps the last of them, has a property `blocks`, of
-    `index.blocked.Blocks` or `None`: `shuffle()` then goes by it.
+    `index.blocked.Blocks` or `None`: `shuffle()` then goes by it. One that reads local files may have `advise(rows)`,
+    which tells the system of rows that will be asked for soon, and neither waits for them nor raises what is wrong with
+    them: it is called from any thread, only while tasks are seen to read from a disk.
     """
 
     @property

@@ -103,6 +103,10 @@ class RecordFiles:
         values, splits = self.reader.join(rows)
         return made(values, splits)
 
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the records at `rows`."""
+        self.reader.advise(np.ascontiguousarray(rows, np.int64))
+
     def describe(self, row: int) -> str:
         file, record = self.reader.place(row)
         return f"{self.paths[file]}, record {record}"

@@ -94,9 +94,7 @@ class TarFiles:
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         rows = np.asarray(rows, np.int64)
-        of = np.searchsorted(self._starts, rows, side="right") - 1
-        numbers = rows - self._starts[of]
-        files = self.shape.files(self._archives, of, numbers)
+        of, numbers, files = self._found(rows)
         missing = self.shape.first_missing(files)
         if missing is not None:
             at, part = missing
@@ -107,6 +105,17 @@ class TarFiles:
         return self.shape.chunk(
             self._keys(of, numbers), self._contents(files), lambda i, part: self._where(int(files[i, part]))
         )
+
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the members of the samples at `rows`."""
+        of, _, files = self._found(np.asarray(rows, np.int64))
+        self.reader.advise((files + self._member_starts[of, None])[files >= 0])
+
+    def _found(self, rows: Rows) -> tuple[Rows, Rows, NDArray[np.int64]]:
+        """The archive of each row, its number there, and its members there, one a part; -1 where it has none."""
+        of = np.searchsorted(self._starts, rows, side="right") - 1
+        numbers = rows - self._starts[of]
+        return of, numbers, self.shape.files(self._archives, of, numbers)
 
     def _keys(self, of: Rows, numbers: Rows) -> list[str]:
         keys = [""] * len(numbers)

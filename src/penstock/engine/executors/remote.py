@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.engine.advice import Advise, advised, advising
 from penstock.engine.compile import compiled, spreading
 from penstock.engine.task import Listed, Spreaded, Stacked, cost_since, make_listed, make_stacked
 from penstock.kernels.clocks import thread_times
@@ -58,9 +59,10 @@ def shipped(node: Node, observer: Any) -> Shipment:
     return Shipment(None, path)
 
 
-def run_shipped(shipment: Shipment, rows: Rows, stack: bool) -> tuple[Stacked | Listed, Any]:
-    """In the worker: the task's result, and what its observer counted."""
-    program, observer = _program(shipment)
+def run_shipped(shipment: Shipment, rows: Rows, stack: bool, soon: Rows | None = None) -> tuple[Stacked | Listed, Any]:
+    """In the worker: the task's result, and what its observer counted; sources are told of the rows `soon` first."""
+    program, advise, observer = _program(shipment)
+    program = advised(program, advise, soon)
     if stack:
         made: Stacked | Listed = make_stacked(program, rows, None, _fresh)
     else:
@@ -68,21 +70,23 @@ def run_shipped(shipment: Shipment, rows: Rows, stack: bool) -> tuple[Stacked | 
     return made, observer.drain()
 
 
-def spread_shipped(shipment: Shipment, given: Piece) -> tuple[Any, Any]:
-    """In the worker: what comes of a unit of a stream, and what the task's observer counted."""
-    spread, observer = _spread(shipment)
+def spread_shipped(shipment: Shipment, given: Piece, soon: Rows | None = None) -> tuple[Any, Any]:
+    """In the worker: what comes of a unit of a stream, and what the task's observer counted; `soon` as above."""
+    spread, advise, observer = _spread(shipment)
     began = thread_times()
+    if advise is not None and soon is not None:
+        advise(soon)
     made = spread(given)
     return Spreaded(made, cost_since(began)), observer.drain()
 
 
-def _spread(shipment: Shipment) -> tuple[Spread, Any]:
+def _spread(shipment: Shipment) -> tuple[Spread, Advise | None, Any]:
     return _spread_of_file(shipment) if shipment.data is None else _spread_of_data(shipment)
 
 
-def _loaded(shipment: Shipment) -> tuple[Spread, Any]:
+def _loaded(shipment: Shipment) -> tuple[Spread, Advise | None, Any]:
     node, observer = shipment.load()
-    return spreading(node, _fresh, observer), observer
+    return spreading(node, _fresh, observer), advising(node), observer
 
 
 _spread_of_file = lru_cache(maxsize=4)(_loaded)
@@ -90,13 +94,13 @@ _spread_of_data = lru_cache(maxsize=64)(_loaded)  # small: virtual streams have 
 
 
 @lru_cache(maxsize=4)
-def _program(shipment: Shipment) -> tuple[Program, Any]:
+def _program(shipment: Shipment) -> tuple[Program, Advise | None, Any]:
     node, observer = shipment.load()
-    return compiled(node, _fresh, observer.wrap), observer
+    return compiled(node, _fresh, observer.wrap), advising(node), observer
 
 
 def _fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     return np.empty(shape, dtype)
 
 
-Run = Callable[[Shipment, Rows, bool], tuple[Stacked | Listed, Any]]
+Run = Callable[[Shipment, Rows, bool, Rows | None], tuple[Stacked | Listed, Any]]

@@ -6,10 +6,11 @@ import resource
 from time import perf_counter_ns, thread_time_ns
 
 
-def thread_times() -> tuple[int, int, int, int]:
-    """Return the time, and of the calling thread its CPU time, time in the run queue, and how often it waited."""
+def thread_times() -> tuple[int, int, int, int, int]:
+    """Return the time, and of the calling thread its CPU time, time in the run queue, waits, and reads."""
     whose = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # Linux tells of threads
-    return perf_counter_ns(), thread_time_ns(), _starved(), resource.getrusage(whose).ru_nvcsw
+    usage = resource.getrusage(whose)
+    return perf_counter_ns(), thread_time_ns(), _starved(), usage.ru_nvcsw, usage.ru_inblock
 
 
 def _starved() -> int:

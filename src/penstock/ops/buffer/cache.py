@@ -63,12 +63,15 @@ class Cache(Node):
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows % self.stride,)
 
+    def needed(self, rows: Rows) -> tuple[Rows, ...]:
+        return (self._kept.missing(rows % self.stride),)
+
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
         return inputs[0]
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs
-        kept: KeptRows = self.store.kept(self._key, lambda: KeptRows(self.stride))
+        kept = self._kept
 
         def run(rows: Rows, out: Any = None) -> Chunk:
             positions = rows % self.stride
@@ -103,6 +106,10 @@ class Cache(Node):
                 at += len(piece)
                 yield Piece(piece.chunk, ids, [at, reader.mark])
             kept.end(at)
+
+    @property
+    def _kept(self) -> KeptRows:
+        return self.store.kept(self._key, lambda: KeptRows(self.stride))
 
     @property
     def _key(self) -> tuple[Any, ...]:

@@ -1,0 +1,101 @@
+"""Which rows the system is to read soon: those after the window, for as long as tasks are seen to read from a disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk
+from penstock.engine.task import Cost
+from penstock.plan.graph import fold
+from penstock.plan.node import Node, Program, Rows
+
+Advise: TypeAlias = Callable[[Rows], None]
+"""Tells of rows that will be asked for soon."""
+RowsOf: TypeAlias = Callable[[int, int], tuple[Rows, int]]
+"""The rows that positions are made of, from the first up to one that is returned, at most the second."""
+
+AHEAD_BYTES = 32 << 20  # that are read from the disk beyond the window
+MOST_ROWS = 1 << 14  # that one task tells of
+QUIET = 16  # tasks without a read, after which all data is taken to be in memory
+BLOCK = 512  # bytes of what a task is said to have read
+RECENT = 8  # tasks that the mean of their reads is of
+
+
+class Advisor:
+    """Chooses the rows to tell of, each once, where somebody wants to be told (`heard`).
+
+    Data that is in memory costs nothing: nobody is told of anything until a task has read from a disk, nor after
+    `QUIET` tasks that have not. How far ahead follows from what tasks did read.
+    """
+
+    def __init__(self, *, heard: bool, size: int = 1) -> None:
+        """Begin where all is in memory; a position is made of `size` rows."""
+        self._most = max(MOST_ROWS // size, 1)
+        self._quiet = QUIET if heard else -1  # tasks since one that read; or nobody listens
+        self._told = 0  # the first position that nobody was told of
+        self._bytes = 0.0  # read from the disk for one position, of recent tasks
+
+    def observe(self, cost: Cost, positions: float) -> None:
+        """Take in what a task took that made so many positions."""
+        if self._quiet < 0 or (self._quiet >= QUIET and not cost.reads):
+            return
+        if self._quiet >= QUIET:
+            self._bytes = cost.reads * BLOCK / positions
+        self._bytes += (cost.reads * BLOCK / positions - self._bytes) / RECENT
+        self._quiet = 0 if cost.reads else self._quiet + 1
+
+    def after(self, position: int, end: int, rows_of: RowsOf) -> Rows | None:
+        """The rows to tell of, where tasks have begun for all before `position` of `end`; `None`: none."""
+        if not 0 <= self._quiet < QUIET:
+            return None
+        low = max(self._told, position)
+        high = min(position + max(int(AHEAD_BYTES / max(self._bytes, 1.0)), 1), low + self._most, end)
+        if low >= high:
+            return None
+        rows, self._told = rows_of(low, high)
+        return rows
+
+
+def advising(plan: Node) -> Advise | None:
+    """What tells the sources of rows that will be asked for; `None` where none listens.
+
+    They are rows of the plan or, of a stretch of elementwise work, of the indexed node that it stands on.
+    """
+    return fold(plan, _of_node)
+
+
+def advised(program: Program, advise: Advise | None, soon: Rows | None) -> Program:
+    """The program, which first tells of the rows that will be asked for after its own."""
+    if advise is None or soon is None:
+        return program
+
+    def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+        advise(soon)
+        return program(rows, out)
+
+    return run
+
+
+def _of_node(node: Node, inputs: tuple[Advise | None, ...]) -> Advise | None:
+    if not node.indexed:
+        return inputs[0] if node.elementwise and inputs else None
+    if not node.inputs:
+        return _of_source(node)
+    if all(advise is None for advise in inputs):
+        return None
+    needed = node.needed
+
+    def run(rows: Rows) -> None:
+        for advise, reached in zip(inputs, needed(rows), strict=True):
+            if advise is not None and len(reached):
+                advise(reached)
+
+    return run
+
+
+def _of_source(node: Node) -> Advise | None:
+    advise, stride = getattr(getattr(node, "source", None), "advise", None), node.stride
+    return None if advise is None else lambda rows: advise(rows % stride)

@@ -1,0 +1,293 @@
+"""Sources are told of the rows that come after the window: those very rows, each once, so far and no further."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import penstock as ps
+from penstock.engine.advice import AHEAD_BYTES, BLOCK, MOST_ROWS, QUIET, Advisor, advising
+from penstock.engine.task import Cost
+from penstock.ops.read.source import Read
+from penstock.plan.graph import rebuild
+from penstock.rewrite.seeds import bind_seeds
+from penstock.testing.plans import datasets
+
+COUNT = 20_000
+AHEAD = 2048  # items that are told of: more than the largest task has
+ITEM = AHEAD_BYTES // AHEAD  # bytes
+COLD = Cost(1000, 1000, reads=ITEM // BLOCK)
+WARM = Cost(1000, 1000)
+
+
+class Recorded:
+    """Numbers, and in their order what was asked for and what was told."""
+
+    def __init__(self, count=COUNT):
+        self.count = count
+        self.events = []
+
+    def __len__(self):
+        return self.count
+
+    def read_many(self, rows):
+        self.events.append(("read", rows.tolist()))
+        return np.asarray(rows) * 10
+
+    def advise(self, rows):
+        self.events.append(("told", rows.tolist()))
+
+    def rows(self, kind):
+        return [row for event, rows in self.events if event == kind for row in rows]
+
+
+class Written(Recorded):
+    """The same across processes: in a file."""
+
+    def __init__(self, path, count=COUNT):
+        super().__init__(count)
+        self.path = path
+
+    def advise(self, rows):
+        line = b" ".join(str(row).encode() for row in rows.tolist()) + b"\n"
+        file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(file, line)
+        os.close(file)
+
+    def __getitem__(self, row):
+        return row * 10
+
+    def rows(self, kind):
+        with open(self.path, encoding="utf-8") as file:
+            return list(map(int, file.read().split()))
+
+
+class Listening:
+    """A source that wants to be told."""
+
+    def __init__(self, source):
+        self.name, self.length = source.name, source.length
+
+    def advise(self, rows):
+        assert rows.dtype == np.int64
+        assert ((rows >= 0) & (rows < self.length)).all() or self.length < 0
+
+
+@pytest.fixture
+def cold(monkeypatch):
+    """Every item is said to have been read from a disk."""
+    observe = Advisor.observe
+
+    def observed(self, cost, positions):
+        observe(self, Cost(cost.wall, cost.cpu, reads=int(positions * ITEM) // BLOCK), positions)
+
+    monkeypatch.setattr(Advisor, "observe", observed)
+
+
+INLINE = ps.Options(executor="inline")
+
+
+def told_and_read(pipeline, source, options=INLINE):
+    elements = list(pipeline(ps.Dataset.from_source(source)).with_options(options))
+    return source.rows("told"), source.rows("read"), elements
+
+
+PIPELINES = {
+    "as it is": lambda ds: ds,
+    "shuffled": lambda ds: ds.shuffle(seed=1),
+    "a shard of a shuffle": lambda ds: ds.shuffle(seed=1).shard(3, 1),
+    "batches": lambda ds: ds.shuffle(seed=1).batch(8),
+    "some of batches": lambda ds: ds.batch(8).shard(2, 1),
+    "a part, mapped": lambda ds: ds.skip(100).take(9000).map(lambda x: x + 1, vectorized=False),
+    "epochs": lambda ds: ds.take(3000).shuffle(seed=1).repeat(3),
+    "mixed": lambda ds: ps.Dataset.sample_from_datasets([ds.take(5000), ds.skip(5000)], [0.5, 0.5], seed=2),
+    "filtered": lambda ds: ds.shuffle(seed=1).filter(lambda x: x % 3 == 0),
+    "filtered batches": lambda ds: ds.filter(lambda x: x % 30 == 0).batch(4),
+}
+
+OF_ONE_SOURCE = [name for name in PIPELINES if name != "mixed"]
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_what_is_told_is_what_is_read_later(cold, name):
+    source = Recorded()
+    told, read, _ = told_and_read(PIPELINES[name], source)
+    start = len(read) - len(told)
+    assert 0 < start < 100
+    if name == "mixed":  # a task asks one of its two sources after the other
+        told, read = sorted(told), sorted(read[start:])
+        start = 0
+    assert told == read[start:]
+
+
+@pytest.mark.parametrize("name", OF_ONE_SOURCE)
+def test_it_is_told_before_it_is_read_and_no_further_ahead_than_so_many_bytes(cold, name):
+    source = Recorded()
+    told_and_read(PIPELINES[name], source)
+    size = 8 if "batches" in name and name != "filtered batches" else 1
+    read, told = 0, len(source.rows("read")) - len(source.rows("told"))
+    for (kind, rows), (_, following) in pairwise([*source.events, ("", [])]):
+        if kind == "read":
+            read += len(rows)
+            assert read <= told
+        else:
+            told += len(rows)
+            assert told - (read + len(following)) <= (AHEAD + 1) * size  # what follows is read by the task that tells
+            assert len(rows) <= MOST_ROWS
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_elements_are_the_same(cold, name):
+    source = Recorded()
+    _, _, elements = told_and_read(PIPELINES[name], source)
+    plain = list(PIPELINES[name](ps.Dataset.from_source(list(range(0, COUNT * 10, 10)))).with_options(INLINE))
+    assert all(map(np.array_equal, elements, plain))
+    assert len(elements) == len(plain)
+
+
+@pytest.mark.parametrize("name", OF_ONE_SOURCE)
+def test_threads_are_told_of_each_row_once(cold, name):
+    source = Recorded()
+    told, read, _ = told_and_read(PIPELINES[name], source, ps.Options(executor="threads", workers=3))
+    order = Recorded()
+    told_and_read(PIPELINES[name], order)
+    assert 0 < len(told) < len(read)
+    assert sorted(told) == sorted(order.rows("read")[-len(told) :])
+
+
+@pytest.mark.parametrize("name", ["batches", "filtered"])
+def test_other_processes_are_told_of_each_row_once(cold, name, tmp_path):
+    source = Written(str(tmp_path / "told"), 6000)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        told, _, _ = told_and_read(PIPELINES[name], source, ps.Options(executor=pool))
+    order = Recorded(6000)
+    told_and_read(PIPELINES[name], order)
+    assert told
+    assert told == order.rows("read")[-len(told) :]
+
+
+def test_an_executor_of_threads_is_told(cold):
+    with ThreadPoolExecutor(2) as pool:
+        told, _, _ = told_and_read(PIPELINES["batches"], Recorded(), ps.Options(executor=pool))
+    assert len(set(told)) == len(told) > 0
+
+
+def test_nobody_is_told_of_what_is_in_memory():
+    source = Recorded()
+    told, read, _ = told_and_read(PIPELINES["batches"], source)
+    assert (told, len(read)) == ([], COUNT)
+
+
+def test_what_a_cache_has_is_not_told_of_again(cold):
+    source = Recorded(1000)
+    ds = ps.Dataset.from_source(source).cache().shuffle(seed=1).with_options(INLINE)
+    list(ds)
+    once = source.rows("told")
+    assert len(once) == len(set(once)) > 0
+    assert list(ds)
+    assert source.rows("told") == once
+
+
+def test_a_restored_iterator_tells_of_what_it_reads(cold):
+    source = Recorded()
+    ds = ps.Dataset.from_source(source).shuffle(seed=3).batch(8).with_options(INLINE)
+    with ds.iterator() as it:
+        for _ in range(200):
+            next(it)
+        state = it.state_dict()
+    source.events.clear()
+    with ds.iterator() as it:
+        it.load_state_dict(state)
+        list(it)
+    told, read = source.rows("told"), source.rows("read")
+    assert told
+    assert told == read[len(read) - len(told) :]
+
+
+@settings(max_examples=60)
+@given(datasets(), st.integers(0, 40), st.integers(1, 30))
+def test_sources_are_told_of_rows_that_are_theirs(ds, low, count):
+    plan = bind_seeds(ds._plan, 5)
+
+    def listening(node):
+        return replace(node, source=Listening(node.source)) if isinstance(node, Read) else node
+
+    tell = advising(rebuild(plan, listening)) if plan.indexed else None
+    if tell is not None and plan.stride:
+        tell((low + np.arange(count)) % plan.stride)
+
+
+# The arithmetic
+
+
+def rows_of(low, high):
+    return np.arange(low, high), high
+
+
+def test_nothing_is_told_until_something_was_read_from_a_disk():
+    advisor = Advisor(heard=True)
+    advisor.observe(WARM, 1)
+    assert advisor.after(1, 1000, rows_of) is None
+    advisor.observe(COLD, 1)
+    assert advisor.after(2, 9000, rows_of).tolist() == list(range(2, 2 + AHEAD))
+
+
+def test_where_nobody_listens_nothing_is_told():
+    advisor = Advisor(heard=False)
+    advisor.observe(COLD, 1)
+    assert advisor.after(2, 1000, rows_of) is None
+
+
+def test_each_row_is_told_of_once():
+    advisor = Advisor(heard=True)
+    advisor.observe(COLD, 1)
+    told = [advisor.after(position, 2098, rows_of) for position in (10, 10, 13, 80, 2098)]
+    spans = [rows if rows is None else (rows[0], rows[-1]) for rows in told]
+    assert spans == [(10, 2057), None, (2058, 2060), (2061, 2097), None]
+
+
+def test_it_ends_some_tasks_after_the_last_that_read():
+    advisor = Advisor(heard=True)
+    advisor.observe(COLD, 1)
+    for _ in range(QUIET - 1):
+        advisor.observe(WARM, 1)
+    assert advisor.after(0, 10, rows_of) is not None
+    advisor.observe(WARM, 1)
+    assert advisor.after(10, 20, rows_of) is None
+    advisor.observe(COLD, 1)
+    assert advisor.after(20, 30, rows_of) is not None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 256)), min_size=1, max_size=30), st.integers(1, 1 << 40)
+)
+def test_it_is_bounded(costs, end):
+    advisor = Advisor(heard=True)
+    position = 0
+    for reads, items in costs:
+        advisor.observe(Cost(1, 1, reads=reads), items)
+        position = min(position + items, end)
+        rows = advisor.after(position, end, rows_of)
+        assert rows is None or (position <= rows[0] and len(rows) <= MOST_ROWS and rows[-1] < end)
+
+
+def test_rows_of_few_items_may_be_fewer_than_was_asked_for():
+    advisor = Advisor(heard=True)
+    advisor.observe(COLD, 1)
+    assert advisor.after(0, 50, lambda low, high: (np.arange(low, 3), 3)).tolist() == [0, 1, 2]
+    assert advisor.after(0, 50, rows_of)[0] == 3
+
+
+def test_plans_without_anybody_who_listens_are_told_of_nothing():
+    numbers, listening = ps.Dataset.from_source([1, 2, 3]), ps.Dataset.from_source(Recorded())
+    assert advising(numbers._plan) is None
+    assert advising(numbers.zip(listening)._plan) is not None
+    assert advising(ps.Dataset.from_generator(lambda: iter([1])).map(abs)._plan) is None
