@@ -124,9 +124,33 @@ def test_weights_of_streams_changed_in_mid_run_lose_and_repeat_nothing(settings,
 
 def test_drawn_is_about_mixtures_of_which_it_is_known():
     assert Dataset.choose_from_datasets([A, B], Dataset.from_tensor_slices([0, 1, 1])).drawn(2) == [1, 1]
-    with pytest.raises(PlanError, match="is no mixture with weights"):
+    with pytest.raises(PlanError, match="is no mixture; ask the mixture itself"):
         A.drawn(3)
-    with pytest.raises(PlanError, match=r"only running .* tells when one of its streams has ended"):
-        sample([A.filter(lambda x: True), B], seed=1).drawn(3)
     with pytest.raises(ValueError, match="the mixture has 360 elements"):
         sample([A, B], seed=1).drawn(361)
+    with pytest.raises(ValueError, match="the mixture has 360 elements"):
+        sample([A.filter(lambda x: True), B], seed=1).drawn(361)
+    with pytest.raises(PlanError, match="without a seed"):
+        sample([A.filter(lambda x, *, rng: rng.random() < 0.5), B], exact=True).drawn(3)
+    with pytest.raises(PlanError, match="without a seed"):
+        sample([A, B], Dataset.random().map(lambda x: [1, x % 3])).drawn(3)
+
+
+@pytest.mark.parametrize("stop", ["all", "first"])
+@pytest.mark.parametrize("count", [1, 20, 90, 200])
+def test_weights_of_streams_that_end_change_in_mid_run_and_lose_and_repeat_nothing(stop, count):
+    members = [ds.filter(lambda x: x % 3 > 0) for ds in (A, B)]
+    old = sample(members, Dataset.from_tensors([5, 2]).repeat(), seed=5, stop=stop)
+    made = [int(x) for x in old.take(count).iterator(epoch=1)]
+    rest = [ds.skip(n) for ds, n in zip(members, old.drawn(len(made), epoch=1), strict=True)]
+    made += [int(x) for x in sample(rest, [1, 9], seed=1).iterator(epoch=1)]
+    assert sorted(made) == [x for x in [*range(60), *range(100, 400)] if x % 3 > 0]
+
+
+@pytest.mark.parametrize("settings", [{"exact": True}, {"seed": 3}])
+def test_a_mixture_of_streams_ends_where_what_is_left_has_no_weight_any_more(settings):
+    phases = {0: [9, 1], 30: [1, 1], 50: [0, 1], 60: [1, 0]}
+    whole = sample([A.take(0), B], phases, **settings)
+    streams = sample([ds.filter(lambda x: True) for ds in (A.take(0), B)], phases, **settings)
+    assert [int(x) for x in streams.iterator(epoch=0)] == [int(x) for x in whole.iterator(epoch=0)]
+    assert len(whole) == 60

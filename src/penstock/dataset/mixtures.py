@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -131,8 +131,8 @@ class Mixtures(Handle[T_co]):
     def drawn(self, count: int, *, epoch: int = 0) -> list[int]:
         """How many elements of each dataset the first `count` elements of a mixture are made of.
 
-        It costs no more than one element. So weights can change in the midst of a run, without losing or repeating an
-        element: leave out of each dataset what was drawn, and mix what is left.
+        So weights can change in the midst of a run, without losing or repeating an element: leave out of each dataset
+        what was drawn, and mix what is left.
 
         >>> one, other = Dataset.range(100).shuffle(seed=1), Dataset.range(500).shuffle(seed=2)
         >>> old = Dataset.sample_from_datasets([one, other], [1, 1], seed=3)
@@ -143,33 +143,35 @@ class Mixtures(Handle[T_co]):
         >>> sorted(received) == sorted([*one, *other])
         True
 
-        Where datasets are repeated (`stop="never"`) the rest of one is `ds.repeat().skip(n)`. Of streams it is known
-        with `stop="never"`, and with `stop="first"` for as many elements as there are; else only running them tells
-        when one has ended. It is about a mixture as it was made, before other transformations: after 1,000 batches of
-        64, ask for `mix.drawn(64_000)`. A random mixture needs a seed of its own, or the one that the cursor keeps:
+        Where datasets are repeated (`stop="never"`) the rest of one is `ds.repeat().skip(n)`. It is about a mixture as
+        it was made, before other transformations: after 1,000 batches of 64, ask for `mix.drawn(64_000)`, of the epoch
+        that the cursor names. A mixture that draws at random needs a seed of its own, or the one that the cursor keeps:
         `mix.with_options(ps.Options(seed=state["seed"]))`.
+
+        Of indexed datasets it is arithmetic, and costs no more than one element; so it is of streams with
+        `stop="never"`, and with `stop="first"`, for as many elements as there are. Otherwise only running streams tells
+        when one has ended: those of unknown length are run as far as they were drawn from, as is a dataset of weights
+        or of choices, and no others.
         """
-        plan = self._plan
+        plan = _without_settings(self._plan)
         wanted = check_count("drawn", "count", count, least=0)
         epoch = check_count("drawn", "epoch", epoch, least=0)
-        options = buffer.options.options_of(plan)
-        plan = _without_settings(plan)
-        if not isinstance(plan, combine.sample.Sample | combine.choose.Choose):
+        options = buffer.options.options_of(self._plan)
+        if not isinstance(plan, combine.mixture.Mixture):
+            raise PlanError(f"drawn(): {plan.label()} is no mixture; ask the mixture itself")
+        runs = engine.draws.has_to_run(plan)
+        if options.seed is None and (rewrite.seeds.is_unseeded(plan) or any(map(rewrite.seeds.needs_seed, runs))):
             raise PlanError(
-                f"drawn(): {plan.label()} is no mixture with weights or choices that are known before; ask the mixture "
-                "itself"
+                "drawn(): without a seed every iterator draws in another order; give one to the mixture and to what it "
+                'mixes, or the one that the cursor keeps: mix.with_options(Options(seed=state["seed"]))'
             )
-        if not (plan.indexed or plan.first or all(member.length == INFINITE for member in plan.members)):
-            raise PlanError(
-                f"drawn(): only running {plan.label()} tells when one of its streams has ended, and what comes then; "
-                'mix them with stop="first" or stop="never"'
-            )
-        if isinstance(plan, combine.sample.Sample) and plan.draws and plan.seed is None and options.seed is None:
-            raise PlanError("drawn(): without a seed every iterator draws in another order; give one to the mixture")
-        if 0 <= plan.length < wanted:
-            raise ValueError(f"drawn({wanted}): the mixture has {plan.length} elements")
-        bound = rewrite.seeds.bind_seeds(plan, options.seed or 0)
-        return bound.drawn(wanted, epoch) if isinstance(bound, combine.sample.Sample | combine.choose.Choose) else []
+        bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
+        passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
+        settings, most = engine.settings.settings_of(self._plan), wanted if plan.length < 0 else plan.length
+        counts = engine.draws.drawn(bound, min(wanted, most), epoch, settings, passes)
+        if (there := max(sum(counts), plan.length)) < wanted:
+            raise ValueError(f"drawn({wanted}): the mixture has {there} elements")
+        return counts
 
     def rejection_resample(
         self,

@@ -106,6 +106,12 @@ class Schedule:
             end = self._begins[-1].slot
         return None if end == ENDLESS else end
 
+    def within(self, slots: Rows) -> Rows:
+        """Those of these consecutive slots that come before the end of the epoch."""
+        self._plan_to(int(slots[-1]))
+        end = self._begins[-1]
+        return slots[: max(end.slot - int(slots[0]), 0)] if end.over else slots
+
     def split(self, slots: Rows, key: Words | int | None = None) -> tuple[Rows, Rows]:
         """The input of each slot, and how many of its rows came before: see `mixed`; both `int64[k]`."""
         pages = self._pages_of(slots)
@@ -139,15 +145,20 @@ class Schedule:
         """Which slots lie in a page, and the page."""
         if not len(slots):
             return [(slice(None), self.timetable(0))]
+        self._plan_to(int(slots.max()))
         with self._lock:
-            while not self._begins[-1].over and self._begins[-1].slot <= int(slots.max()):
-                self.timetable(len(self._begins) - 1)
             starts = [begin.slot for begin in self._begins[:-1]]
         low, high = (bisect_right(starts, int(slot)) - 1 for slot in (slots.min(), slots.max()))
         if low == high:
             return [(slice(None), self.timetable(low))]
         pages = np.searchsorted(starts, slots, "right") - 1
         return [(pages == page, self.timetable(page)) for page in np.unique(pages).tolist()]
+
+    def _plan_to(self, slot: int) -> None:
+        """Plan the page of a slot, or all there are."""
+        with self._lock:
+            while not self._begins[-1].over and self._begins[-1].slot <= slot:
+                self.timetable(len(self._begins) - 1)
 
     def _planned(self, begin: _State) -> tuple[Timetable, _State]:
         state, states, segments = begin, list[_State](), list[_Segment]()

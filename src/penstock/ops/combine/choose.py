@@ -52,8 +52,11 @@ class Choose(Mixture):
     def drawn_from(self, epochs: Rows, positions: Rows) -> tuple[Rows, Rows]:
         return self.chosen.split(positions)
 
-    def drawn(self, count: int, epoch: int = 0) -> list[int]:
-        """How many elements of each member are among the first `count` of an epoch."""
+    @property
+    def countable(self) -> bool:
+        return True
+
+    def drawn(self, count: int, epoch: int) -> list[int]:
         return self.chosen.drawn(count).tolist()
 
     def arguments(self) -> str:

@@ -36,6 +36,15 @@ class Mixture(Node):
         """The member of each row, and how many elements of it came before in the epoch: both `int64[k]`."""
         raise NotImplementedError
 
+    @property
+    def countable(self) -> bool:
+        """Whether arithmetic tells how many elements of each member come before another (`drawn`)."""
+        return False
+
+    def drawn(self, count: int, epoch: int) -> list[int]:
+        """How many elements of each member are among the first `count` of an epoch."""
+        raise NotImplementedError
+
     def split(self, rows: Rows) -> tuple[Rows, Rows]:
         """The member that makes each row, and its row there: both `int64[k]`."""
         if not len(rows):

@@ -67,8 +67,12 @@ class Sample(Mixture):
     def drawn_from(self, epochs: Rows, positions: Rows) -> tuple[Rows, Rows]:
         return self.schedule.split(positions, self._keys(epochs))
 
-    def drawn(self, count: int, epoch: int = 0) -> list[int]:
-        """How many elements of each member are among the first `count` of an epoch; of a stream, if none ends there."""
+    @property
+    def countable(self) -> bool:
+        """Of streams where none can end before the mixture does."""
+        return self.indexed or self.first or all(node.length == INFINITE for node in self.members)
+
+    def drawn(self, count: int, epoch: int) -> list[int]:
         if not self.indexed:
             schedule, key = self._as_endless(epoch, 0, [])
             return schedule.drawn(count, key).tolist()
@@ -99,10 +103,11 @@ class Sample(Mixture):
     def _choices(self, epoch: int, begin: int, made: int, without: list[int]) -> Iterator[Rows]:
         """Which members to draw from after `made` elements since element `begin`, when some of them had ended."""
         schedule, key = self._as_endless(epoch, begin, without)
-        if not len(schedule.timetable(0).starts):
-            return  # nothing that is left has a weight
         for low in count(self.phase + made, LOOKED_AHEAD):
-            yield schedule.split(np.arange(low, low + LOOKED_AHEAD), key)[0]
+            slots = schedule.within(np.arange(low, low + LOOKED_AHEAD))
+            if not len(slots):
+                return  # nothing that is left has a weight any more
+            yield schedule.split(slots, key)[0]
 
     def _as_endless(self, epoch: int, begin: int, without: list[int]) -> tuple[Schedule, int | None]:
         """What is drawn from element `begin` on, where some members had ended, until one more does; with its key."""

@@ -1,0 +1,80 @@
+"""How many elements of each input a mixture draws, where only running some of them tells when one has ended."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk, Columns
+from penstock.elements.structure import LEAF
+from penstock.engine.legacy import Legacy
+from penstock.engine.observer import Unobserved
+from penstock.engine.opening import opened
+from penstock.engine.settings import Settings
+from penstock.engine.workshop import Workshop
+from penstock.ops.combine.mixture import Mixture
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, close
+from penstock.plan.node import INFINITE, UNKNOWN, Node
+from penstock.rewrite.passes import Passes, rewritten
+
+
+def has_to_run(mixture: Mixture) -> tuple[Node, ...]:
+    """What has to be run to tell what was drawn of each member: the members of unknown length, and the guide."""
+    if mixture.countable:
+        return ()
+    return tuple(
+        node for number, node in enumerate(mixture.inputs) if number >= len(mixture.members) or node.length == UNKNOWN
+    )
+
+
+def drawn(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: Passes) -> list[int]:
+    """How many elements of each member the first `count` of an epoch are made of; fewer where there are not so many.
+
+    The mixture goes through its members as it always does, but each gives its number in the place of its elements. One
+    of a known length is not run for that; others are run, and so is what says which to draw from. Seeds are bound.
+    """
+    if mixture.countable:
+        return mixture.drawn(count, epoch)
+    counts, left = np.zeros(len(mixture.members), np.int64), count
+    with closing(Workshop(settings, Legacy(), Unobserved())) as shop:
+        members = [_numbers(number, node, shop, passes) for number, node in enumerate(mixture.members)]
+        guides = [opened(rewritten(node, passes).plan, shop) for node in mixture.inputs[len(members) :]]
+        flow = mixture.flow((*members, *guides), epoch, None, np.empty)
+        try:
+            while left and (piece := next(flow, None)) is not None:
+                numbers = piece.chunk.slice(0, min(left, len(piece))).elements()
+                counts += np.bincount(numbers, minlength=len(counts))
+                left -= len(numbers)
+        finally:
+            close(flow)
+    return counts.tolist()
+
+
+def _numbers(number: int, member: Node, shop: Workshop, passes: Passes) -> Open:
+    """What gives a member's number as often as the member has elements."""
+    if member.length != UNKNOWN:
+        return lambda epoch, mark=None: _so_often(number, member.length)
+    source = opened(rewritten(member, passes).plan, shop)
+    return lambda epoch, mark=None: _for_each(number, source, epoch, mark)
+
+
+def _so_often(number: int, length: int) -> Flow:
+    given = 0
+    while length == INFINITE or given < length:
+        size = MOST_READ if length == INFINITE else min(length - given, MOST_READ)
+        yield Piece(_of(number, size), np.zeros(size, np.int64))
+        given += size
+
+
+def _for_each(number: int, source: Open, epoch: int, mark: Mark) -> Flow:
+    flow = source(epoch, mark)
+    try:
+        for piece in flow:
+            yield Piece(_of(number, len(piece)), piece.ids)
+    finally:
+        close(flow)
+
+
+def _of(number: int, count: int) -> Chunk:
+    return Columns(LEAF, [np.full(count, number)], count)
