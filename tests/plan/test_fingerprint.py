@@ -11,6 +11,7 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset, Options
+from penstock.core.errors import CursorError
 from penstock.plan.fingerprint import form
 from penstock.rewrite.passes import rewritten
 
@@ -145,6 +146,43 @@ def test_what_functions_held_before_they_were_called_counts_whenever_it_is_asked
     assert list(ds) == list(range(5))
     assert ds.fingerprint() == made().fingerprint()
     assert ds.fingerprint() != Dataset.range(5).map(logging([1])).fingerprint()
+
+
+def test_what_was_changed_before_a_dataset_was_made_counts_for_that_dataset():
+    settings = [1, 2]
+
+    def scaled(x):
+        return x * settings[-1]
+
+    ds = Dataset.range(5).map(scaled)
+    it = ds.iterator()
+    assert next(it) == 0
+    settings[-1] = 3  # by the user, not by the function: a position of what was is none of what is
+    other = Dataset.range(5).map(scaled).iterator()
+    with pytest.raises(CursorError, match="before the dataset was first used"):
+        other.load_state_dict(it.state_dict())
+    settings[-1] = 2
+    again = Dataset.range(5).map(scaled).iterator()
+    again.load_state_dict(it.state_dict())
+    assert list(again) == [2, 4, 6, 8]
+
+
+class Hidden:
+    def __init__(self):
+        self._calls = 0
+
+    def __call__(self, x):
+        self._calls += 1
+        return x
+
+
+def test_what_an_object_keeps_to_itself_counts_for_no_dataset():
+    function = Hidden()
+    it = Dataset.range(5).map(function).iterator()
+    assert next(it) == 0
+    again = Dataset.range(5).map(function).iterator()
+    again.load_state_dict(it.state_dict())
+    assert list(again) == [1, 2, 3, 4]
 
 
 def test_shards_with_a_log_load_into_other_shards():

@@ -39,7 +39,8 @@ def plan_lines(plan: Node) -> tuple[str, ...]:
 def settle(plan: Node) -> None:
     """Let what functions hold count as it is now: to be called before they are, for they may change it.
 
-    A function may write into a list that it closes over, or count its calls. The pipeline is the same none the less.
+    A function may write into a list that it closes over, or count its calls. The pipeline is the same none the less. It
+    is one dataset's matter: of another made later of the same function, what that holds by then may be other settings.
     """
     for node in post_order(plan):
         own = _own(node)
