@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
+from penstock.engine import opening
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.opening import Stretch, first_element, opened
 from penstock.engine.settings import settings_of
 from penstock.engine.workshop import Workshop
 from penstock.ops.read.given import Given
+from penstock.rewrite.passes import PASSES
 from tests.plan.flows import assert_reopens, elements_of
 
 STREAM = Dataset.range(30).filter(lambda x: x % 3 > 0)
@@ -137,3 +139,48 @@ def test_virtual_streams_are_opened_in_one_workshop_and_as_one_operation():
 def test_the_first_element_of_a_shard_is_its_own():
     assert first_element(Dataset.range(9).filter(lambda x: x > 2).shard(2, 1, streams=2)._plan) == 3
     assert first_element(Dataset.range(9).filter(lambda x: x > 2).shard(2, 0, streams=2)._plan) == 4
+
+
+def doubled_twice(n):
+    return Dataset.range(n, n + 600).filter(lambda x: x % 2 == 0).skip(2).skip(3).map(lambda x: x * 2)
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        lambda: Dataset.range(0, 4000, 1000).flat_map(doubled_twice),
+        lambda: Dataset.range(0, 4000, 1000).interleave(doubled_twice, cycle_length=2),
+        lambda: Dataset.range(2).flat_map(lambda _: Dataset.range(0, 4000, 1000).flat_map(doubled_twice)),
+        lambda: Dataset.range(0, 4000, 1000).filter(lambda x: True).flat_map(doubled_twice).shard(2, 1, streams=2),
+    ],
+    ids=["flat_map", "interleave", "in one another", "a virtual stream"],
+)
+def test_datasets_that_are_elements_are_run_as_written_where_the_outer_one_is(outer, monkeypatch):
+    applied = []
+
+    rewritten = opening.rewritten
+
+    def noting(plan, passes=PASSES):
+        done = rewritten(plan, passes)
+        applied.extend(done.applied)
+        return done
+
+    monkeypatch.setattr(opening, "rewritten", noting)
+    made = list(outer().iterator(epoch=0))
+    assert {"merge_skips", "trace_map"} <= set(applied)
+    applied.clear()
+    plain = outer().with_options(Options(rewrite=False))
+    assert list(plain.iterator(epoch=0)) == made
+    assert set(applied) <= {"drop_run_settings"}
+
+
+def test_a_state_goes_on_where_datasets_that_are_elements_are_run_as_written_or_no_longer_are():
+    ds = Dataset.range(0, 4000, 1000).flat_map(doubled_twice)
+    plain = ds.with_options(Options(rewrite=False))
+    whole = list(ds)
+    for one, other in ((ds, plain), (plain, ds), (plain, plain), (ds, ds)):
+        it = one.iterator(epoch=0)
+        before = [next(it) for _ in range(700)]
+        again = other.iterator(epoch=0)
+        again.load_state_dict(it.state_dict())
+        assert before + list(again) == whole

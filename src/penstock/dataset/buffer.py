@@ -60,6 +60,9 @@ class Buffer(Handle[T_co]):
     def with_options(self, options: Options) -> Dataset[T_co]:
         """Run with these options; what they set replaces what was set before. Codes to ignore add up.
 
+        They hold for all that comes before, and for the datasets that functions there return (`flat_map`, `interleave`)
+        or are given (`window`, `group_by_window`): options that those have count only where they are iterated alone.
+
         >>> Dataset.range(3).with_options(Options(workers=2)).options()
         Options(workers=2)
         """

@@ -68,7 +68,12 @@ class Combine(Handle[T_co]):
         The function is called as that of `map` is, in the same tasks. An array stands for its rows, a list or tuple for
         its items; a dataset is gone through as it is needed, at its own order for each element where it shuffles, and a
         generator is made again from its beginning when a restored iterator comes to it. `on_error` is that of `map`:
-        for what the function raises when it is called.
+        for what the function raises when it is called; for what fails later, in a dataset that it returned, give that
+        to the operation there which fails.
+
+        A dataset that it returns runs as a part of this one: with the workers, the budget, the seed and the `rewrite`
+        of these options, not of its own; in the threads that there are, but not in other processes, where what is dear
+        is better done by a `map` after this.
 
         >>> list(Dataset.range(4).flat_map(lambda n: [int(n)] * n)) == [1, 2, 2, 3, 3, 3]
         True

@@ -102,7 +102,7 @@ class Iterator(Generic[T]):
         drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
         plan, settings = self._as_run(self._plan, seed), settings_of(self._plan)
         if not self._plan.indexed:  # as written: a rewrite that learns more does not change what cursors are
-            self._cursor = self._cursor.in_form(plans.fingerprint.form(plan))
+            self._cursor = self._cursor.in_form(engine.opening.form_of(plan, self._options.rewrite))
             return engine.streaming.StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
         return Run(Job(plan), settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,10 +16,11 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
+from penstock.plan.fingerprint import form
 from penstock.plan.flow import Flow, Mark, Open, close
-from penstock.plan.graph import fold, rebuild, with_inputs
+from penstock.plan.graph import fold, post_order, rebuild, with_inputs
 from penstock.plan.node import Node
-from penstock.rewrite.passes import passes_within, rewritten
+from penstock.rewrite.passes import PLAIN, passes_within, rewritten
 from penstock.rewrite.seeds import bind_seeds
 
 
@@ -66,6 +68,22 @@ def opened(plan: Node, shop: Workshop) -> Open:
     return fold(rebuild(plan, in_turns), combine).open(shop)
 
 
+def form_of(plan: Node, rewrite: bool | None) -> str:
+    """What marks of a plan as it is run look like, as a digest; `rewrite` is what its options say of rewrites.
+
+    Marks of datasets that are elements look otherwise where those are run as written.
+    """
+    as_written = rewrite is False and any(isinstance(node, Unfolding) for node in _all_nodes(plan))
+    return form(plan) + "w" * as_written
+
+
+def _all_nodes(plan: Node) -> Iterator[Node]:
+    for node in post_order(plan):
+        yield node
+        for within in node.within[:1]:
+            yield from _all_nodes(within)
+
+
 def in_turns(node: Node) -> Node:
     """What is run in the place of a node."""
     return node.turns if isinstance(node, VirtualStreams) else node
@@ -90,7 +108,8 @@ def _unfold(node: Unfolding, source: Open, shop: Workshop, epoch: int, mark: Mar
 
     def open_plan(plan: Node, key: int) -> Open:
         inner.begin_again()
-        return opened(rewritten(bind_seeds(plan, key), passes_within(plan)).plan, inner)
+        passes = PLAIN if shop.settings.rewrite is False else passes_within(plan)
+        return opened(rewritten(bind_seeds(plan, key), passes).plan, inner)
 
     return node.unfold(source, epoch, mark, open_plan)
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from penstock.core.errors import CursorError
 from penstock.engine.cursor import Cursor, cursor_of, differences
+from penstock.engine.opening import form_of
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.elementwise.enumerate import Enumerate
@@ -204,7 +205,7 @@ def regrouped(plan: Node, as_run: Callable[[Node, int], Node], states: Sequence[
     owned = range(shard.index, shard.streams, shard.num_shards)
     lanes = [places[place % len(parts)][place // len(parts)] for place in owned]
     mark = here.lifted([_next_of(lanes), [list(lane) for lane in lanes]], items)
-    return Cursor(first.seed, first.epoch, items, mark=mark, form=form(here.run))
+    return Cursor(first.seed, first.epoch, items, mark=mark, form=form_of(here.run, options_of(plan).rewrite))
 
 
 def _cursor(state: object) -> Cursor:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to run: `workers` and `depth` (items ahead) are `None` where the tuner chooses."""
+    """How to run: `workers` and `depth` (items ahead) are `None` where the tuner chooses.
+
+    `rewrite` is what the options say of rewrites, for the datasets that are elements: `None` is nothing.
+    """
 
     executor: str | Executor
     workers: int | None
@@ -27,6 +30,7 @@ class Settings:
     ordered: bool
     memory_budget: int
     budget_is_given: bool
+    rewrite: bool | None = None
 
 
 def settings_of(plan: Node) -> Settings:
@@ -50,6 +54,7 @@ def settings_of(plan: Node) -> Settings:
         ordered=ordered,
         memory_budget=options.memory_budget or default_memory_budget(),
         budget_is_given=options.memory_budget is not None,
+        rewrite=options.rewrite,
     )
 
 
