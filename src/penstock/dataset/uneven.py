@@ -52,18 +52,27 @@ class Uneven(Handle[T_co]):
         )
 
     def ragged_batch(
-        self, batch_size: int, drop_remainder: bool = False, row_splits_dtype: DTypeLike = np.int64
+        self,
+        batch_size: int,
+        drop_remainder: bool = False,
+        row_splits_dtype: DTypeLike = np.int64,
+        *,
+        row_shapes: Any = None,
     ) -> Dataset[Any]:
         """Collect consecutive elements of different shapes as `ps.Ragged`, without padding.
 
         Leaves whose shape the plan knows are stacked; of others, the dimensions up to the last unknown one become
         ragged. Where a Python function has made the elements, so that the plan knows nothing, that is the first
-        dimension of every array; the others must agree. `Ragged` leaves get one more ragged dimension, `Sparse` leaves
-        one more dimension.
+        dimension of every array; the others must agree. `row_shapes` tells instead: one shape for all leaves, or one
+        for each in the nesting of the elements, `None` or -1 for a size that may differ; a leaf of which it says all
+        sizes is stacked. `Ragged` leaves get one more ragged dimension, `Sparse` leaves one more dimension.
 
         >>> words = Dataset.from_source([[1], [2, 3], [4, 5, 6]]).map(np.array)
         >>> list(words.ragged_batch(2))
         [Ragged([[1], [2, 3]], int64[2, ~]), Ragged([[4, 5, 6]], int64[1, ~])]
+        >>> both = words.map(lambda x: {"word": x, "ends": np.array([x[0], x[-1]])})
+        >>> both.ragged_batch(2, row_shapes={"word": [None], "ends": [2]})[0]["ends"].tolist()
+        [[1, 1], [2, 3]]
         """
         size = check_count("ragged_batch", "batch_size", batch_size, least=1)
         drop = check_flag("ragged_batch", "drop_remainder", drop_remainder)
@@ -72,7 +81,9 @@ class Uneven(Handle[T_co]):
         except TypeError as error:
             raise TypeError(f"ragged_batch(row_splits_dtype={row_splits_dtype!r}): {error}") from None
         return self._checked(
-            group.ragged.RaggedBatch(self._plan, size, drop, splits, group.ragged.ranks_of(self._plan.spec()))
+            group.ragged.RaggedBatch(
+                self._plan, size, drop, splits, group.ragged.ranks_of(self._plan.spec()), _own(row_shapes)
+            )
         )
 
     def sparse_batch(self, batch_size: int, row_shape: Any, drop_remainder: bool = False) -> Dataset[Any]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import Dataset
-from penstock.core.errors import ElementError
+from penstock.core.errors import ElementError, PlanError
 from penstock.elements.spec import ArraySpec, RaggedSpec, SparseSpec
 from penstock.ops.group.ragged import ranks_of
 from penstock.testing.laws import difference, same
@@ -71,6 +71,57 @@ def test_what_a_function_made_becomes_ragged_in_its_first_dimension():
     assert batch["y"].tolist() == [0, 1, 2, 3]
     with pytest.raises(ElementError, match=r"elements of rows 0 and 1 differ: shape \(None, 1\) against \(None, 2\)"):
         list(Dataset.range(3).map(lambda x: np.zeros((2, x))).skip(1).ragged_batch(2))
+
+
+def test_row_shapes_say_what_a_function_makes():
+    ds = Dataset.range(4).map(lambda x: {"a": np.zeros((x, 2)), "b": np.zeros(3), "c": np.zeros((2, x)), "y": x})
+    ds = ds.ragged_batch(4, row_shapes={"a": [None, 2], "b": (3,), "c": [2, -1], "y": []})
+    (batch,) = ds
+    assert ds.element_spec == {
+        "a": RaggedSpec((4, None, 2), "f8"),
+        "b": ArraySpec((4, 3), "f8"),
+        "c": RaggedSpec((4, None, None), "f8", 2),
+        "y": ArraySpec((4,), "i8"),
+    }
+    assert batch["a"].shape == (4, None, 2)
+    assert batch["b"].shape == (4, 3)
+    assert batch["c"].values.row_lengths().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert isinstance(batch["y"], np.ndarray)
+
+
+def test_a_row_shape_of_none_leaves_it_to_the_plan():
+    ds = Dataset.range(3).map(lambda x: (np.zeros(2), np.zeros(2))).ragged_batch(3, row_shapes=([2], None))
+    (batch,) = ds
+    assert batch[0].shape == (3, 2)
+    assert isinstance(batch[1], ps.Ragged)
+    assert isinstance(ds.repeat(2)[0][0], np.ndarray)
+
+
+@pytest.mark.parametrize(
+    ("row_shapes", "make"),
+    [
+        ([3], lambda x: np.zeros(2)),
+        ([None, 3], lambda x: np.zeros((x, 2))),
+        ([1, None], lambda x: np.zeros((2, x))),
+        ([], lambda x: np.zeros(2)),
+        ([2], lambda x: 1),
+        ([None, None], lambda x: np.zeros(2)),
+        ([None, None], lambda x: np.zeros((2,) * (3 - x))),
+    ],
+)
+def test_rows_of_another_shape_are_refused(row_shapes, make):
+    with pytest.raises(ElementError, match=r"ragged_batch: .*(is no batch of rows of|differ)"):
+        list(Dataset.range(1, 4).map(make).ragged_batch(2, row_shapes=row_shapes))
+
+
+def test_rows_known_to_have_another_shape_are_refused_when_the_dataset_is_built():
+    with pytest.raises(PlanError, match=r"float64\[3\] has not the row_shape \[2\]"):
+        Dataset.from_tensor_slices(np.zeros((4, 3))).ragged_batch(2, row_shapes=[2])
+    with pytest.raises(PlanError, match=r"row_shapes=5\): expected a shape"):
+        Dataset.from_tensor_slices(np.zeros((4, 3))).ragged_batch(2, row_shapes=5)
+    made = Dataset.from_tensor_slices(np.zeros((4, 3))).ragged_batch(2, row_shapes=[None])
+    assert made.element_spec == RaggedSpec((2, None), "f8")
+    assert isinstance(made[0], ps.Ragged)
 
 
 def test_the_spec_that_is_learnt_by_running_does_not_change_the_batches():

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from penstock.core.errors import ElementError
 from penstock.elements.chunk import Column
-from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, batched
+from penstock.elements.per_leaf import Shape, as_shape, filled, fits, is_shape, per_leaf
+from penstock.elements.ragged import Ragged
+from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, batched, leaf_spec
 from penstock.elements.stacking import Origin
 from penstock.elements.structure import Structure, flatten
 from penstock.elements.uneven import ragged
 from penstock.ops.group.leafwise import LeafwiseGrouping
 from penstock.plan.node import Allocate, Spec
+
+Told: TypeAlias = tuple[int | None, Shape | None]
+"""Of a leaf: how many dimensions may differ, and its shape; `None` where nothing says so."""
 
 
 @dataclass(frozen=True)
@@ -22,30 +28,53 @@ class RaggedBatch(LeafwiseGrouping):
     """Collect `size` consecutive elements: leaves whose shapes are known are stacked, others become `Ragged`.
 
     `ranks` says how many dimensions of each leaf may differ; `None`, where the plan does not tell, is the first of
-    every array. It is found when the plan is built, and not changed by what is learnt of the input later.
+    every array. It is found when the plan is built, and not changed by what is learnt of the input later. Where there
+    are `row_shapes`, one for all leaves or one for each, it is they that tell.
     """
 
     row_splits_dtype: np.dtype[Any]
     ranks: tuple[int, ...] | None = None
+    row_shapes: Any = None
 
     @property
     def name(self) -> str:
         return "ragged_batch"
 
-    def told(self, structure: Structure) -> Sequence[int | None]:
-        return [None] * structure.num_leaves if self.ranks is None else self.ranks
+    def told(self, structure: Structure) -> Sequence[Told]:
+        ranks = [None] * structure.num_leaves if self.ranks is None else self.ranks
+        if self.row_shapes is None:
+            return [(rank, None) for rank in ranks]
+        call, wanted = "ragged_batch(row_shapes=", "a shape such as [None, 3]"
+        given = per_leaf(self.row_shapes, structure, is_shape, argument=call, wanted=wanted)
+        shapes = map(as_shape, given)
+        return [(rank if shape is None else _rank(shape), shape) for rank, shape in zip(ranks, shapes, strict=True)]
 
-    def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
-        return ragged(column, told, self.row_splits_dtype, origin, allocate)
+    def leaf(self, column: Column, told: Told, origin: Origin, allocate: Allocate) -> Any:
+        rank, shape = told
+        made = ragged(column, rank, self.row_splits_dtype, origin, allocate)
+        if shape is not None and not _has_rows(made, shape):
+            raise ElementError(
+                f"ragged_batch: {leaf_spec(made)!r}{origin.where} is no batch of rows of the shape {list(shape)}; give "
+                "None in row_shapes for what may differ"
+            )
+        return made
 
-    def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
+    def leaf_spec(self, leaf: LeafSpec, told: Told, size: int | None, origin: Origin) -> LeafSpec:
+        rank, shape = told
         if isinstance(leaf, ArraySpec):
-            rank = min(1, len(leaf.shape)) if told is None else told
+            if shape is not None and not (fits(shape, leaf.shape) and fits(leaf.shape, shape)):
+                raise ElementError(f"ragged_batch: {leaf!r}{origin.where} has not the row_shape {list(shape)}")
+            known = leaf.shape if shape is None else filled(shape, leaf.shape)
+            rank = min(1, len(known)) if rank is None else rank
             if rank:
-                shape = (size, *[None] * rank, *leaf.shape[rank:])
-                return RaggedSpec(shape, leaf.dtype, rank, self.row_splits_dtype)
+                return RaggedSpec((size, *[None] * rank, *known[rank:]), leaf.dtype, rank, self.row_splits_dtype)
+            leaf = replace(leaf, shape=known)
         made = batched(leaf, size)
         return replace(made, row_splits_dtype=self.row_splits_dtype) if isinstance(made, RaggedSpec) else made
+
+    def arguments(self) -> str:
+        shapes = [] if self.row_shapes is None else [f"row_shapes={self.row_shapes!r}"]
+        return ", ".join([super().arguments(), *shapes])
 
 
 def ranks_of(spec: Spec | None) -> tuple[int, ...] | None:
@@ -58,4 +87,18 @@ def ranks_of(spec: Spec | None) -> tuple[int, ...] | None:
         return None
     leaves: list[LeafSpec] = flatten(spec)[0]
     shapes = [leaf.shape if isinstance(leaf, ArraySpec) else () for leaf in leaves]
-    return tuple(max((i + 1 for i, size in enumerate(shape) if size is None), default=0) for shape in shapes)
+    return tuple(map(_rank, shapes))
+
+
+def _rank(shape: Shape) -> int:
+    return max((i + 1 for i, size in enumerate(shape) if size is None), default=0)
+
+
+def _has_rows(batch: Any, shape: Shape) -> bool:
+    """Whether the rows of a batch have these sizes, where there are any."""
+    for size in shape[: _rank(shape)]:
+        if not isinstance(batch, Ragged) or (size is not None and (batch.row_lengths() != size).any()):
+            return False
+        batch = batch.values
+    rest = shape[_rank(shape) :]
+    return isinstance(batch, np.ndarray) and (batch.shape[1:] == rest or not len(batch))
