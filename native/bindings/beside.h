@@ -3,8 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -33,9 +33,12 @@ class Beside {
   Beside(const Beside&) = delete;
   Beside& operator=(const Beside&) = delete;
 
-  void begin(std::function<void()> work, const SideThread& side) { background_.emplace(std::move(work), side.thread); }
+  void begin(std::size_t pieces, Background::Work work, const SideThread& side) {
+    background_.emplace(pieces, std::move(work), side.thread);
+  }
 
-  // Returns once the work, if any was begun, is done: what it took in ns, by the clock and on the processor.
+  // Does its share, and returns once the work, if any was begun, is done: what all of it took in ns, by the clock and
+  // on the processor.
   std::pair<std::int64_t, std::int64_t> wait() {
     if (!background_) return {0, 0};
     const nanobind::gil_scoped_release release;

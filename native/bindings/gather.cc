@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/pair.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
 
@@ -35,8 +36,9 @@ struct Copy {
       throw nb::value_error("out must not overlap the source");
   }
 
-  void run(const std::int64_t* wanted, std::size_t count) const {
-    gather(from.data(), width, wanted, count, to.data());
+  // Rows `first` to `first + count` of what is wanted.
+  void run(const std::int64_t* wanted, std::size_t first, std::size_t count) const {
+    gather(from.data(), width, wanted + first, count, to.data() + first * width);
   }
 
   Buffer from, to;
@@ -49,7 +51,7 @@ void gather_rows(nb::handle source, nb::handle rows, nb::handle out) {
   const auto* wanted = index.words<const std::int64_t>("rows");
   Copy copy(source, out);
   copy.check(wanted, index.rows());
-  run_freely(copy.to.bytes() > kLongCallBytes, [&] { copy.run(wanted, index.rows()); });
+  run_freely(copy.to.bytes() > kLongCallBytes, [&] { copy.run(wanted, 0, index.rows()); });
 }
 
 // The same of several sources, going on beside whoever began it, without the GIL.
@@ -60,16 +62,23 @@ class Gathering {
     if (nb::len(sources) != nb::len(outs)) throw nb::value_error("there must be an out for each source");
     for (std::size_t i = 0, count = nb::len(sources); i < count; ++i)
       copies_.emplace_back(nb::object(sources[i]), nb::object(outs[i])).check(wanted_, index_.rows());
-    beside_.begin(
-        [this] {
-          for (const Copy& copy : copies_) copy.run(wanted_, index_.rows());
-        },
-        side);
+    std::size_t width = 1;
+    for (const Copy& copy : copies_) width += copy.width;
+    const std::size_t count = index_.rows(), at_once = std::max(kPieceBytes / width, kLeastRows);
+    beside_.begin((count + at_once - 1) / at_once,
+                  [this, at_once, count](std::size_t piece) {
+                    const std::size_t first = piece * at_once;
+                    for (const Copy& copy : copies_) copy.run(wanted_, first, std::min(at_once, count - first));
+                  },
+                  side);
   }
 
   auto wait() { return beside_.wait(); }
 
  private:
+  static constexpr std::size_t kPieceBytes = 128 << 10;  // some 10 microseconds of copying
+  static constexpr std::size_t kLeastRows = 16;
+
   const Buffer index_;
   const std::int64_t* const wanted_;
   std::deque<Copy> copies_;  // they stay where they are

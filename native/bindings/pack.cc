@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +18,9 @@ namespace penstock::bindings {
 
 namespace {
 
-constexpr std::size_t kLongPack = 1000;  // sequences; about 50 microseconds
-constexpr std::size_t kFields = 5;       // of a piece: document, start, length, position, bin
+constexpr std::size_t kLongPack = 1000;         // sequences; about 50 microseconds
+constexpr std::size_t kTokensAtOnce = 1 << 14;  // some 10 microseconds
+constexpr std::size_t kFields = 5;              // of a piece: document, start, length, position, bin
 
 std::int64_t pack(nb::handle lengths_array, nb::handle bins_array, std::int64_t capacity, bool best) {
   const Buffer from(lengths_array), to(bins_array, true);
@@ -178,10 +180,15 @@ class Filling {
         overlap(ids_, positions_))
       throw nb::value_error("tokens, segment_ids and positions must not overlap the documents or one another");
     check();
+    filling_.emplace(segments_.data(), segments_.size(), pad_.data(), bins_);
+    const std::size_t count = bins_.count, at_once = std::max<std::size_t>(kTokensAtOnce / (bins_.capacity + 1), 1);
     if (side)
-      beside_.begin([this] { fill(); }, *side);
+      beside_.begin(
+          (count + at_once - 1) / at_once,
+          [=, this](std::size_t piece) { filling_->fill(piece * at_once, std::min((piece + 1) * at_once, count)); },
+          *side);
     else
-      run_freely(tokens_.bytes() > kLongCallBytes, [this] { fill(); });
+      run_freely(tokens_.bytes() > kLongCallBytes, [=, this] { filling_->fill(0, count); });
   }
 
   auto wait() { return beside_.wait(); }
@@ -212,12 +219,11 @@ class Filling {
                                 .c_str());
   }
 
-  void fill() const { fill_bins(segments_.data(), segments_.size(), pad_.data(), bins_); }
-
   const Buffer pad_, tokens_, ids_, positions_;
   const Documents documents_;
   const Bins bins_;
   const std::vector<Segment> segments_;
+  std::optional<BinFilling> filling_;
   Beside beside_;
 };
 

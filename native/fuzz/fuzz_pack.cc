@@ -56,7 +56,7 @@ void fill(Choices choices) {
     segments.push_back({first, backward ? -forth : forth, length, choices.number(), choices.number()});
   }
   const size_t fitting = penstock::first_misfit(segments.data(), segments.size(), bins);
-  penstock::fill_bins(segments.data(), fitting, pad.data(), bins);
+  penstock::BinFilling(segments.data(), fitting, pad.data(), bins).fill(0, bins.count);
   size_t wanted = 0, found = 0;
   for (size_t i = 0; i < fitting; ++i) wanted += static_cast<size_t>(segments[i].length);
   for (size_t i = 0; i < count * capacity; ++i) {

@@ -26,9 +26,8 @@ void BackgroundThread::Shared::run() {
     under_way = waiting.front();
     waiting.pop_front();
     lock.unlock();
-    under_way->run();
+    under_way->take_part();
     lock.lock();
-    under_way->done_ = true;
     under_way = nullptr;
     changed.notify_all();
   }
@@ -49,18 +48,18 @@ BackgroundThread::~BackgroundThread() {
   thread_->join();
 }
 
-bool BackgroundThread::take(Background& work) {
+void BackgroundThread::take(Background& work) {
   if (thread_ && process_ != getpid()) {
     (void)thread_.release();
     (void)shared_.release();
   }
   if (!thread_) {
-    if (std::thread::hardware_concurrency() < 2) return false;
+    if (std::thread::hardware_concurrency() < 2) return;
     auto shared = std::make_unique<Shared>();
     try {
       thread_ = std::make_unique<std::thread>([state = shared.get()] { state->run(); });
     } catch (const std::system_error&) {
-      return false;
+      return;
     }
     shared_ = std::move(shared);
     process_ = getpid();
@@ -71,18 +70,16 @@ bool BackgroundThread::take(Background& work) {
     work.shared_ = shared_.get();
   }
   shared_->changed.notify_all();
-  return true;
 }
 
-Background::Background(std::function<void()> work, std::shared_ptr<BackgroundThread> thread)
-    : work_(std::move(work)), thread_(std::move(thread)) {
-  if (thread_->take(*this)) return;
-  run();
-  done_ = true;
+Background::Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread)
+    : work_(std::move(work)), pieces_(pieces), thread_(std::move(thread)) {
+  if (pieces) thread_->take(*this);
 }
 
 Background::~Background() {
   if (!is_ours()) return;
+  next_ = pieces_;
   std::unique_lock lock(shared_->mutex);
   auto& waiting = shared_->waiting;
   waiting.erase(std::remove(waiting.begin(), waiting.end(), this), waiting.end());
@@ -90,20 +87,30 @@ Background::~Background() {
 }
 
 Took Background::wait() {
-  if (is_ours()) {
+  if (missing_ && process_ != getpid()) begin_anew();
+  take_part();
+  if (missing_) {  // the thread has the last pieces, and tells when it has done them
     std::unique_lock lock(shared_->mutex);
-    shared_->changed.wait(lock, [this] { return done_; });
-  } else if (!done_) {
-    run();
-    done_ = true;
+    shared_->changed.wait(lock, [this] { return !missing_; });
   }
-  return took_;
+  return {wall_, cpu_};
 }
 
-void Background::run() {
+void Background::take_part() {
+  std::size_t done = 0, piece = next_++;
+  if (piece >= pieces_) return;
   const std::int64_t wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
-  work_();
-  took_ = {now(CLOCK_MONOTONIC) - wall, now(CLOCK_THREAD_CPUTIME_ID) - cpu};
+  for (; piece < pieces_; piece = next_++, ++done) work_(piece);
+  wall_ += now(CLOCK_MONOTONIC) - wall;
+  cpu_ += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  missing_ -= done;
+}
+
+void Background::begin_anew() {
+  process_ = getpid();
+  shared_ = nullptr;
+  next_ = wall_ = cpu_ = 0;
+  missing_ = pieces_;
 }
 
 }  // namespace penstock

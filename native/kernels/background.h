@@ -1,9 +1,12 @@
-// Work that goes on in a thread of its own while whoever began it does something else.
+// Work that goes on in a thread of its own while whoever began it does something else, and is shared by who waits for
+// it.
 #pragma once
 
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,14 +16,14 @@
 
 namespace penstock {
 
-// What a piece of work took, in ns by the clock and on the processor.
+// What work took, in ns by the clock and on the processor: the sum over all who did a part of it.
 struct Took {
   std::int64_t wall = 0, cpu = 0;
 };
 
 class Background;
 
-// A thread that does one piece of work after another; it begins with the first, and ends with this.
+// A thread that does one work after another; it begins with the first, and ends with this.
 //
 // A child of a fork has no such thread: there another begins.
 class BackgroundThread {
@@ -44,37 +47,44 @@ class BackgroundThread {
     void run();
   };
 
-  // Whether there is a thread to take the work.
-  bool take(Background& work);
+  // Takes the work, where a thread is to be had.
+  void take(Background& work);
 
   std::unique_ptr<Shared> shared_;
   std::unique_ptr<std::thread> thread_;
   pid_t process_ = 0;
 };
 
-// One piece of work, which throws nothing, beside its maker; where no thread is to be had, at once. When it dies, the
-// work is done, or was never begun.
+// Work in so many pieces, which may be done in any order and at once, and throw nothing. They are done beside its
+// maker, and by whoever waits; where no thread is to be had, by that one alone. When it dies, no piece is being done.
 class Background {
  public:
-  Background(std::function<void()> work, std::shared_ptr<BackgroundThread> thread);
+  using Work = std::function<void(std::size_t piece)>;
+
+  Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread);
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Returns once the work is done. In a child of a fork, where nobody else would do it, it is done here.
+  // Does what nobody has begun, and returns once all is done; for one thread at a time. A child of a fork, where nobody
+  // else would do it, begins anew.
   Took wait();
 
  private:
   friend class BackgroundThread;
-  void run();
-  bool is_ours() const { return shared_ && process_ == getpid(); }
 
-  const std::function<void()> work_;
+  bool is_ours() const { return shared_ && process_ == getpid(); }
+  // Does pieces that nobody has begun, as long as there are any.
+  void take_part();
+  void begin_anew();
+
+  const Work work_;
+  const std::size_t pieces_;
   const std::shared_ptr<BackgroundThread> thread_;
-  const pid_t process_ = getpid();
+  pid_t process_ = getpid();
   BackgroundThread::Shared* shared_ = nullptr;  // of the thread that has taken it
-  bool done_ = false;
-  Took took_;
+  std::atomic<std::size_t> next_{0}, missing_{pieces_};
+  std::atomic<std::int64_t> wall_{0}, cpu_{0};
 };
 
 }  // namespace penstock

@@ -270,39 +270,34 @@ void repeat_token(const char* token, std::size_t width, char* out, std::size_t c
   }
 }
 
-// The segments of each bin: those of bin b are `order[begins[b]]` to `order[begins[b + 1]]`, in the order given.
-struct ByBin {
-  std::vector<std::uint32_t> begins, order;
-
-  ByBin(const Segment* segments, std::size_t count, std::size_t bins) : begins(bins + 2), order(count) {
-    const auto bin = [=](std::size_t i) { return static_cast<std::size_t>(segments[i].bin); };
-    for (std::size_t i = 0; i < count; ++i) ++begins[bin(i) + 2];
-    for (std::size_t b = 2; b < begins.size(); ++b) begins[b] += begins[b - 1];
-    for (std::size_t i = 0; i < count; ++i) order[begins[bin(i) + 1]++] = static_cast<std::uint32_t>(i);
-  }
-};
-
-void fill_bin(const Segment* segments, const ByBin& by_bin, const char* pad, const Bins& bins, std::size_t bin) {
-  std::size_t at = bin * bins.capacity;
-  std::int32_t number = 0;
-  for (std::uint32_t i = by_bin.begins[bin]; i < by_bin.begins[bin + 1]; ++i) {
-    const Segment& segment = segments[by_bin.order[i]];
-    const Place place{bins.tokens + at * bins.width, bins.segment_ids + at, bins.positions + at};
-    put_any(segment, ++number, place, bins.width,
-            i + 1 < by_bin.order.size() ? Fetch(segments[by_bin.order[i + 1]], bins.width) : Fetch());
-    at += static_cast<std::size_t>(segment.length);
-  }
-  const std::size_t rest = (bin + 1) * bins.capacity - at;
-  repeat_token(pad, bins.width, bins.tokens + at * bins.width, rest);
-  std::fill_n(bins.segment_ids + at, rest, 0);
-  std::fill_n(bins.positions + at, rest, 0);
-}
-
 }  // namespace
 
-void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins) {
-  const ByBin by_bin(segments, count, bins.count);
-  for (std::size_t bin = 0; bin < bins.count; ++bin) fill_bin(segments, by_bin, pad, bins, bin);
+BinFilling::BinFilling(const Segment* segments, std::size_t count, const char* pad, const Bins& bins)
+    : segments_(segments), pad_(pad), bins_(bins), begins_(bins.count + 2), order_(count) {
+  const auto bin = [=](std::size_t i) { return static_cast<std::size_t>(segments[i].bin); };
+  for (std::size_t i = 0; i < count; ++i) ++begins_[bin(i) + 2];
+  for (std::size_t b = 2; b < begins_.size(); ++b) begins_[b] += begins_[b - 1];
+  for (std::size_t i = 0; i < count; ++i) order_[begins_[bin(i) + 1]++] = static_cast<std::uint32_t>(i);
+}
+
+void BinFilling::fill(std::size_t first, std::size_t last) const {
+  for (std::size_t bin = first; bin < last; ++bin) fill(bin);
+}
+
+void BinFilling::fill(std::size_t bin) const {
+  std::size_t at = bin * bins_.capacity;
+  std::int32_t number = 0;
+  for (std::uint32_t i = begins_[bin]; i < begins_[bin + 1]; ++i) {
+    const Segment& segment = segments_[order_[i]];
+    const Place place{bins_.tokens + at * bins_.width, bins_.segment_ids + at, bins_.positions + at};
+    put_any(segment, ++number, place, bins_.width,
+            i + 1 < order_.size() ? Fetch(segments_[order_[i + 1]], bins_.width) : Fetch());
+    at += static_cast<std::size_t>(segment.length);
+  }
+  const std::size_t rest = (bin + 1) * bins_.capacity - at;
+  repeat_token(pad_, bins_.width, bins_.tokens + at * bins_.width, rest);
+  std::fill_n(bins_.segment_ids + at, rest, 0);
+  std::fill_n(bins_.positions + at, rest, 0);
 }
 
 }  // namespace penstock

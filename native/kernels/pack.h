@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace penstock {
 
@@ -43,7 +44,21 @@ std::size_t first_misfit(const Segment* segments, std::size_t count, const Bins&
 
 // Puts each segment after those before it in its bin. Segments of a bin are numbered from 1, positions count up from
 // `position`; what is left of a bin is `pad` (one token), segment 0, position 0. Every segment fits, and none overlaps
-// the bins.
-void fill_bins(const Segment* segments, std::size_t count, const char* pad, const Bins& bins);
+// the bins. All that is given stays where it is meanwhile.
+class BinFilling {
+ public:
+  BinFilling(const Segment* segments, std::size_t count, const char* pad, const Bins& bins);
+
+  // Fills bins `first` to `last`: others may be filled at the same time.
+  void fill(std::size_t first, std::size_t last) const;
+
+ private:
+  void fill(std::size_t bin) const;
+
+  const Segment* segments_;
+  const char* pad_;
+  Bins bins_;
+  std::vector<std::uint32_t> begins_, order_;  // the segments of bin b: order_[begins_[b]] to order_[begins_[b + 1]]
+};
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// Work in the background: done in order and once, or let go of; a forked child does it itself.
+// Work in the background: each piece done once, by the thread or by who waits, or let go of; a forked child does all
+// itself.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,18 +19,46 @@ namespace {
 
 void check_done() {
   const auto thread = std::make_shared<BackgroundThread>();
-  std::vector<int> order;  // written by one thread
-  {
-    Background first([&] { order.push_back(1); }, thread), second([&] { order.push_back(2); }, thread);
+  for (const std::size_t pieces : {0, 1, 2, 1000}) {
+    std::vector<std::atomic<int>> first_done(pieces), second_done(pieces);
+    Background first(pieces, [&](std::size_t piece) { ++first_done[piece]; }, thread);
+    Background second(pieces, [&](std::size_t piece) { ++second_done[piece]; }, thread);
     second.wait();
-    CHECK((order == std::vector{1, 2}));
+    for (const auto& times : second_done) CHECK(times == 1);
     first.wait();
     second.wait();
+    for (const auto& times : first_done) CHECK(times == 1);
+    for (const auto& times : second_done) CHECK(times == 1);
     CHECK(second.wait().wall >= 0);
   }
-  Background after([&] { order.push_back(3); }, thread);
-  after.wait();
-  CHECK((order == std::vector{1, 2, 3}));
+}
+
+// While the thread is held up in one piece, who waits does the others; and work behind it that nobody has begun.
+void check_shared() {
+  const auto thread = std::make_shared<BackgroundThread>();
+  std::atomic<bool> begun{false}, go{false};
+  std::thread::id where[2];
+  Background work(
+      2,
+      [&](std::size_t piece) {
+        where[piece] = std::this_thread::get_id();
+        if (piece) {
+          go = true;
+          return;
+        }
+        begun = true;
+        while (!go) std::this_thread::yield();
+      },
+      thread);
+  std::atomic<int> behind{0};
+  Background next(3, [&](std::size_t) { ++behind; }, thread);
+  while (!begun) std::this_thread::yield();
+  next.wait();
+  CHECK(behind == 3);
+  CHECK(!go);
+  work.wait();
+  CHECK(where[0] != std::this_thread::get_id());
+  CHECK(where[1] == std::this_thread::get_id());
 }
 
 // What is let go of was never begun, or is over.
@@ -37,13 +66,13 @@ void check_let_go() {
   for (int i = 0; i < 200; ++i) {
     std::atomic<int> begun{0}, over{0};
     auto thread = std::make_shared<BackgroundThread>();
-    const auto work = [&] {
+    const auto work = [&](std::size_t) {
       ++begun;
       ++over;
     };
     std::optional<Background> first, second;
-    first.emplace(work, thread);
-    second.emplace(work, thread);
+    first.emplace(3, work, thread);
+    second.emplace(3, work, thread);
     thread.reset();
     if (i % 2) second.reset();
     first.reset();
@@ -54,18 +83,21 @@ void check_let_go() {
 
 void check_fork() {
   const auto thread = std::make_shared<BackgroundThread>();
-  std::atomic<bool> go{false};
+  std::atomic<bool> begun{false}, go{false};
   std::atomic<int> done{0}, over{0};
-  Background ended([&] { ++over; }, thread);
+  Background ended(1, [&](std::size_t) { ++over; }, thread);
   ended.wait();
   Background work(
-      [&] {
+      2,
+      [&](std::size_t) {
+        begun = true;
         while (!go) std::this_thread::yield();
         ++done;
       },
       thread);
   std::optional<Background> other;
-  other.emplace([&] { ++done; }, thread);
+  other.emplace(1, [&](std::size_t) { ++done; }, thread);
+  while (!begun) std::this_thread::yield();
   const pid_t child = fork();
   go = true;
   if (child == 0) {
@@ -73,9 +105,9 @@ void check_fork() {
     work.wait();
     work.wait();
     ended.wait();
-    Background another([&] { ++done; }, thread);
+    Background another(1, [&](std::size_t) { ++done; }, thread);
     another.wait();
-    _exit(done == 2 && over == 1 ? 0 : 1);
+    _exit(done == 3 && over == 1 ? 0 : 1);
   }
   int status = -1;
   CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -85,6 +117,7 @@ void check_fork() {
 
 int main() {
   check_done();
+  check_shared();
   check_let_go();
   check_fork();
 }

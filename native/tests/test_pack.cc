@@ -80,7 +80,7 @@ void check_fill(std::size_t width) {
                               {text.get() + 3 * width, forth, 2, 40, 1}};     // 4 5
   const Memory memory(3, 4, width);
   CHECK(penstock::first_misfit(segments, 3, memory.bins) == 3);
-  penstock::fill_bins(segments, 3, pad.get(), memory.bins);
+  penstock::BinFilling(segments, 3, pad.get(), memory.bins).fill(0, memory.bins.count);
   const int tokens[] = {5, 3, 1, 9, 1, 2, 4, 5, 9, 9, 9, 9};
   const int ids[] = {1, 1, 1, 0, 1, 1, 2, 2, 0, 0, 0, 0};
   const int positions[] = {7, 8, 9, 0, 0, 1, 40, 41, 0, 0, 0, 0};
@@ -112,7 +112,10 @@ void check_blocks(std::size_t width, std::ptrdiff_t step) {
     const auto pad = std::make_unique<char[]>(width);
     const std::size_t count = segments.size();
     segments.push_back({text.get(), static_cast<std::ptrdiff_t>(width), 2500, 7, 0});  // the first bin's comes last
-    penstock::fill_bins(segments.data(), segments.size(), pad.get(), memory.bins);
+    const penstock::BinFilling filling(segments.data(), segments.size(), pad.get(), memory.bins);
+    const std::size_t half = memory.bins.count / 2;
+    filling.fill(half, memory.bins.count);  // in any order
+    filling.fill(0, half);
     CHECK(!std::memcmp(memory.tokens.get(), text.get(), 2500 * width));
     CHECK(memory.ids[2499] == 1 && memory.positions[2499] == 2506);
     std::size_t at = 2500;
