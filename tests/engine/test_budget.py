@@ -11,7 +11,9 @@ from penstock.engine import budget
 def cgroup(tmp_path, monkeypatch):
     monkeypatch.setattr(budget, "CGROUP", tmp_path)
     monkeypatch.setattr(budget, "_available_kib", lambda: 8 << 20)
-    return tmp_path
+    budget._budget_at.cache_clear()
+    yield tmp_path
+    budget._budget_at.cache_clear()
 
 
 def test_without_a_control_group_the_machine_is_the_limit(cgroup):
@@ -30,6 +32,7 @@ def test_no_limit_and_a_group_that_is_full(cgroup):
     (cgroup / "memory.current").write_text("5")
     (cgroup / "memory.max").write_text("max\n")
     assert budget.available_memory() == 8 << 30
+    budget._budget_at.cache_clear()
     (cgroup / "memory.max").write_text("4")
     assert budget.available_memory() == 0
     assert budget.default_memory_budget() == budget.LEAST

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.index.strided import strided
 
 _LAST_ROW = (1 << 63) - 1
 
@@ -27,6 +28,15 @@ def split(rows: Rows, length: int) -> tuple[Rows | np.int64, Rows]:
         return np.int64(epoch), rows - epoch * length
     epochs = rows // length
     return epochs, rows - epochs * length
+
+
+def positions(rows: Rows, length: int) -> Rows:
+    """Return the position of each row in its epoch, `int64[k]`. A negative row is a `ValueError`.
+
+    >>> positions(np.array([3, 7]), length=3)
+    array([0, 1])
+    """
+    return strided(rows, length=length, input_stride=0)
 
 
 def check_last(epochs: Rows | np.int64, stride: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
+from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
@@ -61,7 +62,7 @@ class Cache(Node):
         return self.input.spec()
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
-        return (rows % self.stride,)
+        return (positions(rows, self.stride),)
 
     def needed(self, rows: Rows) -> tuple[Rows, ...]:
         return (self._kept.missing(rows % self.stride),)
@@ -74,11 +75,11 @@ class Cache(Node):
         kept = self._kept
 
         def run(rows: Rows, out: Any = None) -> Chunk:
-            positions = rows % self.stride
-            missing = kept.missing(positions)
+            wanted = positions(rows, self.stride)
+            missing = kept.missing(wanted)
             if len(missing):
                 kept.put(missing, source(missing))
-            return kept.take(positions)
+            return kept.take(wanted)
 
         return run
 

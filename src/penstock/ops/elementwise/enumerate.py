@@ -12,6 +12,7 @@ from penstock.elements.nesting import leaf_column, nested
 from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
 from penstock.index.blocked import Blocks
+from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
@@ -47,7 +48,7 @@ class Enumerate(Node):
         (source,) = inputs
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            numbers = rows % self.stride * self.step + self.start
+            numbers = positions(rows, self.stride) * self.step + self.start
             return nested(PAIR, [leaf_column(numbers), source(rows)])
 
         return run

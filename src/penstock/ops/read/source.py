@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
+from penstock.index.epochs import positions
 from penstock.plan.node import Allocate, Begin, Node, Program, Rows, Spec
 from penstock.sources.protocol import Source
 
@@ -40,13 +41,13 @@ class Read(Node):
         read_many, stride = self.source.read_many, self.stride
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            return read_many(rows % stride, out)
+            return read_many(positions(rows, stride), out)
 
         return run
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         begin, stride = getattr(self.source, "begin_reading", None), self.stride
-        return None if begin is None else lambda rows, out, side: begin(rows % stride, out, side)
+        return None if begin is None else lambda rows, out, side: begin(positions(rows, stride), out, side)
 
     def label(self) -> str:
         return self.source.name
