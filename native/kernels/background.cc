@@ -10,6 +10,8 @@ namespace penstock {
 
 namespace {
 
+constexpr std::int64_t kAtOnce = 50'000;  // ns; about what it takes to be put to sleep and woken again
+
 std::int64_t now(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
@@ -89,11 +91,17 @@ Background::~Background() {
 Took Background::wait() {
   if (missing_ && process_ != getpid()) begin_anew();
   take_part();
-  if (missing_) {  // the thread has the last pieces, and tells when it has done them
-    std::unique_lock lock(shared_->mutex);
-    shared_->changed.wait(lock, [this] { return !missing_; });
-  }
+  if (missing_) await_thread();
   return {wall_, cpu_};
+}
+
+// The last pieces are the thread's.
+void Background::await_thread() {
+  const std::int64_t begin = now(CLOCK_MONOTONIC);
+  while (missing_ && now(CLOCK_MONOTONIC) - begin < kAtOnce) std::this_thread::yield();
+  if (!missing_) return;
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait(lock, [this] { return !missing_; });
 }
 
 void Background::take_part() {

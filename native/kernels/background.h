@@ -76,6 +76,7 @@ class Background {
   bool is_ours() const { return shared_ && process_ == getpid(); }
   // Does pieces that nobody has begun, as long as there are any.
   void take_part();
+  void await_thread();
   void begin_anew();
 
   const Work work_;

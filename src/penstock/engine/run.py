@@ -157,29 +157,23 @@ class Run:
     # Inline
 
     def _made_inline(self) -> Parcel | None:
-        parcel = self._beside or self._begun_beside(0) or self._begun_here()
-        self._beside = None
+        parcel, self._beside = self._beside, None
         if parcel is None:
-            return None
-        if self._crew is None:
-            self._beside = self._begun_beside(parcel.nbytes)
-        return self._make(parcel)
+            span = self._claim(max(self._group(), 1))
+            parcel = None if span is None else self._begin(span, 1)
+        if parcel is not None and self._crew is None:
+            self._begin_beside(parcel)
+        return None if parcel is None else self._make(parcel)
 
-    def _begun_here(self) -> Parcel | None:
-        span = self._claim(max(self._group(), 1))
-        return None if span is None else self._begin(span, 1)
-
-    def _begun_beside(self, held: int) -> Parcel | None:
-        """The next parcel, begun beside the consumer, which holds so many bytes; where it is worth it without a GIL."""
-        settings, group = self.settings, self._group(held, beside=True)
+    def _begin_beside(self, now: Parcel) -> None:
+        """Begin the parcel after `now` beside the consumer, where it is large enough and needs no GIL."""
+        settings, group = self.settings, self._group(now.nbytes, beside=True)
         may = settings.executor == "auto" and settings.depth is None and not self._observer.looks_at_elements
         if not (may and self._maker.needs_no_gil and self.tuner.worth_beside(group)):
-            return None
-        if (span := self._claim(group)) is None:
-            return None
-        parcel = self._begin(span, 1)
-        self._maker.make_beside(parcel)
-        return parcel
+            return
+        if (span := self._claim(group)) is not None:
+            self._beside = self._begin(span, 1)
+            self._maker.make_beside(self._beside)
 
     def _make(self, parcel: Parcel) -> Parcel:
         try:

@@ -18,7 +18,7 @@ from penstock.engine.task import Cost
 MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go costs some 30 µs
-BESIDE_TASK = 1 * MS  # ns of work for such a thread, and bytes: it shares no cache with the consumer
+BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits
 BESIDE_BYTES = 4 << 20
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
@@ -63,8 +63,9 @@ class Tuner:
         if self.looking:  # first calls would draw up the mean
             self.item_mean = self.item_wall
         steady = min(max(cost.wall - cost.starved, 0) / items, UNUSUAL * self.item_mean)
-        self.item_mean += (steady - self.item_mean) / RECENT
-        self.deviation += (abs(steady - self.item_mean) - self.deviation) / RECENT
+        recent = min(max(self.looks - LOOKS + 1, 1), RECENT)
+        self.item_mean += (steady - self.item_mean) / recent
+        self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
         if self.climb is not None:
             self.climb.observe(cost, items)
         elif cost.cpu:
@@ -136,8 +137,8 @@ class Tuner:
     def group_items(self, *, beside: bool = False) -> int:
         """How many cheap items one task makes, here or `beside` the consumer: a power of two, for few sizes of memory.
 
-        It doubles up to a bound on the task's work and one on its bytes. It falls back only where it is plainly too
-        large: going to and fro would take memory of several sizes.
+        It doubles up to a bound on the task's work and one on its bytes, and is there at once where only native code
+        runs. It falls back only where it is plainly too large: going to and fro would take memory of several sizes.
         """
         cost = self.item_mean
         if self.looks == 0 or cost <= 0:
@@ -147,8 +148,10 @@ class Tuner:
             work, most_bytes = THREAD_TASK, THREAD_BYTES
         by_cost = math.ceil(work / cost)
         by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
-        most = max(1, min(2 * self.group, by_cost, by_bytes, self.most_grouped))
-        fitting = 1 << (most.bit_length() - 1)
+        most = min(by_cost, by_bytes, self.most_grouped)
+        if not beside:
+            most = min(most, 2 * self.group)
+        fitting = 1 << (max(most, 1).bit_length() - 1)
         if fitting > self.group or self.group > by_bytes or self.group * cost > PLAINLY * work:
             self.group = fitting
         return self.group
