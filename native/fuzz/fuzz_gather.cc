@@ -53,7 +53,7 @@ void check_gathered(const Source& source, const std::int64_t* rows, std::size_t 
            "another row");
 }
 
-// Sources one after another, and side by side in a thread, of which some are let go of before they are done.
+// Sources in pieces one after another, and side by side in a thread, of which some are let go of before they are done.
 void gather_some(Choices choices, const std::shared_ptr<BackgroundThread>& thread) {
   static constexpr std::int64_t kWidths[] = {0, 1, 2, 3, 4, 8, 12, 16, 17, 63, 64, 65, 784, 1024, 5000};
   const std::int64_t length = 1 + choices.below(400);
@@ -73,13 +73,17 @@ void gather_some(Choices choices, const std::shared_ptr<BackgroundThread>& threa
     const auto width = static_cast<std::size_t>(kWidths[static_cast<std::size_t>(choices.below(15))]);
     sources.push_back(std::make_unique<Source>(width, static_cast<std::size_t>(length), count));
     const Source& source = *sources.back();
-    const auto work = [&source, &rows, count] {
-      gather(source.from.get(), source.width, rows.get(), count, source.to.get());
+    const std::size_t at_once = 1 + static_cast<std::size_t>(choices.below(300));
+    const auto piece = [&source, &rows, count, at_once](std::size_t number) {
+      const std::size_t first = number * at_once;
+      gather(source.from.get(), source.width, rows.get() + first, std::min(at_once, count - first),
+             source.to.get() + first * source.width);
     };
+    const std::size_t pieces = (count + at_once - 1) / at_once;
     if (choices.byte() % 4)
-      work();
+      for (std::size_t number = pieces; number-- > 0;) piece(number);
     else
-      begun.push_back(std::make_unique<Background>(work, thread));
+      begun.push_back(std::make_unique<Background>(pieces, piece, thread));
   }
   if (!let_go)
     for (const auto& each : begun) each->wait();
