@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import Ragged
+from penstock.core.errors import DataError
 from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec
 from penstock.sources.blocked import BlockedSource
 from penstock.testing.sources import verify_source
@@ -101,6 +103,43 @@ def test_rows_of_any_blocks_come_in_the_order_asked_for(lengths, data):
         assert [element["lists"].tolist() for element in elements] == [[[row], [row, row]] for row in rows]
         assert [element["pair"].tolist() for element in elements] == [[row, -row] for row in rows]
         assert all((element["wide"] == row % 256).all() for element, row in zip(elements, rows, strict=True))
+
+
+@dataclass(frozen=True)
+class Loose:
+    """Numbers from `low` on, of which every fifth cannot be made, and others are when they are asked for."""
+
+    low: int
+    nbytes: int = 1
+
+    def columns(self, rows):
+        ids = rows + self.low
+        bad = np.flatnonzero(ids % 5 == 0)
+        if len(bad):
+            error = DataError(f"{ids[bad[0]]} is bad")
+            error.element = int(bad[0])
+            raise error
+        return [ids]
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=6), st.data())
+def test_rows_of_a_block_that_is_not_whole_are_made_or_the_one_at_fault_is_said(lengths, data):
+    store = made(lengths, spec={"id": SPEC["id"]})
+
+    class SomeLoose(Made):
+        def decode(self, block):
+            return super().decode(block) if block % 2 else Loose(int(self.bounds[block]))
+
+    source = BlockedSource(SomeLoose(store.bounds, spec=store.spec), data.draw(st.sampled_from([1, 1 << 20])))
+    loose = {row for row in range(source.length) if store.bounds.searchsorted(row, "right") % 2}
+    rows = data.draw(st.lists(st.integers(0, source.length - 1), max_size=20))
+    bad = [row for row in rows if row in loose and row % 5 == 0]
+    with pytest.raises(DataError) if bad else nullcontext() as caught:
+        elements = source.read_many(np.array(rows, np.int64)).elements()
+        assert [element["id"] for element in elements] == rows
+    if caught is not None:
+        assert rows[caught.value.element] in bad
+        assert str(caught.value) == f"{rows[caught.value.element]} is bad"
 
 
 def test_a_call_decodes_each_block_once_and_what_is_kept_not_again():

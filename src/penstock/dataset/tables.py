@@ -106,8 +106,8 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
 
     A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
     one that its values in the first block have. A value that is none of that type, and a record with more or fewer
-    fields, is a `DataError` that names the file and the line. An empty field of numbers is missing; `nulls` are as in
-    `read_parquet`.
+    fields, is a `DataError` that names the file and the line; `ignore_errors()` loses that record alone. An empty field
+    of numbers is missing; `nulls` are as in `read_parquet`.
 
     Where blocks of about `block_bytes` begin is found once, at the speed of reading, and kept in an index beside the
     file. Blocks are parsed whole by pyarrow, kept and shuffled as row groups are in `read_parquet`.
@@ -122,7 +122,8 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     >>> read_csv(file, types={"age": "int16"})[0]
     {'age': np.int16(31), 'name': 'Ann\nLee'}
     """
-    from penstock.sources.csv import Form, csv_files
+    from penstock.sources.csv import csv_files
+    from penstock.sources.csv_parsing import Form
     from penstock.sources.csv_records import Dialect
     from penstock.sources.csv_stream import csv_stream
     from penstock.sources.line_stream import compression_of_text

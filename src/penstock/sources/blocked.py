@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Spec
 from penstock.elements.structure import Structure, flatten
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
+from penstock.sources.block_parts import given, parts, picked
 from penstock.storage.recent import Recent
 
 CACHE_BYTES = 1 << 30
@@ -39,6 +41,17 @@ class Lazy(Protocol):
 
 Held: TypeAlias = NDArray[Any] | Ragged | Lazy
 """One column of a decoded block of k rows."""
+
+
+class Loose(Protocol):
+    """A block of rows of which some cannot be made: each is made when it is asked for."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def columns(self, rows: Rows, /) -> list[Held]:
+        """Return the columns of some rows, or raise what is wrong with the first, whose place is its `element`."""
+        ...
 
 
 class Store(Protocol):
@@ -64,7 +77,7 @@ class Store(Protocol):
         """About how many bytes a decoded block takes; `None` where it costs next to nothing to decode."""
         ...
 
-    def decode(self, block: int) -> list[Held]:
+    def decode(self, block: int) -> list[Held] | Loose:
         """Return the columns of a block, in the order of the leaves of `spec`."""
         ...
 
@@ -147,7 +160,7 @@ class BlockedSource:
         if high < bounds[first + 1]:
             ((_, block),) = self._recent.each([first])
             self.store.check(first)
-            return self._of_one(block, rows - bounds[first], memory)
+            return self._of_one(*_whole(block, rows - bounds[first]), memory)
         return self._of_several(rows, memory)
 
     def describe(self, row: int) -> str:
@@ -167,10 +180,10 @@ class BlockedSource:
         for place, column in enumerate(block.columns):
             into = memory[place] if memory else None
             if place in narrow:
-                columns.append(_given(self._unpacked(found, place), into))
+                columns.append(given(self._unpacked(found, place), into))
             elif isinstance(column, np.ndarray):
                 part = column[low : low + len(rows)] if run else None
-                columns.append(_picked(column, rows, into) if part is None else _given(part, into))
+                columns.append(picked(column, rows, into) if part is None else given(part, into))
             elif isinstance(column, Ragged):
                 columns.append(column[low : low + len(rows)] if run else column.take(rows))
             else:
@@ -186,14 +199,19 @@ class BlockedSource:
         spans = {int(owner[low]): (low, high) for low, high in pairwise(cuts.tolist())}
         narrow, layout = self._narrow, self._layout
         packed = np.empty((len(rows), layout.itemsize), np.uint8)
-        parts = {place: _parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow}
-        for number, block in self._recent.each(spans):
+        by_place = {place: parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow}
+        for number, found in self._recent.each(spans):
             self.store.check(number)
             low, high = spans[number]
             local = rows[order[low:high]] - self.store.bounds[number]
+            try:
+                block, local = _whole(found, local)
+            except DataError as error:
+                error.element = int(order[low + (error.element or 0)])
+                raise
             if narrow:
                 gather(block.packed(layout, narrow), local, packed[low:high])
-            for place, part in parts.items():
+            for place, part in by_place.items():
                 part.put(block.columns[place], local, low)
         back = np.empty_like(order)  # back[i]: where row i stands in the run
         back[order] = np.arange(len(order))
@@ -202,16 +220,20 @@ class BlockedSource:
         columns: list[Column] = []
         for place in range(len(self._specs)):
             into = memory[place] if memory else None
-            part = parts.get(place)
-            columns.append(_given(self._unpacked(packed, place), into) if part is None else part.done(back, into))
+            part = by_place.get(place)
+            columns.append(given(self._unpacked(packed, place), into) if part is None else part.done(back, into))
         return Columns(self._structure, columns, len(rows))
 
     def _unpacked(self, packed: NDArray[np.uint8], place: int) -> NDArray[Any]:
         return packed.view(self._layout).reshape(-1)[f"f{place}"]
 
     @cached_property
-    def _recent(self) -> Recent[Block]:
-        return Recent(lambda number: Block(self.store.decode(number)), self.cache_bytes)
+    def _recent(self) -> Recent[Block | Loose]:
+        return Recent(self._decoded, self.cache_bytes)
+
+    def _decoded(self, number: int) -> Block | Loose:
+        made = self.store.decode(number)
+        return Block(made) if isinstance(made, list) else made
 
     @cached_property
     def _flat(self) -> tuple[list[LeafSpec], Structure]:
@@ -242,23 +264,17 @@ class BlockedSource:
         return BlockedSource, (self.store, self.cache_bytes)
 
 
+def _whole(block: Block | Loose, rows: Rows) -> tuple[Block, Rows]:
+    """The block, and rows of it; where it is loose, one of these rows alone."""
+    if isinstance(block, Block):
+        return block, rows
+    return Block(block.columns(rows)), np.arange(len(rows))
+
+
 def _width(spec: LeafSpec) -> float:
     if not isinstance(spec, ArraySpec) or not spec.known or spec.dtype.hasobject:
         return float("inf")
     return spec.dtype.itemsize * prod(size or 0 for size in spec.shape) or float("inf")
-
-
-def _picked(column: NDArray[Any], rows: Rows, into: NDArray[Any] | None) -> NDArray[Any]:
-    fits = into is not None and into.shape == (len(rows), *column.shape[1:]) and into.dtype == column.dtype
-    return gather(column, rows, into if fits else None)
-
-
-def _given(values: NDArray[Any], into: NDArray[Any] | None) -> NDArray[Any]:
-    """The values, in the memory given where they fit there."""
-    if into is None or into.shape != values.shape or into.dtype != values.dtype:
-        return values
-    np.copyto(into, values)
-    return into
 
 
 def _no_rows(spec: LeafSpec) -> Column:
@@ -271,60 +287,3 @@ def _no_rows(spec: LeafSpec) -> Column:
             values = Ragged(values, [0])
         return values
     return []
-
-
-class _Parts(Protocol):
-    """One column, of rows from several blocks."""
-
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        """Take these rows of a block, which stand at `low` and after in the run."""
-        ...
-
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        """The rows at `back` of the run, in the memory given where they fit there."""
-        ...
-
-
-def _parts(spec: LeafSpec, count: int) -> _Parts:
-    if isinstance(spec, ArraySpec) and spec.known:
-        return _ArrayParts(spec, count)
-    return _RaggedParts(count) if isinstance(spec, RaggedSpec | ArraySpec) else _ListParts(count)
-
-
-class _ArrayParts:
-    def __init__(self, spec: ArraySpec, count: int) -> None:
-        self.values = np.empty((count, *(size or 0 for size in spec.shape)), spec.dtype)
-
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        gather(column, rows, self.values[low : low + len(rows)])
-
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        return _picked(self.values, back, into)
-
-
-class _RaggedParts:
-    """Rows of lists: views until all are there, for a copy of each value and no arithmetic for each block."""
-
-    def __init__(self, count: int) -> None:
-        self.rows: list[Any] = [None] * count
-
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        values, splits = column.values, column.row_splits
-        spans = zip(splits[rows].tolist(), splits[rows + 1].tolist(), strict=True)
-        self.rows[low : low + len(rows)] = [values[begin:end] for begin, end in spans]
-
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        rows = self.rows
-        return Ragged.from_rows([rows[i] for i in back.tolist()])
-
-
-class _ListParts:
-    def __init__(self, count: int) -> None:
-        self.values: list[Any] = [None] * count
-
-    def put(self, column: Any, rows: Rows, low: int) -> None:
-        self.values[low : low + len(rows)] = column.take(rows)
-
-    def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        values = self.values
-        return [values[i] for i in back.tolist()]

@@ -6,30 +6,22 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import DataError
-from penstock.elements.chunk import Column, Columns
+from penstock.elements.chunk import Chunk, Column, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import Spec
 from penstock.elements.structure import flatten
-from penstock.sources.arrow_tables import Nulls, Table, shown, table_of, told
+from penstock.sources.arrow_tables import Nulls, Table, shown, table_of
 from penstock.sources.blocked import Held
-from penstock.sources.csv import Form, check_names, names_in, parsed_records, schema_of
+from penstock.sources.csv_columns import check_names, names_in, schema_of, types_in
+from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
 from penstock.sources.csv_records import record_ends
 from penstock.sources.stream import LARGEST, content_of_files
 from penstock.storage.compression import open_decompressed
-
-
-class Records(NamedTuple):
-    """Some whole records: their bytes, how many rows they are, and the lines and rows of the file before them."""
-
-    content: bytes
-    rows: int
-    line: int
-    row: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,24 +46,30 @@ class CsvStream:
     def spec(self) -> Spec:
         return self.table.layout.spec
 
-    def read(self, file: int, /) -> Iterator[Columns]:
+    def read(self, file: int, /) -> Iterator[Chunk]:
         path = self.paths[file]
-        types = {field.name: field.type for field in self.table.schema}
-        structure = flatten(self.table.layout.spec)[1]
         blocks = _blocks(path, self.compressions[file], self.form, self.block_bytes, headed=self.headed)
         with closing(blocks):
             names = _names(blocks, path, self.form) if self.headed else self.first
             check_names(self.paths[0], self.first, path, names)
+            maker = Rowmaker(path, names, self.table, self.form)
             for block in blocks:
-                with told(path, block.row):
-                    table = parsed_records(block.content, block.line, names, types, self.form)
-                    if table.num_rows != block.rows:
-                        raise DataError(f"{block.rows:,} records after line {block.line:,} are {table.num_rows:,} rows")
-                    if self.table.drops:
-                        table = table.take(np.flatnonzero(self.table.whole_rows(table)))
-                    columns = list(map(_column, self.table.columns(table)))
-                if table.num_rows:
-                    yield Columns(structure, columns, table.num_rows)
+                for chunk in self._chunks(block, maker):
+                    if len(chunk):
+                        yield chunk
+
+    def _chunks(self, block: Records, maker: Rowmaker) -> Iterator[Chunk]:
+        """The rows of a block: all together, or where some records are none, those before and after each."""
+        structure = flatten(self.table.layout.spec)[1]
+
+        def made(records: Records) -> Chunk:
+            columns, count = maker.kept_columns(records)
+            return Columns(structure, list(map(_column, columns)), count)
+
+        try:
+            return iter([made(block)])
+        except DataError:
+            return Apart(block, maker).each(made)
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return a digest of the sizes and content of the files, the columns, and how they are written."""
@@ -79,9 +77,7 @@ class CsvStream:
 
     @cached_property
     def _fingerprint(self) -> tuple[Any, ...]:
-        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
-        fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
-        form = (self.form.dialect.delimiter, self.form.dialect.quote, self.form.encoding)
+        columns, fill, form = described(self.table, self.form)
         return ("csv stream", content_of_files(self.paths), columns, fill, self.table.drops, form, self.headed)
 
 
@@ -98,9 +94,8 @@ def csv_stream(
     """Return the source of `ps.read_csv` where a file is compressed; types are found in the first block."""
     with closing(_blocks(paths[0], compressions[0], form, block_bytes, headed=names is None)) as blocks:
         first = _names(blocks, paths[0], form) if names is None else list(names)
-        with told(paths[0]):
-            block = next(blocks, None)
-            found = None if block is None else parsed_records(block.content, block.line, first, {}, form).schema
+        block = next(blocks, None)
+    found = None if block is None else types_in(block, paths[0], first, form)
     table = table_of(schema_of(first, types, found), columns, nulls, f"read_csv: {paths[0]}")
     return CsvStream(paths, compressions, first, names is None, form, table, block_bytes)
 

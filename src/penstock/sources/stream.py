@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from penstock.core.digest import hasher
 from penstock.elements.chunk import Chunk, Items
@@ -14,8 +14,7 @@ LARGEST = 1 << 30
 """Bytes that one element of a compressed file may have."""
 READ_AT_ONCE = 1 << 20
 """Bytes of content that are read at a time, where no element is larger."""
-FEW = 64
-"""Elements made at a time once one has failed: each failure has them made again."""
+T = TypeVar("T")
 
 
 class Stream(Protocol):
@@ -58,10 +57,11 @@ class Faulty(Items):
         raise self.error
 
 
-def with_faults(count: int, make: Callable[[int, int], Chunk]) -> Iterator[Chunk]:
+def with_faults(count: int, make: Callable[[int, int], T]) -> Iterator[T | Faulty]:
     """Yield elements 0 to `count` as `make(low, high)` makes them, and a `Faulty` for each that fails.
 
-    An error has to say by its attribute `element` which of those asked for failed, the first that does.
+    An error has to say by its attribute `element` which of those asked for failed, the first that does. After one, the
+    next is made alone, then two, four and so on: so few are made again where many fail, and few calls where one does.
     """
     low, most = 0, count
     while low < count:
@@ -75,10 +75,10 @@ def with_faults(count: int, make: Callable[[int, int], Chunk]) -> Iterator[Chunk
             if element:
                 yield make(low, low + element)
             yield Faulty(error)
-            low, most = low + element + 1, FEW
+            low, most = low + element + 1, 1
         else:
             yield made
-            low = high
+            low, most = high, 2 * most
 
 
 def content_of_files(paths: Sequence[str]) -> str:
