@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.dataset.files import read_files, read_image_folder
     from penstock.dataset.lines import read_json, read_text
     from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
+    from penstock.dataset.shards import read_litdata, read_mds
     from penstock.dataset.switch import Switch
     from penstock.dataset.tables import read_arrow, read_csv, read_parquet, read_sql
     from penstock.dataset.tar import read_tar, write_tar
@@ -51,6 +52,8 @@ __all__ = [
     "read_hdf5",
     "read_image_folder",
     "read_json",
+    "read_litdata",
+    "read_mds",
     "read_numpy",
     "read_parquet",
     "read_sql",
@@ -84,6 +87,8 @@ _PLACES = {
     "read_fixed_length": "penstock.dataset.records",
     "read_tfrecord": "penstock.dataset.records",
     "write_tfrecord": "penstock.dataset.records",
+    "read_litdata": "penstock.dataset.shards",
+    "read_mds": "penstock.dataset.shards",
     "Switch": "penstock.dataset.switch",
     "read_arrow": "penstock.dataset.tables",
     "read_csv": "penstock.dataset.tables",

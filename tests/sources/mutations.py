@@ -25,11 +25,12 @@ import numpy as np
 
 import penstock as ps
 from penstock.sources.tfrecord_writing import framed
+from tests.sources import shard_files
 from tests.sources.archives import archive, member, pax
 
 MOST_BYTES = 30_000_000
 MOST_SECONDS = 20  # of processor time, for one file
-PLACE = re.compile(r"byte \d+|has no|extensions \(|line \d+|row \d+|record \d+| bytes")
+PLACE = re.compile(r"byte \d+|sample \d+|its '|column|shards|has no|extensions \(|line \d+|row \d+|record \d+| bytes")
 RECORDS = [b"one", b"", b"x" * 700, bytes(range(256)), b'{"a": 1}'] * 3
 
 
@@ -126,6 +127,86 @@ def frames() -> bytes:
     return file.getvalue()
 
 
+def shard(make: Callable[[Path], Path], name: str) -> Callable[[], bytes]:
+    """The one file of a folder, of that name."""
+
+    def good() -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            return (make(Path(folder)) / name).read_bytes()
+
+    return good
+
+
+def beside_index(
+    make: Callable[[Path], Path], read: Callable[[Path], object], key: str
+) -> Callable[[Path], list[object]]:
+    """Read the folder that `make` makes, with another file in the place of its first shard."""
+
+    def read_folder(path: Path) -> list[object]:
+        def change(index: dict[str, list[dict[str, object]]]) -> None:
+            told = index[key][0]
+            plain = told.get("raw_data", told)
+            named = told.get("zip_data") or plain
+            named["basename" if key == "shards" else "filename"] = path.name
+            if not told.get("zip_data"):
+                plain["bytes" if key == "shards" else "chunk_bytes"] = path.stat().st_size
+
+        shard_files.changed_index(make(path.parent), change)
+        return list(read(path.parent))  # type: ignore[call-overload]
+
+    return read_folder
+
+
+def one_mds(folder: Path, compression: str | None = None) -> Path:
+    columns = [
+        ("a", "ndarray", None),
+        ("j", "json", None),
+        ("n", "int", 8),
+        ("p", "list[pil]", None),
+        ("s", "str", None),
+    ]
+    picture = np.array([2, 1, 3], "<u4").tobytes() + b"RGB" + bytes(6)
+    samples = [
+        shard_files.u32(8, 9, len(picture) + 12, i)
+        + bytes([17, 2 << 2, 2, 1, 1, 0, 2, 0]) + b'["a",[1]]' + np.int64(i).tobytes()
+        + shard_files.u32(0, 1, len(picture)) + picture + b"t" * i
+        for i in range(8)
+    ]  # fmt: skip
+    return shard_files.mds(folder, columns, samples, per_shard=8, compression=compression)
+
+
+def one_zstd_mds(folder: Path) -> Path:
+    return one_mds(folder, "zstd")
+
+
+def one_litdata(folder: Path, level: str | None = None) -> Path:
+    return shard_files.simple_litdata(folder, 7, level)
+
+
+def framed_litdata(folder: Path) -> Path:
+    return one_litdata(folder, "batch")
+
+
+def sampled_litdata(folder: Path) -> Path:
+    return one_litdata(folder, "sample")
+
+
+def arrow_litdata(folder: Path) -> Path:
+    rows = [{"t": f"text {i}", "n": [{"a": j} for j in range(i)]} for i in range(7)]
+    return shard_files.arrow_chunks(folder, [rows])
+
+
+def read_index(path: Path) -> list[object]:
+    folder = shard_files.simple_mds(path.parent / "folder")
+    (folder / "index.json").write_bytes(path.read_bytes())
+    try:
+        return list(ps.read_mds(folder))
+    except FileNotFoundError as error:  # another name of a shard
+        raise ps.errors.DataError(f"{path} has no {error.filename}") from error
+    except (ps.errors.DataError, ps.errors.PlanError) as error:
+        raise ps.errors.DataError(f"{path}: {error}") from error
+
+
 class Format(NamedTuple):
     """A good file, how it is read, and what is put around it once it is damaged; and what reading it needs."""
 
@@ -151,6 +232,27 @@ FORMATS = {
     "jsonl": Format(objects, read_objects),
     "jsonl.bz2": Format(lambda: bz2.compress(objects()), read_objects),
     "bin": Format(lambda: np.arange(500, dtype=np.int32).tobytes(), read_numbers),
+    "mds": Format(shard(one_mds, "shard.00000.mds"), beside_index(one_mds, ps.read_mds, "shards")),
+    "mds.zstd": Format(
+        shard(one_zstd_mds, "shard.00000.mds.zstd"),
+        beside_index(one_zstd_mds, ps.read_mds, "shards"),
+        needs="zstandard",
+    ),
+    "mds.index": Format(shard(shard_files.simple_mds, "index.json"), read_index),
+    "litdata": Format(shard(one_litdata, "chunk-0-0.bin"), beside_index(one_litdata, ps.read_litdata, "chunks")),
+    "litdata.batch": Format(
+        shard(framed_litdata, "chunk-0-0.bin"),
+        beside_index(framed_litdata, ps.read_litdata, "chunks"),
+        needs="zstandard",
+    ),
+    "litdata.sample": Format(
+        shard(sampled_litdata, "chunk-0-0.bin"),
+        beside_index(sampled_litdata, ps.read_litdata, "chunks"),
+        needs="zstandard",
+    ),
+    "litdata.arrow": Format(
+        shard(arrow_litdata, "chunk-0-0.bin"), beside_index(arrow_litdata, ps.read_litdata, "chunks"), needs="pyarrow"
+    ),
     "wav": Format(sound, read_sound),
     "flac": Format(flac, read_sound, needs="soundfile"),
     "jpg": Format(picture, read_picture, needs="PIL"),
@@ -187,7 +289,7 @@ def outcome(path: Path, read: Callable[[Path], list[object]], known: set[str]) -
         found = read(path)
     except ps.errors.DataError as error:
         said = "\n".join([str(error), *getattr(error, "__notes__", [])])
-        assert str(path) in said, said
+        assert str(path) in said or f"{path.parent}/index.json" in said, said
         assert PLACE.search(said), said
         told = "error"
     else:

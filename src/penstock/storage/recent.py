@@ -47,6 +47,11 @@ class Recent(Generic[T]):
         """Bytes of what is kept."""
         return self._bytes
 
+    def __contains__(self, key: int) -> bool:
+        """Whether the value is at hand."""
+        with self._changed:
+            return key in self._ready
+
     def each(self, keys: Iterable[int]) -> Iterator[tuple[int, T]]:
         """Yield each of `keys` once, with its value, what is at hand first."""
         if self._process != os.getpid():

@@ -1,0 +1,53 @@
+"""Tokens that LitData keeps one after another in its chunks, as blocks of one length."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+
+from penstock.core.errors import DataError, PlanError
+from penstock.kernels.records import RecordReader
+from penstock.sources.fixed import FixedFiles
+from penstock.sources.litdata import CALL, dtype_of, opened
+
+
+@dataclass(frozen=True, eq=False)
+class TokenBlocks(FixedFiles):
+    """Blocks of tokens; what is left at the end of a chunk, less than a block, is in none."""
+
+    heads: tuple[int, ...] = ()
+    """Bytes before the tokens of each chunk."""
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """What reads the blocks."""
+        step = self.record_bytes
+        begins = [range(h, h + (size - h) // step * step, step) for h, size in zip(self.heads, self.sizes, strict=True)]
+        ends = [range(part.start + step, part.stop + step, step) for part in begins]
+        return RecordReader(self.paths, begins, ends, self.sizes)
+
+
+def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> TokenBlocks:
+    """Return the tokens of a folder that was written for LitData's `TokensLoader`, `block_size` at a time."""
+    index, config, shards = opened(folder)
+    formats = config.names("data_format")
+    kind, _, number = formats[0].partition(":") if formats else ("", "", "")
+    if config.get("item_loader", str, "") != "TokensLoader" or len(formats) != 1 or not kind.startswith("no_header_"):
+        raise PlanError(f"{CALL}(block_size={block_size}): {index.path} has samples, and no tokens; leave it out")
+    if config.get("compression", str, None) is not None:
+        raise PlanError(f"{CALL}: {index.path} says that its tokens are compressed: no block of them can be found")
+    dtype = dtype_of(config, kind, number)
+    heads: list[int] = []
+    for shard, part in zip(shards, index.parts("chunks"), strict=True):
+        head, found = 4 * (shard.samples + 2), os.path.getsize(shard.path)
+        tokens = part.count("dim") * dtype.itemsize
+        if found != head + tokens:
+            raise DataError(
+                f"{shard.path} has {found} bytes, and {head + tokens} by index.json: it was cut short, or is another"
+            )
+        heads.append(head)
+    paths, sizes = [shard.path for shard in shards], [os.path.getsize(shard.path) for shard in shards]
+    shown = f"{CALL}({os.fspath(folder)!r})"
+    step = block_size * dtype.itemsize
+    return TokenBlocks(paths, sizes, step, 0, 0, dtype, (block_size,), shown, tuple(heads))
