@@ -27,14 +27,15 @@ def read_mds(
     first read, a value that cannot be decoded one that names shard, sample and column.
 
     >>> import json, struct, tempfile
-    >>> folder = tempfile.mkdtemp()
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
     >>> samples = [struct.pack("<Iq", len(text), n) + text for n, text in enumerate([b"no", b"yes"])]
     >>> shard = struct.pack("<4I", 2, 16, 16 + 14, 16 + 14 + 15) + b"".join(samples)
     >>> columns = {"column_names": ["n", "text"], "column_encodings": ["int", "str"], "column_sizes": [8, None]}
     >>> file = {"basename": "shard.00000.mds", "bytes": len(shard)}
     >>> index = {"version": 2, "shards": [{"format": "mds", "samples": 2, "raw_data": file, **columns}]}
-    >>> _ = open(f"{folder}/shard.00000.mds", "wb").write(shard)
-    >>> _ = open(f"{folder}/index.json", "w").write(json.dumps(index))
+    >>> _ = (folder / "shard.00000.mds").write_bytes(shard)
+    >>> _ = (folder / "index.json").write_text(json.dumps(index))
     >>> read_mds(folder)[1]
     {'n': 1, 'text': 'yes'}
     """
@@ -57,12 +58,13 @@ def read_litdata(folder: str | os.PathLike[str], *, block_size: int | None = Non
     pyarrow, and are the Python values that were written. Chunks that are encrypted are refused.
 
     >>> import json, struct, tempfile
-    >>> folder = tempfile.mkdtemp()
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
     >>> chunk = struct.pack("<4I", 2, 16, 22, 29) + struct.pack("<I", 2) + b"no" + struct.pack("<I", 3) + b"yes"
     >>> config = {"compression": None, "data_format": ["str"], "data_spec": None, "item_loader": "PyTreeLoader"}
     >>> chunks = [{"filename": "chunk-0-0.bin", "chunk_size": 2, "chunk_bytes": len(chunk), "dim": None}]
-    >>> _ = open(f"{folder}/chunk-0-0.bin", "wb").write(chunk)
-    >>> _ = open(f"{folder}/index.json", "w").write(json.dumps({"config": config, "chunks": chunks}))
+    >>> _ = (folder / "chunk-0-0.bin").write_bytes(chunk)
+    >>> _ = (folder / "index.json").write_text(json.dumps({"config": config, "chunks": chunks}))
     >>> read_litdata(folder)[1]
     'yes'
     """
