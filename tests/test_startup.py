@@ -33,7 +33,7 @@ DEAR = {
 }
 
 # The nodes and sources that are loaded: by the methods that make them, and those that running looks for in each plan.
-RUN = {"ops.buffer.options", "ops.buffer.prefetch", "ops.group.batch", "ops.group.grouping"}
+RUN = {"ops.buffer.options", "ops.buffer.prefetch", "ops.group.batch", "ops.group.batching", "ops.group.grouping"}
 READ = RUN | {"ops.order.shuffle", "ops.read.source", "sources.protocol"}
 MADE = {
     "import": set[str](),

@@ -73,7 +73,7 @@ def swapped(node):
 
 def test_a_batch_of_joined_records_is_ragged() -> None:
     plan = Map(Take(Batch(Take(READ, 10), 4, drop_remainder=False), 2), PARSE)
-    batch = RaggedBatch(Take(JOINED, 10), 4, False, row_splits_dtype=INT64, ranks=(1,))
+    batch = RaggedBatch(Take(JOINED, 10), 4, row_splits_dtype=INT64, ranks=(1,))
     assert parse_in_kernel(plan) == Map(Take(batch, 2), PARSE)
 
 

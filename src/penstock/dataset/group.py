@@ -10,6 +10,7 @@ from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.remainder import Policy, Remainder, check_mask_key, drops, policy
 from penstock.elements.spec import sliced, uneven_splits
 from penstock.elements.structure import flatten, paths
 from penstock.ops import buffer, group
@@ -29,14 +30,16 @@ class Group(Handle[T_co]):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         *,
-        remainder: Literal["keep", "drop", "pad"] | None = None,
+        remainder: Remainder | None = None,
         mask_key: str = "valid",
     ) -> Dataset[Any]:
         """Stack consecutive elements along a new first axis: a leaf of shape (...) becomes one of (batch_size, ...).
 
         The last batch of an epoch is shorter. With `drop_remainder` (or `remainder="drop"`) it is left out; with
-        `remainder="pad"` it is filled up with zeros and empty texts, and every batch comes with flags of which elements
-        are real: under `mask_key` where elements are dicts, else as the pair `(batch, flags)`.
+        `remainder="pad"` it is filled up with zeros, empty texts and empty rows of `Ragged` and `Sparse`, and every
+        batch comes with flags of which elements are real, `bool[batch_size]`: under `mask_key` where elements are
+        dicts, else as the pair `(batch, flags)`. What cannot be filled up, objects of other types, is an
+        `ElementError`.
 
         Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects an array of objects. Where
         the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
@@ -56,16 +59,8 @@ class Group(Handle[T_co]):
             calls = check_count("batch", "num_parallel_calls", num_parallel_calls, least=1, also=(AUTOTUNE,))
         else:
             calls = AUTOTUNE
-        drop = check_flag("batch", "drop_remainder", drop_remainder)
-        if remainder not in (None, "keep", "drop", "pad"):
-            raise ValueError(f'batch(remainder={remainder!r}): expected "keep", "drop" or "pad"')
-        if drop and remainder in ("keep", "pad"):
-            raise ValueError(f"batch(remainder={remainder!r}): drop_remainder=True says otherwise")
-        source = self._plan
-        if remainder == "pad":
-            _check_mask_key("batch", source.spec(), mask_key)
-            source = group.pad.Pad(source, None, size, mask_key)
-        plan = _batch_of(source, size, drop_remainder=drop or remainder == "drop")
+        left = policy("batch", self._plan.spec(), drop_remainder, remainder, mask_key)
+        plan = _batch_of(self._plan, size, left)
         if calls == AUTOTUNE and deterministic is None:
             return self._over(plan)
         options = Options(workers=None if calls == AUTOTUNE else calls, deterministic=deterministic)
@@ -83,34 +78,54 @@ class Group(Handle[T_co]):
         """
         return self._over(_unbatched("unbatch", self._plan))
 
-    def rebatch(self, batch_size: int | Sequence[int], drop_remainder: bool = False) -> Dataset[Any]:
+    def rebatch(
+        self,
+        batch_size: int | Sequence[int],
+        drop_remainder: bool = False,
+        *,
+        remainder: Remainder | None = None,
+        mask_key: str = "valid",
+    ) -> Dataset[Any]:
         """Take batches apart and stack their elements again, `batch_size` to a batch; with several sizes, in turn.
 
-        Each epoch begins with the first size; its last batch is shorter, or left out with `drop_remainder`. It is
-        `unbatch` and then a batch, in one task and with one copy.
+        Each epoch begins with the first size. It is `unbatch` and then a batch, in one task and with one copy.
+
+        The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
+        `remainder="pad"` filled up to the size whose turn it is and flagged, as `batch` does it. Elements that were
+        filled up before are elements as others are: where batches have flags already, the new ones need another
+        `mask_key`.
 
         >>> [batch.tolist() for batch in Dataset.range(6).batch(4).rebatch(3)]
         [[0, 1, 2], [3, 4, 5]]
         >>> [batch.tolist() for batch in Dataset.range(6).batch(4).rebatch([1, 3])]
         [[0], [1, 2, 3], [4], [5]]
+        >>> [batch["x"].tolist() for batch in Dataset.from_tensors({"x": [7, 8, 9]}).rebatch(2, remainder="pad")]
+        [[7, 8], [9, 0]]
         """
         plan = _unbatched("rebatch", self._plan)
-        drop = check_flag("rebatch", "drop_remainder", drop_remainder)
+        left = policy("rebatch", plan.spec(), drop_remainder, remainder, mask_key)
         if not isinstance(batch_size, Sequence):
             size = check_count("rebatch", "batch_size", batch_size, least=1)
-            return self._over(_batch_of(plan, size, drop_remainder=drop))
+            return self._over(_batch_of(plan, size, left))
         sizes = tuple(check_count("rebatch", "batch_size", size, least=1) for size in batch_size)
         if not sizes:
             raise ValueError("rebatch(batch_size=[]): expected at least one size")
-        return self._over(group.rebatch.Rebatch(plan, sizes, drop, uneven_splits(plan.spec())))
+        return self._over(group.rebatch.Rebatch(plan, sizes, uneven_splits(plan.spec()), **left))
 
     def window(
-        self, size: int, shift: int | None = None, stride: int = 1, drop_remainder: bool = False
+        self,
+        size: int,
+        shift: int | None = None,
+        stride: int = 1,
+        drop_remainder: bool = False,
+        *,
+        remainder: Literal["keep", "drop"] | None = None,
     ) -> Dataset[Any]:
         """Cut the elements into windows of `size`: each becomes one element, which is a finite dataset.
 
         Windows begin `shift` elements apart, by default `size`; the elements of one lie `stride` apart. The last
-        windows of an epoch have fewer elements, unless `drop_remainder` leaves those out that are not full. Where
+        windows of an epoch have fewer elements, unless `drop_remainder` (or `remainder="drop"`) leaves those out that
+        are not full. A window is no batch, so none is filled up: batch what is in it with `remainder="pad"`. Where
         elements have structure, there is one dataset for each leaf, in the same structure, as in `tf.data`. The
         elements of a window are made with it, and not to be written to.
 
@@ -124,7 +139,12 @@ class Group(Handle[T_co]):
         many = check_count("window", "size", size, least=1, clip=True)
         apart = many if shift is None else check_count("window", "shift", shift, least=1, clip=True)
         step = check_count("window", "stride", stride, least=1, clip=True)
-        drop = check_flag("window", "drop_remainder", drop_remainder)
+        drop = drops("window", drop_remainder, remainder)
+        if remainder == "pad":
+            raise ValueError(
+                "window(remainder='pad'): a window is a dataset, which nothing fills up; batch it: "
+                'window.batch(size, remainder="pad")'
+            )
         return self._over(group.window.Window(plan, many, apart, step, drop, type(self)))
 
     def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid") -> Dataset[Any]:
@@ -144,8 +164,8 @@ class Group(Handle[T_co]):
             raise PlanError(f"pad_to_cardinality({count}): this dataset has {has} already")
         if plan.length == 0 < count and elements.padding.zero_of(plan.spec()) is None:
             raise PlanError(f"pad_to_cardinality({count}): this dataset is empty, and nothing tells what to pad with")
-        _check_mask_key("pad_to_cardinality", plan.spec(), mask_key)
-        return self._over(group.pad.Pad(plan, count, None, mask_key))
+        key = check_mask_key("pad_to_cardinality", plan.spec(), mask_key)
+        return self._over(group.pad.Pad(plan, count, key))
 
     def pack(
         self,
@@ -191,12 +211,12 @@ class Group(Handle[T_co]):
         return self._over(dataset.packing.packing(self._plan, length, strategy, **choices))
 
 
-def _batch_of(plan: Node, size: int, *, drop_remainder: bool) -> Node:
+def _batch_of(plan: Node, size: int, left: Policy) -> Node:
     """The node that stacks what `plan` yields, by what is known of it now."""
     splits = uneven_splits(plan.spec())
     if splits is None:
-        return group.batch.Batch(plan, size, drop_remainder)
-    return group.uneven.UnevenBatch(plan, size, drop_remainder, splits)
+        return group.batch.Batch(plan, size, **left)
+    return group.uneven.UnevenBatch(plan, size, splits, **left)
 
 
 def _unbatched(call: str, plan: Node) -> group.unbatch.Unbatch:
@@ -213,12 +233,3 @@ def _unbatched(call: str, plan: Node) -> group.unbatch.Unbatch:
             why = " against ".join(f"{size} at {sizes[size]}" for size in known[:2]) or "no leaf at all"
             raise PlanError(f"{call}(): every leaf of a batch needs the same first dimension: {why}")
     return group.unbatch.Unbatch(plan)
-
-
-def _check_mask_key(call: str, spec: Any, key: object) -> None:
-    if not isinstance(key, str):
-        raise TypeError(f"{call}(mask_key={key!r}): expected a text, not {type(key).__name__}")
-    try:
-        elements.padding.flagged_spec(spec, key)
-    except ElementError as error:
-        raise PlanError(f"{call}(): {error}") from None

@@ -11,6 +11,7 @@ from penstock.core.checks import check_count, check_flag, whole
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.combine import plan_of
 from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.remainder import Remainder, policy
 from penstock.elements.spec import ObjectSpec, describe
 from penstock.elements.structure import flatten, unflatten
 from penstock.ops import combine, elementwise, group
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class Keyed(Handle[T_co]):
     """`bucket_by_sequence_length`, `batch_by_tokens`, `group_by_window` and `group_by_reducer`."""
 
-    def bucket_by_sequence_length(
+    def bucket_by_sequence_length(  # noqa: PLR0913 - tf.data's own eight, and the policy
         self,
         element_length_func: Callable[..., Any],
         bucket_boundaries: Sequence[int],
@@ -33,11 +34,16 @@ class Keyed(Handle[T_co]):
         pad_to_bucket_boundary: bool = False,
         no_padding: bool = False,
         drop_remainder: bool = False,
+        *,
+        remainder: Remainder | None = None,
+        mask_key: str = "valid",
     ) -> Dataset[Any]:
         """Batch elements of similar length together, padded, in buckets of lengths with a batch size each.
 
         Lengths below the first of `bucket_boundaries` are in the first bucket, those from the last on in one more. A
-        batch comes once its bucket is full, and what is left at the end of the epoch in the order of the buckets.
+        batch comes once its bucket is full, and what is left at the end of the epoch in the order of the buckets, or
+        not at all (`drop_remainder`, `remainder="drop"`), or with `remainder="pad"` filled up with padding to the batch
+        size of its bucket; then every batch is flagged, as `padded_batch` does it.
         `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number.
 
         `padded_shapes` and `padding_values` are those of `padded_batch`. With `pad_to_bucket_boundary` sizes that are
@@ -64,20 +70,21 @@ class Keyed(Handle[T_co]):
         if to_boundary and not unpadded and padded_shapes is None:
             padded_shapes = _open_shapes(call, self._plan.spec())
         lengths = self._said(call, "element_length_func", "length", element_length_func)
+        left = policy(call, self._plan.spec(), drop_remainder, remainder, mask_key)
         return self._padding(
             group.bucket.BucketBySequenceLength(
                 lengths,
-                check_flag(call, "drop_remainder", drop_remainder),
                 padded_shapes,
                 padding_values,
                 unpadded,
                 boundaries=boundaries,
                 sizes=sizes,
                 to_boundary=to_boundary and not unpadded,
+                **left,
             )
         )
 
-    def batch_by_tokens(
+    def batch_by_tokens(  # noqa: PLR0913 - as its sibling
         self,
         max_tokens: int,
         length_func: Callable[..., Any],
@@ -88,6 +95,8 @@ class Keyed(Handle[T_co]):
         tolerance: float = 0.1,
         no_padding: bool = False,
         drop_remainder: bool = False,
+        remainder: Remainder | None = None,
+        mask_key: str = "valid",
     ) -> Dataset[Any]:
         """Batch as many elements of similar length as fit into `max_tokens` once they are padded to the longest.
 
@@ -96,7 +105,12 @@ class Keyed(Handle[T_co]):
         or there are `max_batch_size`. So the work and the memory of a step stay about equal, while the number of
         elements does not.
         At the end of the epoch, batches are made of what is left, from the shortest on, of elements further apart if
-        they fit. An element that is too long alone is an `ElementError`.
+        they fit, or none with `drop_remainder` (or `remainder="drop"`). An element that is too long alone is an
+        `ElementError`.
+
+        With `remainder="pad"` every batch, wherever it comes, is filled up with padding to as many elements as fit
+        into `max_tokens` at its longest (or `max_batch_size`), and flagged, as `padded_batch` does it: so the shape of
+        a batch depends on its longest element alone.
 
         `length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
         `padded_shapes` and `padding_values` are those of `padded_batch`. The order hangs on that of the elements alone:
@@ -113,7 +127,6 @@ class Keyed(Handle[T_co]):
         return self._padding(
             group.batch_by_tokens.BatchByTokens(
                 self._said(call, "length_func", "length", length_func),
-                check_flag(call, "drop_remainder", drop_remainder),
                 padded_shapes,
                 padding_values,
                 check_flag(call, "no_padding", no_padding),
@@ -122,6 +135,7 @@ class Keyed(Handle[T_co]):
                 max_batch_size=None
                 if max_batch_size is None
                 else check_count(call, "max_batch_size", max_batch_size, least=1),
+                **policy(call, self._plan.spec(), drop_remainder, remainder, mask_key),
             )
         )
 
@@ -156,7 +170,7 @@ class Keyed(Handle[T_co]):
             raise TypeError(f"{call}(reduce_func=): expected a function, not {type(reduce_func).__name__}")
         size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
         keyed = self._said(call, "key_func", "key", key_func)
-        windows = group.group_by_window.GroupByWindow(keyed, False, size, type(self))
+        windows = group.group_by_window.GroupByWindow(keyed, size, type(self))
         return self._over(combine.flat_map.FlatMap(elementwise.map.Map(windows, reduce_func), plan_of, None))
 
     def group_by_reducer(

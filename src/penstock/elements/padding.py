@@ -11,12 +11,16 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.nesting import leaf_column, nested
 from penstock.elements.ragged import Ragged
+from penstock.elements.ragged import made as made_ragged
 from penstock.elements.sparse import Sparse
+from penstock.elements.sparse import made as made_sparse
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
+from penstock.elements.stacking import Allocate, Origin, Stack
 from penstock.elements.structure import flatten, paths, unflatten
+from penstock.elements.uneven import check_text_fill, fill_value
+from penstock.elements.values import memory
 
 _PAIR = flatten((0, 0))[1]
-_BOOL = ArraySpec((), np.dtype(np.bool_))
 
 
 def zeroed(chunk: Chunk, where: NDArray[np.bool_]) -> Chunk:
@@ -82,10 +86,41 @@ def _zero_of(spec: Any) -> Any | None:
     return empty.get(spec.type) if isinstance(spec, ObjectSpec) else None
 
 
+def lengthened(leaf: Stack, size: int, fill: Any, path: str, operation: str, allocate: Allocate) -> Stack:
+    """Return a batch's leaf with as many rows more as make `size`: empty ones, or of an array full of `fill`.
+
+    Where that is `None`, an array has zeros and empty texts in the shape of its last row.
+
+    >>> lengthened(np.array([[1, 2]]), 2, -1, "", "padded_batch", np.empty).tolist()
+    [[1, 2], [-1, -1]]
+    >>> lengthened(Ragged.from_rows([[1, 2]]), 3, None, "", "ragged_batch", np.empty)
+    Ragged([[1, 2], [], []], int64[3, ~])
+    """
+    count = len(leaf)
+    if isinstance(leaf, Ragged):
+        splits = leaf.row_splits
+        return made_ragged(leaf.values, np.concatenate([splits, np.full(size - count, splits[-1], splits.dtype)]))
+    if isinstance(leaf, Sparse):
+        return made_sparse(leaf.indices, leaf.values, (size, *leaf.dense_shape[1:]))
+    whole = memory((size, *leaf.shape[1:]), leaf.dtype, allocate)
+    whole[:count] = leaf
+    if fill is not None:
+        origin = Origin(path, operation=operation)
+        check_text_fill(fill, type(next(iter(leaf.flat), None)), origin)
+        whole[count:] = fill_value(fill, leaf, origin)
+    elif leaf.dtype.hasobject:
+        empty = _zero(leaf[-1], path)
+        for row in range(count, size):  # not `whole[count:] = empty`, which takes lists among the objects apart
+            whole[row] = empty
+    else:
+        whole[count:] = np.zeros((), leaf.dtype)
+    return whole
+
+
 def flagged(chunk: Chunk, flags: NDArray[np.bool_], key: str) -> Chunk:
     """Return the elements with a flag each: a dict's under `key`, beside any other as `(element, flag)`.
 
-    A dict that has the key already is an `ElementError`.
+    Columns of batches have flags of shape `(k, size)`. A dict that has the key already is an `ElementError`.
 
     >>> flagged(Items([{"x": 1}, 2]), np.array([True, False]), "valid").elements()
     [{'x': 1, 'valid': True}, (2, False)]
@@ -94,24 +129,35 @@ def flagged(chunk: Chunk, flags: NDArray[np.bool_], key: str) -> Chunk:
         hollow = unflatten(chunk.structure, range(chunk.structure.num_leaves))
         if type(hollow) is not dict:
             return nested(_PAIR, [chunk, leaf_column(flags)])
-        order, structure = flatten(_with_flag(hollow, -1, key))
+        order, structure = flatten(with_flag(hollow, -1, key))
         return Columns(structure, [flags if at < 0 else chunk.columns[at] for at in order], len(chunk))
     pairs = zip(chunk.elements(), flags.tolist(), strict=True)
-    return Items([_with_flag(element, flag, key) for element, flag in pairs])
+    return Items([with_flag(element, flag, key) for element, flag in pairs])
 
 
-def flagged_spec(spec: Spec, key: str) -> Spec:
-    """Return the spec of elements with a flag each."""
-    return None if spec is None else _with_flag(spec, _BOOL, key)
+def flagged_spec(spec: Spec, key: str, *, shape: tuple[int | None, ...] = ()) -> Spec:
+    """Return the spec of elements with a flag each, or of batches with flags of this shape."""
+    return None if spec is None else with_flag(spec, ArraySpec(shape, np.dtype(np.bool_)), key)
 
 
-def flag_at(spec: Spec, key: str) -> int:
-    """Return which leaf of an element with this spec and a flag the flag is."""
+def without_flags(out: list[NDArray[Any]] | None, spec: Spec, key: str) -> list[NDArray[Any]] | None:
+    """Return memory for the leaves of flagged elements without that for the flags; `None` where nothing tells which.
+
+    `spec` is that of the elements without their flags.
+    """
+    if out is None or spec is None:
+        return None
     leaves, structure = flatten(spec)
-    return flatten(_with_flag(unflatten(structure, range(len(leaves))), -1, key))[0].index(-1)
+    at = flatten(with_flag(unflatten(structure, range(len(leaves))), -1, key))[0].index(-1)
+    return [*out[:at], *out[at + 1 :]]
 
 
-def _with_flag(element: Any, flag: Any, key: str) -> Any:
+def with_flag(element: Any, flag: Any, key: str) -> Any:
+    """Return an element, or a batch, with its flag, or flags: a dict's under `key`, beside any other as a pair.
+
+    >>> with_flag({"x": 1}, True, "valid"), with_flag(2, False, "valid")
+    ({'x': 1, 'valid': True}, (2, False))
+    """
     if type(element) is not dict:
         return element, flag
     if key in element:

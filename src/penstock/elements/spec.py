@@ -190,6 +190,19 @@ def batched(spec: Spec, size: int | None) -> Spec:
     return map_leaves(batch, spec)
 
 
+def of_size(spec: Spec, size: int | None) -> Spec:
+    """Return the spec of a batch with another number of elements (`None`: not known).
+
+    >>> of_size({"x": ArraySpec((8, 3), np.dtype("f4"))}, None)
+    {'x': float32[?, 3]}
+    """
+
+    def resized(_: str, leaf: LeafSpec) -> LeafSpec:
+        return leaf if isinstance(leaf, ObjectSpec) else replace(leaf, shape=(size, *leaf.shape[1:]))
+
+    return map_leaves(resized, spec)
+
+
 def uneven_splits(spec: Spec) -> Splits | None:
     """Return the dtype of the splits of each leaf that is a row of `Ragged`; `None` where no leaf is known to differ.
 

@@ -137,6 +137,15 @@ def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:
         raise ValueError(f"{origin.operation}(padding_values=): {fill} does not fit {dtype}{origin.where}") from None
 
 
+def check_text_fill(fill: Any, kind: type, origin: Origin) -> None:
+    """Refuse to pad text with what is none, and bytes with what are none; other objects may be padded with anything."""
+    wanted = next((text for text in (str, bytes) if issubclass(kind, text)), None)
+    if fill is not None and wanted is not None and not isinstance(fill, wanted):
+        raise TypeError(
+            f"{origin.operation}(padding_values=): {fill!r} for {wanted.__name__}{origin.where}; pass one of their type"
+        )
+
+
 _KINDS: dict[type, str] = {bool: "b", int: "iufc", float: "fc", complex: "c", str: "U", bytes: "S"}
 
 

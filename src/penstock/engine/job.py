@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from penstock.elements.chunk import Column, Columns
-from penstock.elements.stacking import Stack, folded
+from penstock.elements.stacking import Stack
 from penstock.elements.structure import unflatten
 from penstock.ops.group.batch import Batch
-from penstock.plan.node import Node, Passing, Rows
+from penstock.plan.node import Allocate, Node, Passing, Rows
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,9 @@ class Job:
             rows = move.rows_of(rows)
         return rows
 
-    def delivered(self, structure: Any, arrays: list[Stack], items: int) -> list[Any]:
-        """The items of a finished parcel of batches; `arrays` have `items` batches end to end."""
-        if items == 1:
-            return [unflatten(structure, arrays)]
-        columns: list[Column] = [folded(array, len(array) // items) for array in arrays]  # perhaps all of them short
-        return Columns(structure, columns, items).elements()
+    def delivered(self, structure: Any, arrays: list[Stack], counts: Rows, allocate: Allocate) -> list[Any]:
+        """The items of a finished parcel of batches, of so many elements each, which lie in `arrays` end to end."""
+        batch = cast("Batch", self.batch)
+        if len(counts) == 1:
+            return [batch.completed(unflatten(structure, arrays), int(counts[0]), self.size, allocate)]
+        return batch.apart(structure, arrays, counts, allocate).elements()

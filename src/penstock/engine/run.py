@@ -149,7 +149,11 @@ class Run:
         if failure is not None:
             return parcel.low, self._items_before(failure, parcel)
         self._observe(parcel)
-        items = self._maker.items(parcel)
+        try:
+            items = self._maker.items(parcel)
+        except Exception as error:  # noqa: BLE001 - raised with its name
+            self._failure = self._named(error, parcel.low)
+            raise self._failure from error.__cause__
         if self._crew is None and self.settings.executor == "auto" and self.tuner.threads_pay():
             self._leave_inline()
         return parcel.low, items

@@ -29,7 +29,7 @@ def parse_in_kernel(node: Node) -> Node | None:
         return None
     parser = node.function
     above, below = rewrite.moves.taken_off(node.input)
-    batch = below if isinstance(below, Batch) else None
+    batch = below if isinstance(below, Batch) and not below.pads else None
     inside, below = rewrite.moves.taken_off(batch.input) if batch is not None else ([], below)
     source: Any = getattr(below, "source", None)
     if not isinstance(below, Read) or getattr(source, "joined", None) is not False or getattr(source, "unread", False):
@@ -40,5 +40,7 @@ def parse_in_kernel(node: Node) -> Node | None:
         return replace(node, input=rewrite.moves.put_on(numbers, above), function=ReadAndParse(parser, unread))
     joined = rewrite.moves.put_on(Read(replace(source, joined=True)), inside)
     if batch is not None:
-        joined = group.ragged.RaggedBatch(joined, batch.size, batch.drop_remainder, np.dtype(np.int64), ranks=(1,))
+        joined = group.ragged.RaggedBatch(
+            joined, batch.size, np.dtype(np.int64), ranks=(1,), drop_remainder=batch.drop_remainder
+        )
     return replace(node, input=rewrite.moves.put_on(joined, above))

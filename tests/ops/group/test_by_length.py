@@ -9,11 +9,12 @@ from penstock import Dataset
 from penstock.elements.spec import ArraySpec
 from penstock.ops.elementwise.beside import Beside, whole
 from penstock.ops.group.by_length import ByLength, with_size
+from penstock.ops.group.pending import Full
 from penstock.plan.flow import Piece
 
 
 def over(ds, **padding):
-    return ByLength(Beside(ds._plan, "length", len, whole), False, **padding)
+    return ByLength(Beside(ds._plan, "length", len, whole), **padding)
 
 
 WORDS = Dataset.from_source([np.array([1]), np.array([2, 3])])
@@ -21,7 +22,7 @@ WORDS = Dataset.from_source([np.array([1]), np.array([2, 3])])
 
 def collected(node):
     chunk = WORDS._plan.source.read_many(np.arange(2))
-    return node.collect(0, Piece(chunk, np.arange(2)), np.empty)
+    return node.collect(Full(0, Piece(chunk, np.arange(2)), 2, None), np.empty)
 
 
 def test_batches_are_padded():

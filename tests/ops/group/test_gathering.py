@@ -19,13 +19,19 @@ from tests.plan.flows import assert_streams, stream_of
 class Threes(Gathering):
     """Gather three elements of each key."""
 
+    drop: bool = False
+
+    @property
+    def keeps_left(self):
+        return not self.drop
+
     def most(self, key, largest):
         return 3
 
-    def collect(self, key, run, allocate):
-        if key == 9:
+    def collect(self, group, allocate):
+        if group.key == 9:
             raise LookupError("not 9")
-        return (key, run.chunk.elements())
+        return (group.key, group.elements.chunk.elements())
 
 
 def over(ds, *, drop=False):

@@ -122,7 +122,7 @@ def test_many_keys(most_keys, monkeypatch):
 
 def test_where_pieces_end_does_not_matter():
     numbers = [x * x % 7 for x in range(23)]
-    node = GroupByWindow(Beside(Given(), "key", None, whole), False, 3, Dataset)
+    node = GroupByWindow(Beside(Given(), "key", None, whole), 3, Dataset)
 
     def windows(sizes, mark=None):
         source = stream_of([(x, (x, at)) for at, x in enumerate(numbers)], sizes)

@@ -27,7 +27,7 @@ class Largest(Grouping):
 
 
 def largest(dataset, size, drop_remainder=False):
-    return Dataset(Largest(dataset._plan, size, drop_remainder))
+    return Dataset(Largest(dataset._plan, size, drop_remainder=drop_remainder))
 
 
 def test_each_group_is_collected_from_its_own_run_of_elements():

@@ -29,7 +29,7 @@ class Scaled(LeafwiseGrouping):
 
 
 def scaled(data, size):
-    return Dataset(Scaled(Dataset.from_tensor_slices(data)._plan, size, False))
+    return Dataset(Scaled(Dataset.from_tensor_slices(data)._plan, size))
 
 
 def test_each_leaf_is_made_by_what_is_said_of_it():
@@ -51,5 +51,5 @@ def test_shapes_learnt_from_one_element_are_not_taken_for_those_of_others():
             return leaf
 
     plan = Dataset.from_tensor_slices(np.zeros((4, 2)))._plan
-    assert Kept(plan, 2, False).spec() == ArraySpec((2,), "f8")
-    assert Kept(plan, 2, False, shapes_known=False).spec() == ArraySpec((None,), "f8")
+    assert Kept(plan, 2).spec() == ArraySpec((2,), "f8")
+    assert Kept(plan, 2, shapes_known=False).spec() == ArraySpec((None,), "f8")

@@ -27,6 +27,8 @@ def test_a_last_batch_that_is_shorter_is_found(ds):
     "ds",
     [
         DS.batch(8, drop_remainder=True),
+        DS.batch(8, remainder="pad"),
+        DS.padded_batch(8, remainder="pad"),
         DS.batch(5),
         DS.repeat().batch(8),
         DS.batch(30),

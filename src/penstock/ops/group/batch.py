@@ -7,22 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from penstock import elements
 from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.spec import batched
-from penstock.elements.stacking import folded
-from penstock.elements.structure import unflatten
+from penstock.elements.stacking import Stack, folded
+from penstock.elements.structure import Structure, unflatten
 from penstock.ops.group.grouping import Grouping, spans
 from penstock.plan.node import Allocate, Program, Rows, Spec
 
 
 @dataclass(frozen=True)
 class Batch(Grouping):
-    """Stack `size` consecutive elements; the last batch of an epoch is shorter, or left out with `drop_remainder`."""
+    """Stack `size` consecutive elements."""
 
     def spec(self) -> Spec | None:
-        spec = self.input.spec()
-        return None if spec is None else batched(spec, self.size if self.all_full else None)
+        spec, size = self.input.spec(), self.static_size
+        return None if spec is None else self.completed_spec(batched(spec, size), size)
 
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
@@ -30,7 +31,7 @@ class Batch(Grouping):
 
     def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
-        return Columns(structure, [folded(array, self.size) for array in arrays], len(rows) // self.size)
+        return self.apart(structure, arrays, np.full(len(rows) // self.size, self.size), allocate)
 
     def takes_views(self, chunk: Chunk | None) -> bool:
         columns = chunk.columns if isinstance(chunk, Columns) else [None]
@@ -44,19 +45,37 @@ class Batch(Grouping):
             its_rows, counts = self.grouped(rows)
             uniform = len(rows) > 0 and bool((counts == counts[0]).all())
             memory = None
-            if out is not None and uniform:
-                memory = [_for_elements(array, len(rows), int(counts[0])) for array in out]
+            if (below := self._below(out)) is not None and uniform:
+                memory = [_for_elements(array, len(rows), int(counts[0])) for array in below]
             try:
                 structure, arrays = stack_all(source(its_rows, memory), its_rows, out=memory, allocate=allocate)
+                return self.apart(structure, arrays, counts, allocate)
             except Exception as error:
                 self.blame(error, int(rows[0]))
                 raise
-            if uniform:
-                columns: list[Column] = [folded(array, int(counts[0])) for array in arrays]
-                return Columns(structure, columns, len(rows))
-            return Items([unflatten(structure, [array[low:high] for array in arrays]) for low, high in spans(counts)])
 
         return run
+
+    def _below(self, out: list[np.ndarray] | None) -> list[np.ndarray] | None:
+        """The memory given, but for that of flags."""
+        return out if self.mask_key is None else elements.padding.without_flags(out, self.input.spec(), self.mask_key)
+
+    def apart(self, structure: Structure, arrays: list[Stack], counts: np.ndarray, allocate: Allocate) -> Chunk:
+        """The batches of so many elements each, which lie in `arrays` end to end."""
+        size = int(counts[0]) if len(counts) else 0
+        if size and (counts == size).all() and (size == self.size or not self.pads):
+            columns: list[Column] = [folded(array, size) for array in arrays]
+            whole = Columns(structure, columns, len(counts))
+            return (
+                whole
+                if self.mask_key is None
+                else elements.padding.flagged(whole, np.ones((len(whole), size), bool), self.mask_key)
+            )
+        parts = [unflatten(structure, [array[low:high] for array in arrays]) for low, high in spans(counts)]
+        lengths = counts.tolist()
+        return Items(
+            [self.completed(part, count, self.size, allocate) for part, count in zip(parts, lengths, strict=True)]
+        )
 
 
 def _for_elements(memory: np.ndarray, batches: int, size: int) -> np.ndarray:

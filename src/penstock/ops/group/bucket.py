@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.ops.group.by_length import ByLength
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.flow import Piece
-from penstock.plan.node import Allocate
 
 
 @dataclass(frozen=True)
@@ -42,13 +39,17 @@ class BucketBySequenceLength(ByLength):
             return [self.batch()] * len(self.sizes)
         return [self.batch(boundary - 1) for boundary in self.boundaries]
 
-    def collect(self, key: int, run: Piece, allocate: Allocate) -> Any:
+    @property
+    def static_size(self) -> int | None:
+        return self.sizes[0] if self.pads and len(set(self.sizes)) == 1 else None
+
+    def batch_of(self, key: int) -> Grouping:
         if key == len(self._batches):
             raise ElementError(
                 f"bucket_by_sequence_length: an element of length {self.boundaries[-1]} or more has no boundary to be "
                 "padded to; leave such elements out with filter(), add a boundary, or leave pad_to_bucket_boundary out"
             )
-        return self._batches[key].collect(run.chunk, run.ids, allocate)
+        return self._batches[key]
 
     def arguments(self) -> str:
         boundary = ["pad_to_bucket_boundary=True"] if self.to_boundary else []

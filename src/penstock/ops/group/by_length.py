@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.elements.per_leaf import is_shape
-from penstock.elements.spec import LeafSpec, ObjectSpec, map_leaves
-from penstock.elements.structure import flatten, unflatten
+from penstock.elements.spec import of_size
+from penstock.elements.structure import Structure, flatten, unflatten
 from penstock.ops.group.batch import Batch
+from penstock.ops.group.batching import Batching
 from penstock.ops.group.gathering import Gathering
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.padded import PaddedBatch
-from penstock.plan.flow import Piece
+from penstock.ops.group.pending import Full
 from penstock.plan.node import Allocate, Spec
 
 
 @dataclass(frozen=True)
-class ByLength(Gathering):
+class ByLength(Batching, Gathering):
     """Batch elements of similar length together, padded as `padded_batch` pads, or not at all where `no_padding`.
 
     `shapes_known` is whether the plan told the shapes of the elements when it was built.
@@ -28,26 +30,46 @@ class ByLength(Gathering):
     no_padding: bool = False
     shapes_known: bool = field(default=True, kw_only=True, metadata={"runs": True})
 
+    @property
+    def keeps_left(self) -> bool:
+        return not self.drop_remainder
+
+    @property
+    def static_size(self) -> int | None:
+        """How many elements every batch has, filled up perhaps; `None` where they may differ."""
+        return None
+
     def batch(self, size: int | None = None) -> Grouping:
         """What makes a batch of elements, where `size` stands for sizes that are left open in `padded_shapes`."""
         below = self.input.input
         if self.no_padding:
-            return Batch(below, 1, drop_remainder=False)
+            return Batch(below, 1, mask_key=self.mask_key)
         shapes = self.padded_shapes if size is None else with_size(self.padded_shapes, size)
-        return PaddedBatch(below, 1, False, shapes, self.padding_values, shapes_known=self.shapes_known)
+        values, known = self.padding_values, self.shapes_known
+        return PaddedBatch(below, 1, shapes, values, mask_key=self.mask_key, shapes_known=known)
 
     def spec(self) -> Spec | None:
-        return map_leaves(of_any_size, self.batch().spec())
+        spec = self.batch().spec()
+        return None if spec is None else of_size(spec, self.static_size)
 
-    def collect(self, key: int, run: Piece, allocate: Allocate) -> Any:
-        return self.batch().collect(run.chunk, run.ids, allocate)
+    def fills(self, structure: Structure) -> Sequence[Any]:
+        return self.batch().fills(structure)
+
+    def batch_of(self, key: int) -> Grouping:
+        """What makes the batches of a key."""
+        return self.batch()
+
+    def collect(self, group: Full, allocate: Allocate) -> Any:
+        run = group.elements
+        made = self.batch_of(group.key).collect(run.chunk, run.ids, allocate)
+        return self.completed(made, len(run), group.most, allocate)
 
     def padding(self) -> list[str]:
         """The arguments about padding and the rest, as the user would write them."""
         shapes = [] if self.padded_shapes is None else [f"padded_shapes={self.padded_shapes!r}"]
         values = [] if self.padding_values is None else [f"padding_values={self.padding_values!r}"]
         unpadded = ["no_padding=True"] if self.no_padding else []
-        return [*shapes, *values, *unpadded, *(["drop_remainder=True"] if self.drop_remainder else [])]
+        return [*shapes, *values, *unpadded, *self.policy()]
 
 
 def with_size(shapes: Any, size: int) -> Any:
@@ -58,8 +80,3 @@ def with_size(shapes: Any, size: int) -> Any:
     """
     leaves, structure = flatten(shapes, keep=is_shape)
     return unflatten(structure, [tuple(size if each in (None, -1) else int(each) for each in leaf) for leaf in leaves])
-
-
-def of_any_size(_: str, leaf: LeafSpec) -> LeafSpec:
-    """Return the spec of a leaf of a batch without the number of elements."""
-    return leaf if isinstance(leaf, ObjectSpec) else replace(leaf, shape=(None, *leaf.shape[1:]))

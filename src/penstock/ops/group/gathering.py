@@ -23,13 +23,17 @@ class Gathering(Streamed):
     """Gather elements by the numbers that `input` says of them.
 
     A subclass says which belong together (`keys`), how many (`most`), and how a group becomes one element (`collect`).
-    What is left at the end of an epoch comes in the order of the keys, unless `drop_remainder`.
+    What is left at the end of an epoch comes in the order of the keys, if it does (`keeps_left`).
     """
 
     joins_left = False  # whether groups that are left may become one
 
     input: Beside
-    drop_remainder: bool
+
+    @property
+    def keeps_left(self) -> bool:
+        """Whether groups come that never got full."""
+        return True
 
     @cached_property
     def length(self) -> int:
@@ -43,7 +47,7 @@ class Gathering(Streamed):
         """How many elements a group has room for, where this is the largest number said of one; at least 1."""
         raise NotImplementedError
 
-    def collect(self, key: int, run: Piece, allocate: Allocate) -> Any:
+    def collect(self, group: Full, allocate: Allocate) -> Any:
         """One element of a group."""
         raise NotImplementedError
 
@@ -54,7 +58,7 @@ class Gathering(Streamed):
         again = made if waits is None else 0
         collected = _Collected(epoch, made)
         with closing(Pending(self, inputs[0], epoch, waits)) as pending:
-            left = () if self.drop_remainder else pending.left(join=self.joins_left)
+            left = pending.left(join=self.joins_left) if self.keeps_left else ()
             try:
                 for group in chain(pending.steps(), left):
                     if group is None or collected.are_many:
@@ -70,7 +74,7 @@ class Gathering(Streamed):
 
     def _collected(self, group: Full, number: int, allocate: Allocate) -> Any:
         try:
-            return self.collect(group.key, group.elements, allocate)
+            return self.collect(group, allocate)
         except Exception as error:
             if not getattr(error, "__notes__", None):
                 blame(error, self, number)

@@ -14,8 +14,8 @@ from penstock.elements.spec import ObjectSpec
 from penstock.elements.values import read_only
 from penstock.ops.elementwise.beside import whole
 from penstock.ops.group.gathering import Gathering
+from penstock.ops.group.pending import Full
 from penstock.ops.read.source import Read
-from penstock.plan.flow import Piece
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Spec
@@ -52,8 +52,8 @@ class GroupByWindow(Gathering):
             raise
         return size
 
-    def collect(self, key: int, run: Piece, allocate: Allocate) -> Any:
-        chunk = run.chunk
+    def collect(self, group: Full, allocate: Allocate) -> Any:
+        key, chunk = group.key, group.elements.chunk
         if isinstance(chunk, Columns) and chunk.columns:
             columns = [read_only(column) if isinstance(column, np.ndarray) else column for column in chunk.columns]
             return key, self.dataset(Read(ArraySource(chunk.structure, columns, "window")))

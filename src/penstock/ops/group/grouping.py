@@ -12,6 +12,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
+from penstock.ops.group.batching import Batching
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows
@@ -21,15 +22,14 @@ BYTES_IN_ONE_GO = 1 << 20
 
 
 @dataclass(frozen=True)
-class Grouping(Node):
-    """Collect `size` consecutive elements; the last group of an epoch is shorter, or left out with `drop_remainder`.
+class Grouping(Batching):
+    """Collect `size` consecutive elements; of the last group of an epoch, which is shorter, comes what `Batching` says.
 
     A subclass says how one group becomes one element (`collect`), which serves indexed input and streams alike.
     """
 
     input: Node
     size: int
-    drop_remainder: bool
 
     @cached_property
     def length(self) -> int:
@@ -40,14 +40,22 @@ class Grouping(Node):
 
     @property
     def all_full(self) -> bool:
-        """Whether every group has `size` elements."""
+        """Whether every group has `size` elements of the input."""
         if self.drop_remainder or self.input.length == INFINITE:
             return True
         return self.input.length != UNKNOWN and self.input.length % self.size == 0
 
+    @property
+    def static_size(self) -> int | None:
+        """How many elements every batch has, filled up perhaps; `None` where the last one may have fewer."""
+        return self.size if self.all_full or self.pads else None
+
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
         """One element from the run of elements `chunk`, which are `rows` of the input."""
         raise NotImplementedError
+
+    def _whole(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
+        return self.completed(self.collect(chunk, rows, allocate), len(chunk), self.size, allocate)
 
     def takes_views(self, chunk: Chunk | None) -> bool:
         """Whether groups of these elements take no memory of their own."""
@@ -71,7 +79,7 @@ class Grouping(Node):
             made: list[Any] = []
             try:
                 for low, high in spans(counts):
-                    made.append(self.collect(chunk.slice(low, high), its_rows[low:high], allocate))
+                    made.append(self._whole(chunk.slice(low, high), its_rows[low:high], allocate))
             except Exception as error:
                 self.blame(error, int(rows[len(made)]))
                 raise
@@ -83,7 +91,7 @@ class Grouping(Node):
         """The elements of some whole groups that follow one another in `chunk`."""
         starts = range(0, len(chunk), self.size)
         return Items(
-            [self.collect(chunk.slice(at, at + self.size), rows[at : at + self.size], allocate) for at in starts]
+            [self._whole(chunk.slice(at, at + self.size), rows[at : at + self.size], allocate) for at in starts]
         )
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
@@ -119,7 +127,7 @@ class Grouping(Node):
     def _collected(self, run: Piece, low: int, rows: Rows, allocate: Allocate) -> Any:
         high = low + self.size
         try:
-            return self.collect(run.chunk.slice(low, high), rows[low:high], allocate)
+            return self._whole(run.chunk.slice(low, high), rows[low:high], allocate)
         except Exception as error:
             self.blame(error, int(rows[low]) // self.size)
             raise
@@ -130,7 +138,7 @@ class Grouping(Node):
             blame(error, self, row)
 
     def arguments(self) -> str:
-        return f"{self.size}, drop_remainder=True" if self.drop_remainder else str(self.size)
+        return ", ".join([str(self.size), *self.policy()])
 
 
 def spans(counts: np.ndarray) -> zip[tuple[int, int]]:

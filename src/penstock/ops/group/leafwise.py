@@ -41,10 +41,10 @@ class LeafwiseGrouping(Grouping):
         if spec is None:
             return None
         leaves, structure = flatten(spec if self.shapes_known else map_leaves(_without_sizes, spec))
-        size = self.size if self.all_full else None
+        size = self.static_size
         parts = zip(leaves, self.told(structure), paths(structure), strict=True)
         made = [self.leaf_spec(leaf, told, size, Origin(path, operation=self.name)) for leaf, told, path in parts]
-        return unflatten(structure, made)
+        return self.completed_spec(unflatten(structure, made), size)
 
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
         columns = chunk.to_columns(rows, operation=self.name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.errors import DataError, ElementError
 from penstock.elements.chunk import Chunk, Items
-from penstock.elements.padding import flag_at, flagged, flagged_spec, zero_of, zeroed
+from penstock.elements.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
 from penstock.index.padded import padded
 from penstock.plan.flow import MOST_READ as MOST
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
@@ -19,30 +19,22 @@ from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 @dataclass(frozen=True)
 class Pad(Node):
-    """Add elements of zeros up to `count` of them, or to a multiple of `multiple`; a flag says which are real.
+    """Add elements of zeros up to `count` of them; a flag says which are real.
 
     An element that is a dict has the flag under `mask_key`; another becomes the pair (element, flag).
     """
 
     input: Node
-    count: int | None
-    multiple: int | None
+    count: int
     mask_key: str
 
     @property
     def name(self) -> str:
-        return "pad_to_cardinality" if self.count is not None else "pad"
+        return "pad_to_cardinality"
 
     @cached_property
     def length(self) -> int:
-        if self.count is not None:
-            return self.count
-        return self.input.length if self.input.length < 0 else self.input.length + self._missing(self.input.length)
-
-    def _missing(self, length: int) -> int:
-        if self.count is not None:
-            return self.count - length
-        return -length % (self.multiple or 1)
+        return self.count
 
     def spec(self) -> Spec | None:
         return flagged_spec(self.input.spec(), self.mask_key)
@@ -64,19 +56,12 @@ class Pad(Node):
                 return self._all_zeros(len(rows))
             its_rows, real = self.padded(rows)
             if real.all():
-                return self._flagged(source(its_rows, self._below(out)), real, rows)
+                below = without_flags(out, self.input.spec(), self.mask_key)
+                return self._flagged(source(its_rows, below), real, rows)
             made, which = np.unique(its_rows, return_inverse=True)
             return self._flagged(source(made).select(which), real, rows)
 
         return run
-
-    def _below(self, out: list[np.ndarray] | None) -> list[np.ndarray] | None:
-        """The memory given without that for the flags, where the plan tells which that is."""
-        spec = self.input.spec() if out is not None else None
-        if out is None or spec is None:
-            return None
-        at = flag_at(spec, self.mask_key)
-        return [*out[:at], *out[at + 1 :]]
 
     def _flagged(self, chunk: Chunk, real: np.ndarray, rows: Rows) -> Chunk:
         """The elements with their flags, and zeros where they are not real."""
@@ -100,10 +85,10 @@ class Pad(Node):
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST)) is not None:
                 seen += len(piece)
-                if self.count is not None and seen > self.count:
+                if seen > self.count:
                     raise DataError(f"{self.label()}: there are more than {self.count} elements already")
                 after = reader.mark
-                missing = self._missing(seen) if reader.ready() == 0 else 0
+                missing = self.count - seen if reader.ready() == 0 else 0
                 seen += missing
                 yield self._padded(piece, missing, [seen, after])
         if seen == 0 and self.count:
@@ -117,5 +102,4 @@ class Pad(Node):
 
     def arguments(self) -> str:
         mask = [] if self.mask_key == "valid" else [f"mask_key={self.mask_key!r}"]
-        many = str(self.count) if self.count is not None else f"to a multiple of {self.multiple}"
-        return ", ".join([many, *mask])
+        return ", ".join([str(self.count), *mask])

@@ -14,7 +14,7 @@ from penstock.elements.per_leaf import Shape, as_shape, filled, fits, is_shape, 
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.elements.stacking import Origin
 from penstock.elements.structure import Structure
-from penstock.elements.uneven import fill_value, padded
+from penstock.elements.uneven import check_text_fill, fill_value, padded
 from penstock.ops.group.leafwise import LeafwiseGrouping
 from penstock.plan.node import Allocate
 
@@ -41,27 +41,31 @@ class PaddedBatch(LeafwiseGrouping):
         fills = per_leaf(self.padding_values, structure, _is_value, argument=call, wanted=wanted)
         return list(zip(map(as_shape, shapes), fills, strict=True))
 
+    def fills(self, structure: Structure) -> Sequence[Any]:
+        return [fill for _, fill in self.told(structure)]
+
     def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
         shape, fill = told
         return padded(column, shape, fill, origin, allocate)
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
         if isinstance(leaf, ObjectSpec):
+            if self.pads:
+                check_text_fill(told[1], leaf.type, origin)
             leaf = ArraySpec((), np.dtype(object))
         if not isinstance(leaf, ArraySpec):
             raise TypeError(f"padded_batch: {leaf!r}{origin.where} is not padded; use batch, or to_dense() in a map")
         shape: Shape = (None,) * len(leaf.shape) if told[0] is None else told[0]
         if not fits(shape, leaf.shape):
             raise ElementError(f"padded_batch: {leaf!r}{origin.where} does not fit into the shape {list(shape)}")
-        if leaf.shape:
+        if leaf.shape or self.pads:
             fill_value(told[1], np.empty(0, leaf.dtype), origin)
         return ArraySpec((size, *filled(shape, leaf.shape)), leaf.dtype)
 
     def arguments(self) -> str:
         shapes = [] if self.padded_shapes is None else [f"padded_shapes={self.padded_shapes!r}"]
         values = [] if self.padding_values is None else [f"padding_values={self.padding_values!r}"]
-        drop = ["drop_remainder=True"] if self.drop_remainder else []
-        return ", ".join([str(self.size), *shapes, *values, *drop])
+        return ", ".join([str(self.size), *shapes, *values, *self.policy()])
 
 
 def _is_value(value: Any) -> bool:

@@ -29,10 +29,11 @@ class Rule(Protocol):
 
 
 class Full(NamedTuple):
-    """The elements of a group that goes, its key, and the mark to go on with after it."""
+    """The elements of a group that goes, its key, how many it has room for, and the mark to go on with after it."""
 
     key: int
     elements: Piece
+    most: int
     after: Mark
 
 
@@ -135,7 +136,10 @@ class Pending:
                 group.settle(piece)
             del self._groups[group.key]
         elements = joined([part for group in groups for part in group.parts])
-        return Full(groups[0].key, elements, self._mark(place))
+        key, most = groups[0].key, groups[0].most
+        if len(groups) > 1:
+            most = self._rule.most(key, max(group.largest for group in groups))
+        return Full(key, elements, most, self._mark(place))
 
     def _mark(self, place: int) -> Mark:
         if len(self._groups) > MOST_KEYS:

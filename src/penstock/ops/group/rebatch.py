@@ -10,10 +10,10 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.gathering import stack_all
-from penstock.elements.spec import Splits, batched, map_leaves
+from penstock.elements.spec import Splits, batched, of_size
 from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
-from penstock.ops.group.by_length import of_any_size
+from penstock.ops.group.batching import Batching
 from penstock.ops.group.grouping import spans
 from penstock.ops.group.uneven import UnevenBatch
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
@@ -22,15 +22,14 @@ from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 
 @dataclass(frozen=True)
-class Rebatch(Node):
-    """Stack as many consecutive elements as `sizes` say in turn; the last batch is shorter, or left out.
+class Rebatch(Batching):
+    """Stack as many consecutive elements as `sizes` say in turn.
 
     `splits` are those of `UnevenBatch`, where leaves are known to differ.
     """
 
     input: Node
     sizes: tuple[int, ...]
-    drop_remainder: bool
     splits: Splits | None = None
 
     @cached_property
@@ -40,14 +39,14 @@ class Rebatch(Node):
         return cycled_in(self.input.length, sizes=self.sizes, drop=self.drop_remainder)
 
     def spec(self) -> Spec | None:
-        if self._uneven is not None:
-            return map_leaves(of_any_size, self._uneven.spec())
-        spec = self.input.spec()
-        return None if spec is None else batched(spec, None)
+        spec = self._uneven.spec() if self._uneven is not None else self.input.spec()
+        if spec is None:
+            return None
+        return self.completed_spec(of_size(spec, None) if self._uneven is not None else batched(spec, None), None)
 
     @cached_property
     def _uneven(self) -> UnevenBatch | None:
-        return None if self.splits is None else UnevenBatch(self.input, 1, False, self.splits)
+        return None if self.splits is None else UnevenBatch(self.input, 1, self.splits)
 
     def cycled(self, rows: Rows) -> tuple[Rows, Rows]:
         """The input's rows of all the batches, one batch after another, and how many each has."""
@@ -75,12 +74,16 @@ class Rebatch(Node):
     def collect(self, chunk: Chunk, rows: Rows, row: int, allocate: Allocate) -> Any:
         """The batch of the elements of `chunk`, which are `rows` of the input."""
         try:
-            if self._uneven is not None:
-                return self._uneven.collect(chunk, rows, allocate)
-            structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
+            made = self._stacked(chunk, rows, allocate)
+            return self.completed(made, len(chunk), self.sizes[row % self.stride % len(self.sizes)], allocate)
         except Exception as error:
             blame(error, self, row)
             raise
+
+    def _stacked(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
+        if self._uneven is not None:
+            return self._uneven.collect(chunk, rows, allocate)
+        structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         return unflatten(structure, arrays)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
@@ -94,4 +97,4 @@ class Rebatch(Node):
                 yield Piece(Items([batch]), ordinals(epoch, made - 1, 1), [made, reader.mark])
 
     def arguments(self) -> str:
-        return f"{list(self.sizes)}" + (", drop_remainder=True" if self.drop_remainder else "")
+        return ", ".join([str(list(self.sizes)), *self.policy()])

@@ -50,5 +50,4 @@ class SparseBatch(LeafwiseGrouping):
         return SparseSpec((size, *filled(told, known)), leaf.dtype)
 
     def arguments(self) -> str:
-        drop = ["drop_remainder=True"] if self.drop_remainder else []
-        return ", ".join([str(self.size), f"row_shape={self.row_shape!r}", *drop])
+        return ", ".join([str(self.size), f"row_shape={self.row_shape!r}", *self.policy()])

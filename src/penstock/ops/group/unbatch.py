@@ -64,7 +64,7 @@ class Unbatch(Node):
             return INFINITE
         if batches == UNKNOWN or size is None:
             return UNKNOWN
-        short = self._batch is not None and not self._batch.all_full
+        short = self._batch is not None and self._batch.static_size is None
         return self._batch.input.length if self._batch is not None and short else batches * size
 
     def spec(self) -> Spec | None:

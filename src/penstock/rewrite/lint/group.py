@@ -20,16 +20,16 @@ def batch_without_drop_remainder(written: Written) -> Iterator[Found]:
     A compiled step (`jax.jit`, `torch.compile`, `tf.function`, Keras) is compiled once more for its shape, in each
     program that meets it, and a mean over it weighs its elements more. For training, leave it out with
     `drop_remainder=True`: the elements left out are others in each shuffled epoch. For evaluation every element
-    counts, so silence this.
+    counts: fill it up with `remainder="pad"`, which flags the elements that are real, or silence this.
     """
     batch = _last_batch(written.plan)
-    if batch is None or batch.all_full or batch.length in (0, 1):
+    if batch is None or batch.static_size is not None or batch.length in (0, 1):
         return
     last = "may be shorter" if batch.length == UNKNOWN else f"has {batch.input.length % batch.size} elements"
     yield Found(
         batch,
         f"{batch.label()}: the last batch of an epoch {last}, and a compiled step is compiled once more for it; "
-        f"to train, write {batch.name}({batch.size}, drop_remainder=True)",
+        f'to train, write {batch.name}({batch.size}, drop_remainder=True), to evaluate remainder="pad"',
     )
 
 
