@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from penstock.plan.graph import post_order
 from penstock.rewrite.passes import rewritten
 from penstock.rewrite.seeds import bind_seeds
-from penstock.testing.plans import LONGEST
+from penstock.testing.draft import LONGEST
 from penstock.testing.streams import streams
 
 OPERATIONS = {

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -13,41 +12,13 @@ from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.parts import reorders
 from penstock.elements.nesting import part_in, with_part
-from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse
 from penstock.elements.structure import flatten, unflatten
-from penstock.ops.group.batch import Batch
-from penstock.ops.group.unbatch import Unbatch
 from penstock.plan.node import INFINITE
-from penstock.testing import functions
+from penstock.testing import functions, groups
+from penstock.testing.draft import LONGEST, SEEDS, Draft, Draw
 from penstock.testing.leaves import LEAVES, repeated, rows_like
 
-LONGEST = 24  # elements; what grows beyond is cut
-SEEDS = st.integers(0, 2**64 - 1)
 SIZES = st.one_of(st.integers(0, 3), st.integers(0, 9))
-
-Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A dataset under construction: what one of its elements looks like, and whether all have the same shapes."""
-
-    dataset: Dataset[Any]
-    example: Any
-    uniform: bool = True
-
-    def __post_init__(self) -> None:
-        self.dataset.cardinality()  # counts as using it, so that a draft that is given up does not warn
-
-    @property
-    def length(self) -> int:
-        """How many elements it has, or `INFINITE`."""
-        return self.dataset.cardinality()
-
-    def over(self, dataset: Dataset[Any]) -> Draft:
-        """The same kind of elements from another dataset."""
-        return Draft(dataset, self.example, self.uniform)
 
 
 @st.composite
@@ -190,92 +161,6 @@ def _called(function: Callable[..., Any], element: Any) -> Any:
     return function(*element, **rng) if type(element) is tuple else function(element, **rng)
 
 
-def _batch(draw: Draw, draft: Draft) -> Draft:
-    if not draft.uniform:
-        return draft
-    size, drop = draw(st.integers(1, 5)), draw(st.booleans())
-    uniform = drop or draft.length == INFINITE or draft.length % size == 0
-    leaves, structure = flatten(draft.example)
-    example = unflatten(structure, [repeated(leaf, size) for leaf in leaves])
-    return Draft(draft.dataset.batch(size, drop_remainder=drop), example, uniform)
-
-
-def _batch_unevenly(draw: Draw, draft: Draft) -> Draft:
-    leaves, structure = flatten(draft.example)
-    kinds = ["padded", "sparse"] if not any(isinstance(leaf, Ragged | Sparse) for leaf in leaves) else []
-    if draft.uniform or max(map(np.ndim, leaves), default=0) <= 1:  # only the first dimensions may differ
-        kinds.append("ragged")
-    if not kinds:
-        return draft
-    size, drop, kind = draw(st.integers(1, 5)), draw(st.booleans()), draw(st.sampled_from(kinds))
-    uniform = draft.uniform and (drop or draft.length == INFINITE or draft.length % size == 0)
-    if kind == "padded":
-        ds = draft.dataset.padded_batch(size, drop_remainder=drop)
-        return Draft(ds, unflatten(structure, [repeated(leaf, size) for leaf in leaves]), uniform)
-    many = [_uneven(repeated(leaf, size), Ragged if kind == "ragged" else Sparse) for leaf in leaves]
-    if kind == "ragged":
-        return Draft(draft.dataset.ragged_batch(size, drop), unflatten(structure, many), uniform)
-    shapes = unflatten(structure, [[None] * np.ndim(leaf) for leaf in leaves])
-    return Draft(draft.dataset.sparse_batch(size, shapes, drop), unflatten(structure, many), uniform)
-
-
-def _uneven(batch: Any, kind: type[Ragged | Sparse]) -> Any:
-    return kind.from_dense(batch) if isinstance(batch, np.ndarray) and batch.ndim > 1 else batch
-
-
-def _batch_padded(draw: Draw, draft: Draft) -> Draft:
-    flagged = _flagged(draft.example)
-    if not draft.uniform or flagged is None:
-        return draft
-    size = draw(st.integers(1, 5))
-    leaves, structure = flatten(flagged)
-    example = unflatten(structure, [repeated(leaf, size) for leaf in leaves])
-    return Draft(draft.dataset.batch(size, remainder="pad"), example)
-
-
-def _pad(draw: Draw, draft: Draft) -> Draft:
-    flagged = _flagged(draft.example)
-    if draft.length in (0, INFINITE) or flagged is None:
-        return draft
-    padded = draft.dataset.pad_to_cardinality(draft.length + draw(st.integers(0, 3)))
-    return Draft(padded, flagged, draft.uniform)
-
-
-def _flagged(example: Any) -> Any | None:
-    if type(example) is not dict:
-        return example, np.bool_(True)
-    return None if "valid" in example else {**example, "valid": np.bool_(True)}
-
-
-def _unbatch(draw: Draw, draft: Draft) -> Draft:
-    if not _is_batched(draft):
-        draft = _batch(draw, draft)
-        if not _is_batched(draft):
-            return draft
-    leaves, structure = flatten(draft.example)
-    example = unflatten(structure, [leaf[0] for leaf in leaves])
-    if draw(st.booleans()):
-        uniform = not any(isinstance(leaf, Ragged) for leaf in leaves)
-        return Draft(draft.dataset.unbatch(), example, uniform)
-    whole = unflatten(structure, [repeated(leaf[0], 2) for leaf in leaves])
-    return Draft(draft.dataset.rebatch(draw(st.sampled_from([2, [1, 2], [3, 1, 2]]))), whole, uniform=False)
-
-
-def _is_batched(draft: Draft) -> bool:
-    """Whether elements are batches whose sizes the plan tells."""
-    plan = draft.dataset._plan  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    sizes = {np.shape(leaf)[:1] for leaf in flatten(draft.example)[0]}
-    told = len(sizes) == 1 and all(next(iter(sizes)) or (0,)) and (draft.uniform or isinstance(plan, Batch))
-    return told and Unbatch(plan).indexed
-
-
-def _window(draw: Draw, draft: Draft) -> Draft:
-    sizes, drop = [draw(st.integers(1, 3)) for _ in range(3)], draw(st.booleans())
-    leaves, structure = flatten(draft.example)
-    example = unflatten(structure, ["text"] * len(leaves))
-    return Draft(draft.dataset.window(*sizes, drop_remainder=drop).map(functions.as_windows), example)
-
-
 def _shuffle(draw: Draw, draft: Draft) -> Draft:
     window = draw(st.none() | st.integers(1, 9)) if draft.length != INFINITE else draw(st.integers(1, 9))
     return draft.over(draft.dataset.shuffle(window, draw(st.none() | SEEDS), draw(st.booleans())))
@@ -378,7 +263,7 @@ def _prefetch(draw: Draw, draft: Draft) -> Draft:
 
 
 _MOVES = (_shuffle, _repeat, _take, _skip, _shard, _slice, _expand, _exclude, _split)
-_GROUPS = (_batch, _batch, _batch_unevenly, _batch_padded, _pad, _unbatch, _window)
+_GROUPS = (groups.batch, groups.batch, groups.batch_unevenly, groups.pad, groups.unbatch, groups.window)
 _STEPS = (
     *_MOVES,
     *_GROUPS,

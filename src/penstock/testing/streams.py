@@ -16,9 +16,10 @@ from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.elements.sparse import Sparse
 from penstock.testing import functions
-from penstock.testing.plans import LONGEST, SEEDS, datasets
+from penstock.testing.draft import LONGEST, SEEDS, Draw
+from penstock.testing.groups import POLICIES
+from penstock.testing.plans import datasets
 
-Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
 Begin: TypeAlias = Callable[[Dataset[Any]], Dataset[Any]]
 Step: TypeAlias = Callable[[Draw, Dataset[Any]], Dataset[Any]]
 
@@ -218,11 +219,11 @@ def _group_by_window(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _bucket(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    sizes, drop = [draw(st.integers(1, 4)) for _ in range(3)], draw(st.booleans())
+    sizes, left = [draw(st.integers(1, 4)) for _ in range(3)], draw(st.sampled_from(POLICIES))
     rows = ds.map(as_rows)
     if draw(st.booleans()):
-        return rows.bucket_by_sequence_length(len, [2, 4], sizes, drop_remainder=drop)
-    return rows.batch_by_tokens(draw(st.integers(6, 20)), len, max_batch_size=sizes[0], drop_remainder=drop)
+        return rows.bucket_by_sequence_length(len, [2, 4], sizes, **left)
+    return rows.batch_by_tokens(draw(st.integers(6, 20)), len, max_batch_size=sizes[0], **left)
 
 
 def _group_by_reducer(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -234,12 +235,14 @@ def _map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.map(functions.as_text).batch(draw(st.integers(1, 4)), drop_remainder=draw(st.booleans()))
+    return ds.map(functions.as_text).batch(draw(st.integers(1, 4)), **draw(st.sampled_from(POLICIES)))
 
 
 def _unbatch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     batches = ds.map(number_of).batch(draw(st.integers(1, 4)))
-    return draw(st.sampled_from([batches.unbatch(), batches.rebatch(2), batches.rebatch([1, 3], drop_remainder=True)]))
+    if draw(st.booleans()):
+        return batches.unbatch()
+    return batches.rebatch(draw(st.sampled_from([2, [1, 3]])), **draw(st.sampled_from(POLICIES)))
 
 
 def _window(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -248,11 +251,11 @@ def _window(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _uneven_batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    runs, size, drop = ds.map(as_run), draw(st.integers(1, 4)), draw(st.booleans())
+    runs, size, left = ds.map(as_run), draw(st.integers(1, 4)), draw(st.sampled_from(POLICIES))
     kind = draw(st.sampled_from(["padded", "ragged", "sparse"]))
     if kind == "sparse":
-        return ds.map(as_marked).sparse_batch(size, (None,), drop)
-    return runs.padded_batch(size, drop_remainder=drop) if kind == "padded" else runs.ragged_batch(size, drop)
+        return ds.map(as_marked).sparse_batch(size, (None,), **left)
+    return runs.padded_batch(size, **left) if kind == "padded" else runs.ragged_batch(size, **left)
 
 
 def _pack(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:

@@ -1,0 +1,62 @@
+"""Random batches: every policy on what is left is drawn for every operation that has one."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock import Dataset
+from penstock.ops.group.batching import Batching
+from penstock.plan.graph import post_order
+from penstock.testing import groups
+from penstock.testing.draft import Draft
+from penstock.testing.streams import STEPS
+
+ROWS = Draft(Dataset.from_tensor_slices({"x": np.zeros((7, 2))}), {"x": np.zeros(2)})
+INDEXED = {"batch", "padded_batch", "ragged_batch", "sparse_batch", "rebatch"}
+POLICIES = [(False, None), (True, None), (False, "valid"), (False, "real")]
+
+
+@st.composite
+def indexed(draw):
+    step = draw(st.sampled_from([groups.batch, groups.batch_unevenly, groups.unbatch]))
+    return step(draw, ROWS).dataset
+
+
+@st.composite
+def streamed(draw):
+    return draw(st.sampled_from(STEPS))(draw, ROWS.dataset.filter(any))
+
+
+def drawn(strategy, examples):
+    seen = set()
+
+    @given(strategy)
+    @settings(max_examples=examples, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    def look(ds):
+        ds.cardinality()  # as using it
+        nodes = [node for node in post_order(ds._plan) if isinstance(node, Batching)]
+        seen.update((node.name, node.drop_remainder, node.mask_key) for node in nodes)
+
+    look()
+    return seen
+
+
+def test_every_policy_comes_with_every_operation():
+    assert drawn(indexed(), 400) >= {(name, *policy) for name in INDEXED for policy in POLICIES}
+    keyed = {"bucket_by_sequence_length", "batch_by_tokens"}
+    assert drawn(streamed(), 4000) >= {(name, *policy) for name in INDEXED | keyed for policy in POLICIES}
+
+
+def test_the_example_is_like_the_elements():
+    @given(st.data())
+    @settings(max_examples=60, database=None, derandomize=True)
+    def look(data):
+        draft = groups.batch(data.draw, ROWS)
+        for batch in draft.dataset if draft.uniform else []:
+            assert {key: leaf.shape for key, leaf in batch.items()} == {
+                key: leaf.shape for key, leaf in draft.example.items()
+            }
+
+    look()
