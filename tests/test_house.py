@@ -153,6 +153,10 @@ def places_of_test(inside: Path) -> list[Path]:
     return sorted({ROOT / "tests" / place / f"test_{stem}.py" for place in (folder, *folder.parts[:1])})
 
 
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert penstock.__version__ == PYPROJECT["project"]["version"]
+
+
 def test_tests_mirror_the_source() -> None:
     inside = [path.relative_to(SRC) for path in MODULES if has_code(path)]
     missing = {

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from penstock.dataset.tar import read_tar, write_tar
     from penstock.watch.efficiency import pack_efficiency
 
+__version__ = "0.1.0"
+
 __all__ = [
     "AUTOTUNE",
     "INFINITE",

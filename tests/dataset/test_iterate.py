@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from penstock import Dataset, Options, PlanWarning
-from penstock.core.errors import PlanError
+from penstock.core.errors import ElementError, PlanError
 
 
 def test_every_iterator_takes_the_next_epoch_and_every_dataset_counts_its_own():
@@ -86,6 +87,8 @@ def test_reduce_goes_through_one_epoch():
     assert pairs.reduce([], lambda seen, pair: [*seen, pair]) == [(1, 3), (2, 4)]
     with pytest.raises(PlanError, match="never ends"):
         Dataset.counter().reduce(0, max)
+    with pytest.raises(ElementError, match=r"at element 1 the state changed: \['n'\] was int64 and became uint8"):
+        Dataset.from_tensor_slices(np.arange(3, dtype="u1")).reduce({"n": 0}, lambda state, x: {"n": x or state["n"]})
     with pytest.raises(TypeError, match="expected a function, not int"):
         Dataset.range(3).reduce(0, 3)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
-from penstock.elements.offsets import alike, begins, checked_splits, positions, split_dtype, spread
+from penstock.elements.offsets import alike, begins, checked_splits, position, positions, split_dtype, spread
 
 ROWS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8)
 
@@ -61,5 +61,15 @@ def test_positions_may_be_negative_or_a_mask():
     assert positions([True, False, True], 3).tolist() == [0, 2]
     assert positions([], 3).tolist() == []
     for wrong in ([3], [-4], [True], [0.5], [[0]]):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=r"row -?\d of 3; there are rows 0 to 2, and -3 to -1|expected"):
             positions(wrong, 3)
+
+
+def test_a_position_is_one_row_and_another_is_refused_with_what_there_is():
+    assert [position(row, 3) for row in (0, 2, -1, -3, np.int8(1))] == [0, 2, 2, 0, 1]
+    for row, count, told in ((3, 3, "there are rows 0 to 2, and -3 to -1"), (-4, 3, "row -4 of 3"), (0, 0, "no rows")):
+        with pytest.raises(IndexError, match=told):
+            position(row, count)
+    for wrong, told in ((1.5, "not float"), ("a", "not str"), (None, "not NoneType"), ((0, 1), r"rows\[0\]\[1\]")):
+        with pytest.raises(TypeError, match=told):
+            position(wrong, 3)

@@ -147,9 +147,9 @@ def test_rows_and_slices_are_views_and_chosen_rows_are_copies():
     assert frozen.owned().writeable
     assert ragged.owned() is ragged
     frozen.owned().row_splits[0] = 0
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match="row 2 of 2; there are rows 0 to 1"):
         ragged[2]
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match="row 2 of 2; there are rows 0 to 1"):
         ragged[[0, 2]]
 
 

@@ -62,7 +62,7 @@ def test_operations_name_the_functions_that_they_go_by():
     ds, over = Dataset.range(9), Dataset.from_source([[1], [2, 2]])
     for plan, shown in (
         (ds.flat_map(range), "flat_map(range)"),
-        (ds.flat_map(range, on_error=ps.skip(3)), "flat_map(range)"),
+        (ds.flat_map(range, on_error=ps.skip(3)), "flat_map(range, on_error='skip')"),
         (ds.interleave(range, 2), "interleave(range, cycle_length=2)"),
         (ds.interleave(range, 2, 3), "interleave(range, cycle_length=2, block_length=3)"),
         (ds.unique(abs), "unique(abs)"),
@@ -74,6 +74,14 @@ def test_operations_name_the_functions_that_they_go_by():
         (over.bucket_by_sequence_length(len, [2], [1, 2]), "bucket_by_sequence_length(len, [2], [1, 2])"),
     ):
         assert [line for line in lines(plan) if line.strip().startswith(shown)], shown
+
+
+def test_what_an_operation_is_made_of_is_not_shown():
+    ds = Dataset.range(9).flat_map(range).interleave(range).unique(abs).take_while(bool)
+    ds = ds.group_by_window(abs, max, 3)
+    assert [line.split("(")[0].strip() for line in lines(ds) if line.startswith("  ")] == [
+        *("range", "flat_map", "interleave", "unique", "take_while", "group_by_window", "flat_map")
+    ]
 
 
 @pytest.mark.parametrize(

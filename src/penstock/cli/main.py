@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from penstock import __version__
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError, ElementError, MissingDependencyError
@@ -40,6 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="penstock", description="The input pipeline for training runs.", epilog=STATUSES
     )
+    parser.add_argument("--version", action="version", version=f"penstock {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands.add_parser("demo", help="train from images, resume, read records, measure", epilog=STATUSES))
     _add_run(commands.add_parser("run", help="iterate a dataset of yours and say what limits it", epilog=STATUSES))

@@ -124,7 +124,12 @@ class Combine(Handle[T_co]):
         if deterministic is not None:
             deterministic = check_flag(call, "deterministic", deterministic)
         return elementwise.map.Map(
-            self._plan, function, draws=takes_rng(function), num_parallel_calls=calls, deterministic=deterministic
+            self._plan,
+            function,
+            draws=takes_rng(function),
+            num_parallel_calls=calls,
+            deterministic=deterministic,
+            called=call,
         )
 
     def concatenate(self, dataset: Dataset[T_co]) -> Dataset[T_co]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from penstock import dataset, engine, feed, sources
 from penstock import plan as plans
 from penstock.core.checks import check_count, check_flag
-from penstock.core.errors import PlanError
+from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
+from penstock.elements.steady import change_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -56,10 +57,15 @@ class Iterate(Handle[T_co]):
     def reduce(self, initial_state: S, reduce_func: Callable[[S, T_co], S]) -> S:
         """Go through one epoch: `state = reduce_func(state, element)` for each element, and return the last state.
 
-        An element that is a tuple is passed as one argument. Without elements it is `initial_state`.
+        An element that is a tuple is passed as one argument. Without elements it is `initial_state`. The state keeps
+        its structure and dtypes, else it is an `ElementError`: a sum that begins with 0 would else become one of
+        `uint8` with the first pixel, and overflow. Lists may grow, and `None` may become anything.
 
         >>> Dataset.range(5).reduce(0, lambda total, x: total + x)
         10
+        >>> Dataset.range(5).reduce(0, lambda total, x: total + x / 2)
+        Traceback (most recent call last):
+        penstock.core.errors.ElementError: reduce: at element 0 the state changed: it was int64 and became float64; ...
         """
         endless = self._plan.length == INFINITE
         if not callable(reduce_func):
@@ -68,8 +74,13 @@ class Iterate(Handle[T_co]):
             raise PlanError("reduce(): this dataset never ends; take() a part of it")
         state = initial_state
         with self.iterator() as it:
-            for element in it:
-                state = reduce_func(state, element)
+            for number, element in enumerate(it):
+                before, state = state, reduce_func(state, element)
+                if told := change_of(before, state):
+                    raise ElementError(
+                        f"reduce: at element {number} the state changed: {told}; begin with what it becomes, such as "
+                        "np.float32(0), or convert what the function returns"
+                    )
         return state
 
     def get_single_element(self) -> T_co:

@@ -171,7 +171,8 @@ class Keyed(Handle[T_co]):
         size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
         keyed = self._said(call, "key_func", "key", key_func)
         windows = group.group_by_window.GroupByWindow(keyed, size, type(self))
-        return self._over(combine.flat_map.FlatMap(elementwise.map.Map(windows, reduce_func), plan_of, None))
+        calls = elementwise.map.Map(windows, reduce_func, called=call)
+        return self._over(combine.flat_map.FlatMap(calls, plan_of, None))
 
     def group_by_reducer(
         self,

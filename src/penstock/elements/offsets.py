@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from operator import index
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -67,17 +68,46 @@ def split_dtype(dtype: DTypeLike, name: str = "row_splits_dtype") -> np.dtype[An
     return found
 
 
+def position(row: Any, count: int) -> int:
+    """Return a position that may be negative as one among `count` rows.
+
+    >>> position(-1, 3)
+    2
+    """
+    if isinstance(row, tuple):
+        parts = list(map(repr, cast("tuple[Any, ...]", row)))
+        raise TypeError(f"rows[{', '.join(parts)}]: take a row, then what is in it: rows[{']['.join(parts)}]")
+    try:
+        found = index(row)
+    except TypeError:
+        raise TypeError(
+            f"rows[{row!r:.60}]: expected a whole number, a slice, or an array or list of numbers or bools, not "
+            f"{type(row).__name__}"
+        ) from None
+    if not -count <= found < count:
+        raise IndexError(_missing(found, count))
+    return found + count if found < 0 else found
+
+
+def _missing(row: int, count: int) -> str:
+    if not count:
+        return f"row {row}: there are no rows"
+    return f"row {row} of {count}; there are rows 0 to {count - 1}, and -{count} to -1 counted from the end"
+
+
 def positions(rows: Any, count: int) -> NDArray[np.int64]:
     """Return a mask, or positions that may be negative, as positions among `count` rows."""
     found = np.asarray(rows)
     if found.dtype == np.bool_:
         if found.shape != (count,):
-            raise IndexError(f"a mask of shape {found.shape} for {count} rows")
+            raise IndexError(f"a mask of shape {found.shape} for {count} rows; expected shape ({count},)")
         return np.flatnonzero(found)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise IndexError(f"expected one dimension of whole numbers, not {found.dtype} of shape {found.shape}")
+        raise IndexError(
+            f"expected rows as one dimension of whole numbers or bools, not {found.dtype} of shape {found.shape}"
+        )
     found = found.astype(np.int64)
     outside = found[(found < -count) | (found >= count)]
     if len(outside):
-        raise IndexError(f"row {outside[0]} of {count}")
+        raise IndexError(_missing(int(outside[0]), count))
     return np.where(found < 0, found + count, found)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.errors import ElementError
-from penstock.elements.offsets import alike, begins, checked_splits, positions, split_dtype, spread
+from penstock.elements.offsets import alike, begins, checked_splits, position, positions, split_dtype, spread
 from penstock.elements.ragged_exchange import RaggedExchange
 from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
@@ -180,7 +180,7 @@ class Ragged(RaggedExchange):
             return self._between(low, max(low, high)) if step == 1 else self.take(np.arange(low, high, step))
         if isinstance(rows, list | np.ndarray):
             return self.take(positions(rows, len(self)))
-        row = range(len(self))[rows]  # an IndexError of Python's own where there is none
+        row = position(rows, len(self))
         low, high = int(self._splits[0][row]), int(self._splits[0][row + 1])
         return self.values[low:high]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import ElementError
-from penstock.elements.offsets import begins, positions, spread
+from penstock.elements.offsets import begins, position, positions, spread
 from penstock.elements.sparse_exchange import SparseExchange
 from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
@@ -171,7 +171,7 @@ class Sparse(SparseExchange):
             return self._between(low, max(low, high)) if step == 1 else self.take(np.arange(low, high, step))
         if isinstance(rows, list | np.ndarray):
             return self.take(positions(rows, len(self)))
-        row = range(len(self))[rows]  # an IndexError of Python's own where there is none
+        row = position(rows, len(self))
         low, high = self.row_splits[row], self.row_splits[row + 1]
         if self.ndim == 1:
             return self._values[low] if high > low else self.dtype.type(empty_value(self._values))

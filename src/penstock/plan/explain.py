@@ -47,6 +47,8 @@ def _lines(plan: Node) -> list[Line]:
         spec = node.spec()
         rows = {INFINITE: "endless", UNKNOWN: "?"}.get(node.length, f"{node.length:,}")
         above += [line for each in node.within[:1] for line in _lines(each)]
+        if node.helps:
+            return above
         return [*above, Line(0, node.label(), rows, "?" if spec is None else describe(spec))]
 
     return fold(plan, combine)

@@ -85,6 +85,11 @@ class Node:
         """The operation as the user calls it."""
         return type(self).__name__.lower()
 
+    @property
+    def helps(self) -> bool:
+        """Whether it is a part of the operation above it, as the user writes that."""
+        return False
+
     @cached_property
     def length(self) -> int:
         """Elements in one epoch, `INFINITE` or `UNKNOWN`."""

@@ -50,7 +50,7 @@ UNTRACED: Passes = (
 PASSES: Passes = (
     *UNTRACED,
     (
-        Rule(("map",), lambda: rewrite.trace_functions.trace_map),
+        Rule(("map", "flat_map", "interleave", "group_by_window"), lambda: rewrite.trace_functions.trace_map),
         Rule(("filter",), lambda: rewrite.trace_functions.trace_filter),
     ),
 )

@@ -15,7 +15,6 @@ from penstock.elements.chunk import Chunk, Items
 from penstock.elements.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Node, Passing, Rows, Spec, Streamed
 
@@ -42,11 +41,11 @@ class Unfolding(Streamed):
         return None
 
     def called(self) -> str:
-        """The name of the user's function."""
+        """The user's function by its name, and what comes of its errors."""
         node = self.input
         while isinstance(node, Passing):  # what counts its errors
             node = node.input
-        return name_of(node.function) if isinstance(node, Map) else ""
+        return node.arguments() if isinstance(node, Map) else ""
 
     def arguments(self) -> str:
         return self.called()

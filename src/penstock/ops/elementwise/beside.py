@@ -42,6 +42,10 @@ class Beside(Node):
     def name(self) -> str:
         return self.said
 
+    @property
+    def helps(self) -> bool:
+        return True
+
     @cached_property
     def length(self) -> int:
         return self.input.length

@@ -17,13 +17,16 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
+MAP = "map"
+
 
 @dataclass(frozen=True)
 class Map(Node):
     """Replace each element, or its part `on`, by what `function` makes of it.
 
     Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with
-    columns. Where `traceable`, a rewrite may put one in its place that makes the same of columns.
+    columns. Where `traceable`, a rewrite may put one in its place that makes the same of columns. It may be a part of
+    another operation, as which it is `called`.
     """
 
     one_to_one = True
@@ -39,6 +42,15 @@ class Map(Node):
     traceable: bool = field(default=True, metadata={"runs": True})
     num_parallel_calls: int | None = field(default=None, metadata={"runs": True})
     deterministic: bool | None = field(default=None, metadata={"runs": True})
+    called: str = field(default=MAP, metadata={"runs": True})
+
+    @property
+    def name(self) -> str:
+        return self.called
+
+    @property
+    def helps(self) -> bool:
+        return self.called != MAP
 
     @cached_property
     def length(self) -> int:

@@ -59,10 +59,6 @@ class TolerantMap(Map):
     value: Any = NOTHING
     counted: bool = False
 
-    @property
-    def name(self) -> str:
-        return "map"
-
     @cached_property
     def indexed(self) -> bool:
         return self.input.indexed and self.keeps and not self.counted
