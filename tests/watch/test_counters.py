@@ -80,6 +80,17 @@ def test_bytes_of_ragged_and_sparse_leaves_are_counted():
             assert counted(ds, rows).operations[0].total()[BYTES] == leaf.nbytes
 
 
+def test_bytes_of_what_a_function_made_are_those_of_one_as_often_as_there_are():
+    ds = Dataset.range(40).map(lambda x: {"a": np.zeros(3), "b": (1, "ab")})
+    for calls in ([[0, 1], [2]], [[row] for row in range(40)]):
+        total = counted(ds, *calls).operations[-1].total()
+        assert total[BYTES] == total[ROWS] * (24 + 8 + 2)
+    assert counted(ds, []).operations[-1].total()[BYTES] == 0
+    with ds.filter(lambda x: True).iterator() as it:
+        list(it)
+    assert [each.bytes for each in it.stats().operations if each.name.startswith("filter")] == [40 * 34]
+
+
 def test_an_error_counts_nothing():
     counters = Counters()
 

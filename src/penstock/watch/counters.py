@@ -13,6 +13,7 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk, Columns, Mended
 from penstock.elements.ragged import Ragged
+from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows
@@ -32,6 +33,7 @@ class Operation:
     inputs: list[Operation]
     selects: bool = False  # whether it hands on some of the elements it is given
     cells: dict[int, Cell] = field(default_factory=dict)
+    each: int = 0  # bytes of an element that was looked at last
 
     def cell(self) -> Cell:
         """The calling thread's counts."""
@@ -40,6 +42,14 @@ class Operation:
         if found is None:
             found = self.cells[ident] = [0] * 7
         return found
+
+    def bytes_of(self, chunk: Chunk, cell: Cell) -> int:
+        """Bytes of a chunk; of elements not taken apart, as many times one looked at now and then as there are."""
+        if isinstance(chunk, Columns):
+            return _size(chunk)
+        if len(chunk) and (cell[CALLS] < SAMPLE or cell[CALLS] % SAMPLE == 0):
+            self.each = size_of(chunk.element(0))
+        return self.each * len(chunk)
 
     def total(self) -> Cell:
         """The counts of all threads, what is spent in the inputs included."""
@@ -75,7 +85,7 @@ class Counters:
             cell = operation.cell()
             wall, cpu = perf_counter_ns(), thread_time_ns()
             chunk = program(rows, out)
-            _count(cell, wall, cpu, len(rows), chunk)
+            _count(cell, wall, cpu, len(rows), operation.bytes_of(chunk, cell))
             if type(chunk) is Mended:
                 cell[FAILED] += chunk.lost
                 chunk.lost = 0  # or those that pass it on would count them too
@@ -92,7 +102,7 @@ class Counters:
             cell = operation.cell()
             wall, cpu = perf_counter_ns(), thread_time_ns()
             made = spread(piece)
-            _count(cell, wall, cpu, len(made), made.chunk)
+            _count(cell, wall, cpu, len(made), operation.bytes_of(made.chunk, cell))
             cell[GIVEN] += len(piece)
             if made.lost:
                 cell[FAILED] += made.lost
@@ -134,7 +144,7 @@ class Counters:
                     if piece is not None:
                         cell[CALLS] += 1
                         cell[ROWS] += len(piece)
-                        cell[BYTES] += _size(piece.chunk)
+                        cell[BYTES] += operation.bytes_of(piece.chunk, cell)
                 if piece is None:
                     return
                 yield piece
@@ -199,19 +209,17 @@ class Counters:
         return (Counters, ())  # what travels begins from nothing
 
 
-def _count(cell: Cell, wall: int, cpu: int, rows: int, chunk: Chunk) -> None:
+def _count(cell: Cell, wall: int, cpu: int, rows: int, nbytes: int) -> None:
     """Count one call that began at these readings of the clocks."""
     cell[CPU] += thread_time_ns() - cpu
     cell[WALL] += perf_counter_ns() - wall
     cell[CALLS] += 1
     cell[ROWS] += rows
-    cell[BYTES] += _size(chunk)
+    cell[BYTES] += nbytes
 
 
-def _size(chunk: Chunk) -> int:
+def _size(chunk: Columns) -> int:
     """Bytes of a chunk's leaves; of columns that are lists, as many times the first as there are."""
-    if not isinstance(chunk, Columns):
-        return 0
     return sum(_listed(column) if isinstance(column, list) else column.nbytes for column in chunk.columns)
 
 
