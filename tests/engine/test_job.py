@@ -67,24 +67,24 @@ def test_only_batches_of_one_length_go_together(ds, low, end):
 def test_batches_made_together_are_taken_apart():
     made = job(ps.Dataset.range(8).batch(4))
     structure = flatten({"x": 0})[1]
-    first, second = made.delivered(structure, [np.arange(8)], np.array([4, 4]), np.empty)
+    first, second = made.delivered(structure, [np.arange(8)], 4, 2, np.empty)
     assert first["x"].tolist() == [0, 1, 2, 3]
     assert second["x"].tolist() == [4, 5, 6, 7]
-    (alone,) = made.delivered(structure, [np.arange(3)], np.array([3]), np.empty)
+    (alone,) = made.delivered(structure, [np.arange(3)], 3, 1, np.empty)
     assert alone["x"].tolist() == [0, 1, 2]
 
 
 def test_batches_are_filled_up_and_flagged_when_they_are_handed_out():
     made = job(ps.Dataset.range(8).batch(4, remainder="pad"))
     structure = flatten(0)[1]
-    for counts, arrays in ((np.array([4, 4]), [np.arange(8)]), (np.array([3]), [np.arange(3)])):
-        items = made.delivered(structure, arrays, counts, np.empty)
-        assert [real.sum() for _, real in items] == counts.tolist()
-        assert np.concatenate([batch[real] for batch, real in items]).tolist() == arrays[0].tolist()
+    for size, count in ((4, 2), (3, 1), (3, 2)):
+        items = made.delivered(structure, [np.arange(size * count)], size, count, np.empty)
+        assert [real.sum() for _, real in items] == [size] * count
+        assert np.concatenate([batch[real] for batch, real in items]).tolist() == list(range(size * count))
         assert all(len(batch) == len(real) == 4 for batch, real in items)
 
 
 def test_short_batches_that_share_a_parcel_come_apart():
     three = job(ps.Dataset.range(1).batch(3).repeat(3))
-    made = three.delivered(flatten(0)[1], [np.array([7, 8, 9])], np.ones(3, int), np.empty)
+    made = three.delivered(flatten(0)[1], [np.array([7, 8, 9])], 1, 3, np.empty)
     assert [batch.tolist() for batch in made] == [[7], [8], [9]]

@@ -80,9 +80,9 @@ class Job:
             rows = move.rows_of(rows)
         return rows
 
-    def delivered(self, structure: Any, arrays: list[Stack], counts: Rows, allocate: Allocate) -> list[Any]:
-        """The items of a finished parcel of batches, of so many elements each, which lie in `arrays` end to end."""
+    def delivered(self, structure: Any, arrays: list[Stack], size: int, items: int, allocate: Allocate) -> list[Any]:
+        """The items of a finished parcel: batches of `size` elements each, which lie in `arrays` end to end."""
         batch = cast("Batch", self.batch)
-        if len(counts) == 1:
-            return [batch.completed(unflatten(structure, arrays), int(counts[0]), self.size, allocate)]
-        return batch.apart(structure, arrays, counts, allocate).elements()
+        if items == 1:
+            return [batch.completed(unflatten(structure, arrays), size, self.size, allocate)]
+        return batch.folded(structure, arrays, size, items, allocate).elements()

@@ -135,8 +135,8 @@ class Maker:
         pieces = cast("list[Stacked]", parcel.results)
         arrays = self._joined(parcel, pieces)
         self._know(list(map(_shape_of, arrays)))
-        counts = np.full(parcel.items, sum(map(len, parcel.rows)) // parcel.items)  # perhaps all of them short
-        return self.job.delivered(pieces[0].structure, arrays, counts, self.memory.allocate)
+        size = sum(map(len, parcel.rows)) // parcel.items  # of each batch: perhaps all of them are short
+        return self.job.delivered(pieces[0].structure, arrays, size, parcel.items, self.memory.allocate)
 
     def _joined(self, parcel: Parcel, pieces: list[Stacked]) -> list[Stack]:
         """The arrays of all pieces end to end: the parcel's memory itself, where every piece was written there."""

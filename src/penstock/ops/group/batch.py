@@ -31,7 +31,7 @@ class Batch(Grouping):
 
     def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
-        return self.apart(structure, arrays, np.full(len(rows) // self.size, self.size), allocate)
+        return self.folded(structure, arrays, self.size, len(rows) // self.size, allocate)
 
     def takes_views(self, chunk: Chunk | None) -> bool:
         columns = chunk.columns if isinstance(chunk, Columns) else [None]
@@ -49,7 +49,9 @@ class Batch(Grouping):
                 memory = [_for_elements(array, len(rows), int(counts[0])) for array in below]
             try:
                 structure, arrays = stack_all(source(its_rows, memory), its_rows, out=memory, allocate=allocate)
-                return self.apart(structure, arrays, counts, allocate)
+                if uniform:
+                    return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
+                return self._cut(structure, arrays, counts, allocate)
             except Exception as error:
                 self.blame(error, int(rows[0]))
                 raise
@@ -60,22 +62,23 @@ class Batch(Grouping):
         """The memory given, but for that of flags."""
         return out if self.mask_key is None else elements.padding.without_flags(out, self.input.spec(), self.mask_key)
 
-    def apart(self, structure: Structure, arrays: list[Stack], counts: np.ndarray, allocate: Allocate) -> Chunk:
-        """The batches of so many elements each, which lie in `arrays` end to end."""
-        size = int(counts[0]) if len(counts) else 0
-        if size and (counts == size).all() and (size == self.size or not self.pads):
-            columns: list[Column] = [folded(array, size) for array in arrays]
-            whole = Columns(structure, columns, len(counts))
-            return (
-                whole
-                if self.mask_key is None
-                else elements.padding.flagged(whole, np.ones((len(whole), size), bool), self.mask_key)
-            )
-        parts = [unflatten(structure, [array[low:high] for array in arrays]) for low, high in spans(counts)]
-        lengths = counts.tolist()
-        return Items(
-            [self.completed(part, count, self.size, allocate) for part, count in zip(parts, lengths, strict=True)]
-        )
+    def folded(self, structure: Structure, arrays: list[Stack], size: int, batches: int, allocate: Allocate) -> Chunk:
+        """The batches of `size` elements each, which lie in `arrays` end to end."""
+        if self.pads and size < self.size:
+            return self._cut(structure, arrays, np.full(batches, size), allocate)
+        columns: list[Column] = [folded(array, size) for array in arrays]
+        whole = Columns(structure, columns, batches)
+        if self.mask_key is None:
+            return whole
+        return elements.padding.flagged(whole, np.ones((batches, size), np.bool_), self.mask_key)
+
+    def _cut(self, structure: Structure, arrays: list[Stack], counts: np.ndarray, allocate: Allocate) -> Chunk:
+        """The batches of so many elements, each cut out of `arrays` by itself."""
+        made: list[Any] = []
+        for low, high in spans(counts):
+            batch = unflatten(structure, [array[low:high] for array in arrays])
+            made.append(self.completed(batch, high - low, self.size, allocate))
+        return Items(made)
 
 
 def _for_elements(memory: np.ndarray, batches: int, size: int) -> np.ndarray:
