@@ -150,8 +150,9 @@ class Keyed(Handle[T_co]):
 
         `key_func` returns a whole number. `reduce_func(key, dataset)` takes the elements of one window, and returns a
         dataset of what comes in their place. Windows come once they are full, and what is left at the end of the epoch
-        in the order of the keys: `window.batch(size, remainder=...)` says what becomes of such a short one. With `window_size_func(key)` keys have sizes of their own. The functions are called in
-        the tasks of `map`, perhaps more than once for the same elements.
+        in the order of the keys: `window.batch(size, remainder=...)` says what becomes of such a short one. With
+        `window_size_func(key)` keys have sizes of their own. The functions are called in the tasks of `map`, perhaps
+        more than once for the same elements.
 
         What comes of it is a stream. A restored iterator reads again from the oldest element on that waited in a
         window: for a key that is rare, that may be long ago. Where more than 1,024 keys wait, it goes through its epoch
