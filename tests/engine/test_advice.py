@@ -291,3 +291,14 @@ def test_plans_without_anybody_who_listens_are_told_of_nothing():
     assert advising(numbers._plan) is None
     assert advising(numbers.zip(listening)._plan) is not None
     assert advising(ps.Dataset.from_generator(lambda: iter([1])).map(abs)._plan) is None
+
+
+def test_what_is_wrong_with_the_data_is_said_when_it_is_read(cold):
+    class Damaged(Recorded):
+        def advise(self, rows):
+            super().advise(rows)
+            raise ps.errors.DataError("a shard is damaged")
+
+    source = Damaged()
+    assert len(list(ps.Dataset.from_source(source).batch(8).with_options(INLINE))) == COUNT // 8
+    assert source.rows("told")

@@ -166,7 +166,9 @@ def test_tensors_without_values_keep_their_shape():
     assert array_of_tensor(struct.pack(">IIII", 17, 2, 0, 3)).shape == (0, 3)
 
 
-@pytest.mark.filterwarnings("ignore:The given buffer is not writable:UserWarning")
+@pytest.mark.filterwarnings(
+    "ignore:The given buffer is not writable:UserWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # it leaves files to be closed
 def test_it_reads_what_the_package_writes(tmp_path):
     litdata = pytest.importorskip("litdata")
     torch = pytest.importorskip("torch")

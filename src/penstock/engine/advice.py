@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
 
+from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.engine.task import Cost
 from penstock.plan.graph import fold
@@ -98,4 +100,11 @@ def _of_node(node: Node, inputs: tuple[Advise | None, ...]) -> Advise | None:
 
 def _of_source(node: Node) -> Advise | None:
     advise, stride = getattr(getattr(node, "source", None), "advise", None), node.stride
-    return None if advise is None else lambda rows: advise(rows % stride)
+    if advise is None:
+        return None
+
+    def run(rows: Rows) -> None:
+        with suppress(DataError, OSError):  # what is wrong with data is for those to say who read it
+            advise(rows % stride)
+
+    return run

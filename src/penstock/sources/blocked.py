@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,10 +22,12 @@ from penstock.elements.structure import Structure, flatten
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
 from penstock.sources.block_parts import given, parts, picked
+from penstock.storage.local import advise_ranges
 from penstock.storage.recent import Recent
 
 CACHE_BYTES = 1 << 30
 """Bytes of decoded blocks that a source keeps."""
+_TOLD = 64  # blocks that the system was told of last
 _NARROW = 64  # bytes of a row: narrower columns are gathered together
 
 
@@ -84,6 +87,8 @@ class Store(Protocol):
     def check(self, block: int) -> None:
         """Raise a `DataError` where a decoded block is a view of a file that has been cut short since."""
         ...
+
+    # One whose blocks lie in local files, each in one place, also has `extent(block) -> (path, begin, end)`.
 
     def describe(self, block: int, row: int) -> str:
         """Return which record row `row` of a block is."""
@@ -163,6 +168,21 @@ class BlockedSource:
             return self._of_one(*_whole(block, rows - bounds[first]), memory)
         return self._of_several(rows, memory)
 
+    @property
+    def advise(self) -> Callable[[Rows], None] | None:
+        """What has the system begin to read the blocks of rows, where the store says where they lie."""
+        return self._advise if hasattr(self.store, "extent") else None
+
+    def _advise(self, rows: Rows) -> None:
+        blocks = np.unique(self.store.bounds.searchsorted(rows, "right") - 1).tolist()
+        new = [block for block in blocks if block not in self._recent and block not in self._told]
+        for block in new:
+            self._told[block] = True  # the rows of a block are told of a few at a time
+        while len(self._told) > _TOLD:
+            self._told.popitem(last=False)
+        extent: Callable[[int], tuple[str, int, int]] = self.store.extent  # type: ignore[attr-defined]
+        advise_ranges(map(extent, new))
+
     def describe(self, row: int) -> str:
         block = int(self.store.bounds.searchsorted(row, "right")) - 1
         return self.store.describe(block, row - int(self.store.bounds[block]))
@@ -226,6 +246,10 @@ class BlockedSource:
 
     def _unpacked(self, packed: NDArray[np.uint8], place: int) -> NDArray[Any]:
         return packed.view(self._layout).reshape(-1)[f"f{place}"]
+
+    @cached_property
+    def _told(self) -> OrderedDict[int, bool]:
+        return OrderedDict()
 
     @cached_property
     def _recent(self) -> Recent[Block | Loose]:

@@ -72,6 +72,11 @@ class CsvFiles:
         except DataError:
             return Apart(records, maker, found.kept)
 
+    def extent(self, block: int) -> tuple[str, int, int]:
+        """Where a block lies."""
+        found = self.stretches[block]
+        return self.makers[found.file].path, found.begin, found.end
+
     def check(self, block: int) -> None:
         """Nothing: parsed rows are in memory of their own."""
 

@@ -136,6 +136,12 @@ class NumpyFiles:
                 self._wholes[at] = found
             return found
 
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read rows that are read where they are."""
+        for array, reader in zip(self.arrays, self._readers, strict=True):
+            if array.in_place:
+                reader.advise(np.ascontiguousarray(rows, np.int64))
+
     def describe(self, row: int) -> str:
         file = int(self._starts.searchsorted(row, "right")) - 1
         return f"{self.paths[file]}, row {row - int(self._starts[file]):,}"

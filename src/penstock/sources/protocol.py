@@ -19,8 +19,8 @@ class Source(Protocol):
 
     One that reads many neighbours at a time, and keeps the last of them, has a property `blocks`, of
     `index.blocked.Blocks` or `None`: `shuffle()` then goes by it. One that reads local files may have `advise(rows)`,
-    which tells the system of rows that will be asked for soon, and neither waits for them nor raises what is wrong with
-    them: it is called from any thread, only while tasks are seen to read from a disk.
+    which tells the system of rows that will be asked for soon, and does not wait for them: it is called from any
+    thread, only while tasks are seen to read from a disk. A `DataError` or `OSError` of it counts for nothing.
     """
 
     @property

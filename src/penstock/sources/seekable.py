@@ -20,6 +20,7 @@ from penstock.kernels.records import scan_tfrecord_bytes
 from penstock.sources.records import content_of
 from penstock.sources.tfrecord_stream import TfRecordStream
 from penstock.storage.indexing import Kind, index_files
+from penstock.storage.local import advise_ranges
 from penstock.storage.recent import Recent
 from penstock.storage.seekable import Frames, decompressed_frame, frames_of
 from penstock.storage.sidecar import Sidecar
@@ -155,6 +156,18 @@ class SeekableRecords:
             error.element = i
             raise error
         return framed[_HEAD:-_TAIL]
+
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the frames of the records at `rows`."""
+        of = (np.searchsorted(self._starts, rows, side="right") - 1).tolist()
+        spans = (self._span(file, row) for file, row in zip(of, rows.tolist(), strict=True))
+        wanted = {frame for span in spans for frame in self._frames_between(*span) if frame not in self._recent}
+        advise_ranges(map(self._extent, wanted))
+
+    def _extent(self, frame: int) -> tuple[str, int, int]:
+        file, at = self._place(frame)
+        begin, end = self._frames[file].compressed[at : at + 2].tolist()
+        return self.paths[file], begin, end
 
     def describe(self, row: int) -> str:
         file = int(np.searchsorted(self._starts, row, side="right")) - 1

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import groupby
 from typing import cast
 
 from penstock.kernels import read_regular_files
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
+_NEAR = 1 << 16  # bytes between two ranges that are read as one
 
 
 def read_files(paths: list[str]) -> list[bytes]:
@@ -54,3 +58,35 @@ def _rest(descriptor: int) -> bytes:
     while part := os.read(descriptor, 1 << 20):
         parts.append(part)
     return b"".join(parts)
+
+
+def advise_ranges(ranges: Iterable[tuple[str, int, int]]) -> None:
+    """Have the system begin to read ranges of files, `(path, begin, end)`, without waiting for them.
+
+    What is wrong with a file is said when it is read.
+    """
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path, of_file in groupby(sorted(ranges), key=lambda found: found[0]):
+        with suppress(OSError):
+            descriptor = os.open(path, _FLAGS)
+            try:
+                for begin, end in joined(of_file):
+                    os.posix_fadvise(descriptor, begin, end - begin, os.POSIX_FADV_WILLNEED)
+            finally:
+                os.close(descriptor)
+
+
+def joined(ranges: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
+    """Return sorted ranges of one file with those joined that lie near each other.
+
+    >>> joined([("a", 0, 5), ("a", 3, 9), ("a", 1000, 2000), ("a", 1 << 20, 1 << 21)])
+    [(0, 2000), (1048576, 2097152)]
+    """
+    found: list[tuple[int, int]] = []
+    for _, begin, end in ranges:
+        if found and begin <= found[-1][1] + _NEAR:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
