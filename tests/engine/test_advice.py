@@ -174,6 +174,13 @@ def test_other_processes_are_told_of_each_row_once(cold, name, tmp_path):
     assert told == order.rows("read")[-len(told) :]
 
 
+def test_a_shard_of_virtual_streams_is_told_of_its_own_rows(cold):
+    source = Recorded()
+    told, read, _ = told_and_read(lambda ds: ds.filter(lambda x: x % 3 == 0).shard(2, 1, streams=4), source)
+    assert set(told) < set(read) == {row for row in range(COUNT) if row % 2}
+    assert len(set(told)) == len(told) > COUNT / 4
+
+
 def test_an_executor_of_threads_is_told(cold):
     with ThreadPoolExecutor(2) as pool:
         told, _, _ = told_and_read(PIPELINES["batches"], Recorded(), ps.Options(executor=pool))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.kernels import read_regular_files
+from penstock.kernels import advise_files, read_regular_files
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
@@ -28,3 +28,13 @@ def test_what_is_no_regular_file_with_content_is_left_to_others(tmp_path):
 
 def test_paths_that_are_no_text_are_left_to_others():
     assert read_regular_files([b"/etc/hostname", 3, None]) == [None, None, None]
+
+
+def test_files_are_asked_for_ahead_whatever_they_are(tmp_path):
+    (tmp_path / "a").write_bytes(bytes(10_000))
+    (tmp_path / "empty").touch()
+    os.mkfifo(tmp_path / "pipe")
+    before = len(os.listdir("/proc/self/fd"))
+    advise_files([str(tmp_path / name) for name in ("a", "empty", "pipe", "missing", "")] + [str(tmp_path), "a\0b"])
+    advise_files([])
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -152,6 +152,20 @@ def test_rows_outside_are_an_index_error(tmp_path):
             reader.read(rows(row))
 
 
+def test_records_are_asked_for_ahead_whatever_is_wrong_with_them(tmp_path):
+    path = written(tmp_path / "a", [b"a" * 5000] * 9)
+    reader = reader_of(path)
+    reader.advise(rows(8, 0, 0))
+    reader.advise(rows())
+    with pytest.raises(IndexError, match=r"row 9 is outside \[0, 9\)"):
+        reader.advise(rows(9))
+    os.truncate(path, 100)
+    reader.advise(rows(8, 0))
+    other = reader_of(written(tmp_path / "b", [b"b"]))
+    os.unlink(tmp_path / "b")
+    other.advise(rows(0))
+
+
 def test_more_files_than_are_kept_open(tmp_path):
     count = MOST_OPEN + 5
     paths = [written(tmp_path / f"{i:05d}", [str(i).encode(), b"second"]) for i in range(count)]
