@@ -44,7 +44,7 @@ def assert_same(made, wanted):
 
 
 @given(streams(), CUTS, EPOCHS)
-@settings(max_examples=60)
+@settings(max_examples=100)
 def test_every_number_of_shards_has_the_same_streams_in_turns(ds, count, epoch):
     apart = [elements(cut(ds, count, number, count), epoch) for number in range(count)]
     for shards in (number for number in range(1, count + 1) if count % number == 0):
@@ -53,7 +53,7 @@ def test_every_number_of_shards_has_the_same_streams_in_turns(ds, count, epoch):
 
 
 @given(streams(), st.sampled_from([(6, 2), (6, 3), (4, 2), (4, 4), (8, 4)]))
-@settings(max_examples=60)
+@settings(max_examples=80)
 def test_shards_in_turns_are_in_the_order_of_the_whole_until_a_stream_ends(ds, numbers):
     count, shards = numbers
     ends = min(len(elements(cut(ds, count, number, count))) for number in range(count))

@@ -170,7 +170,8 @@ class Elementwise(Handle[T_co]):
 
         Each epoch begins with `initial_state`. The function may change arrays and containers in the state it is given,
         which are its own; a tuple is passed as one argument; with a parameter `rng` it gets a generator of the
-        element's own. What comes of it is a stream, made one element after another.
+        element's own. The state keeps its structure and dtypes, as that of `reduce`. What comes of it is a stream, made
+        one element after another.
 
         States of numbers, text, bytes, arrays, `Ragged`, `Sparse` and nestings of them (also named tuples and
         dataclasses that the initial state has) are saved with the iterator's, to the last bit, up to 1 MiB; large ones

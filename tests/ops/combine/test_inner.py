@@ -23,6 +23,11 @@ def test_arrays_of_several_kinds_keep_their_kinds():
     assert [element.dtype for element in chunk.elements()] == [np.float32, np.int8]
 
 
+def test_a_window_function_that_returns_no_dataset_is_that_of_group_by_window():
+    with pytest.raises(ps.errors.ElementError, match="group_by_window: the function returned int 3"):
+        list(ps.Dataset.range(3).group_by_window(lambda x: 1, lambda key, window: 3, 2))
+
+
 @pytest.mark.parametrize("result", ["text", b"bytes", {"a": 1}, 7, np.float32(1)])
 def test_a_result_that_holds_no_elements_is_refused_by_name(result):
     with pytest.raises(

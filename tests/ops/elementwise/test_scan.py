@@ -74,8 +74,8 @@ def test_the_number_of_elements_is_kept(ds, length):
 
 
 def test_a_tuple_is_one_argument():
-    ds = Dataset.range(4).enumerate().scan((), lambda state, pair: ((*state, pair[1]), state))
-    assert list(ds) == [(), (0,), (0, 1), (0, 1, 2)]
+    ds = Dataset.range(4).enumerate().scan([], lambda state, pair: ([*state, pair[1]], state))
+    assert list(ds) == [[], [0], [0, 1], [0, 1, 2]]
 
 
 def test_a_function_may_change_its_state_in_place():
@@ -267,3 +267,10 @@ def test_states_of_ragged_and_sparse_arrays_are_saved():
     verify_resume(ds)
     assert initial["rows"].tolist() == [[1, 2]]
     assert "goes through the epoch again" not in ds.explain()
+
+
+def test_a_state_that_becomes_of_another_type_is_refused_and_what_came_before_arrives():
+    it = Dataset.range(4).scan(0, lambda state, x: (state + x if x < 2 else 0.5, state)).iterator()
+    assert [next(it), next(it)] == [0, 0]
+    with pytest.raises(ElementError, match="scan: the state changed: it was int64 and became float64; begin with"):
+        next(it)

@@ -95,3 +95,9 @@ def test_mistakes_are_found_when_it_is_built():
             ds.group_by_reducer(*wrong)
     with pytest.raises(PlanError, match="this dataset has none"):
         Dataset.counter().group_by_reducer(key, int, summed)
+
+
+def test_a_state_that_becomes_of_another_type_is_refused_by_its_key():
+    ds = Dataset.range(4).group_by_reducer(lambda x: x % 2, lambda key: 0, lambda state, x: state + x / 2)
+    with pytest.raises(ElementError, match="the state of the key 0 changed: it was int64 and became float64"):
+        list(ds)

@@ -42,10 +42,15 @@ class Unfolding(Streamed):
 
     def called(self) -> str:
         """The user's function by its name, and what comes of its errors."""
+        return "" if self._calls is None else self._calls.arguments()
+
+    @property
+    def _calls(self) -> Map | None:
+        """What calls the user's function."""
         node = self.input
         while isinstance(node, Passing):  # what counts its errors
             node = node.input
-        return node.arguments() if isinstance(node, Map) else ""
+        return node if isinstance(node, Map) else None
 
     def arguments(self) -> str:
         return self.called()
@@ -63,7 +68,7 @@ class Unfolding(Streamed):
 
     def elements_of(self, holder: Piece, mark: Mark, open_plan: OpenPlan) -> Reader:
         """A reader of what the only element of `holder` stands for, from its own mark on."""
-        result, name = holder.chunk.element(0), self.name
+        result, name = holder.chunk.element(0), self._calls.name if self._calls is not None else self.name
         try:
             plan = self.plan_of(result)
             begin = _begin(result, name) if plan is None else open_plan(plan, mix(self.seed or 0, int(holder.ids[0])))

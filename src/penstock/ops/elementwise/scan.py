@@ -12,6 +12,7 @@ from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.core.seeds import row_generator
 from penstock.elements.chunk import Items
 from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
+from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
@@ -80,6 +81,8 @@ class Scan(Streamed):
                     raise TypeError(f"scan: the function returned {result!r:.80}; return the state and what comes out")
                 if result[1] is None:
                     raise ElementError(f"scan: nothing came out, but None, of an element; {RETURNED_NONE}")
+                if told := change_of(state, result[0]):
+                    raise ElementError(f"scan: the state changed: {told}; begin with what it becomes")
                 state = result[0]
                 made.append(result[1])
         except Exception as error:  # noqa: BLE001 - raised once what comes before it is handed out

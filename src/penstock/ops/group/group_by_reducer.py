@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Items
+from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.ops.elementwise.beside import Beside, parted
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
@@ -59,7 +60,13 @@ class GroupByReducer(Streamed):
                     for key, element in zip(keys, chunk.elements(), strict=True):
                         if key not in states:
                             states[key] = self.init(key)
-                        states[key] = self.reduce(states[key], element)
+                        before = states[key]
+                        states[key] = self.reduce(before, element)
+                        if told := change_of(before, states[key]):
+                            raise ElementError(
+                                f"group_by_reducer: the state of the key {key} changed: {told}; let init_func return "
+                                "what it becomes, such as 0.0"
+                            )
                 except Exception as error:
                     blame(error, self, 0)
                     raise
