@@ -48,7 +48,10 @@ class Iterate(Handle[T_co]):
         """
         which = next(self._passes) if epoch is None else check_count("iterator", "epoch", epoch, least=0)
         self._warn_once()
-        return dataset.iterator.Iterator(self._plan, which, self._legacy)
+        return self._opened(which)
+
+    def _opened(self, epoch: int) -> Iterator[T_co]:
+        return dataset.iterator.Iterator(self._plan, epoch, self._legacy)
 
     @cached_property
     def _legacy(self) -> engine.legacy.Legacy:

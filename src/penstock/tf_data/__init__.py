@@ -12,12 +12,12 @@ says what to use in its place.
 from typing import Any
 
 from penstock.core.options import AUTOTUNE
-from penstock.dataset.iterator import Iterator
 from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.tf_data import experimental
 from penstock.tf_data.absent import OF_DATA, told
 from penstock.tf_data.dataset import Dataset
+from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.options import Options, ThreadingOptions
 from penstock.tf_data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock.tf_data.signature import RaggedTensorSpec, SparseTensorSpec, TensorSpec

@@ -13,6 +13,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
 from penstock.storage.paths import Pattern
 from penstock.tf_data.absent import OF_DATASET, told
+from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.labelled import check_name, labelled
 from penstock.tf_data.options import Options
 from penstock.tf_data.signature import Fitting, dtypes_of, of_types
@@ -81,6 +82,9 @@ class Dataset(PenstockDataset[T_co]):
     cardinality = labelled(PenstockDataset.cardinality)
     get_single_element = labelled(PenstockDataset.get_single_element)
     reduce = labelled(PenstockDataset.reduce)
+
+    def _opened(self, epoch: int) -> Iterator[T_co]:
+        return Iterator(self._plan, epoch, self._legacy)
 
     @staticmethod
     def from_generator(  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments are in tf.data's order

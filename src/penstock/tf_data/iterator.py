@@ -1,0 +1,38 @@
+"""`tf.data.Iterator` and `tf.data.NumpyIterator`: Penstock's, with the call forms of `tf.data`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from penstock.dataset.iterator import Iterator as PenstockIterator
+
+T = TypeVar("T")
+
+
+class Iterator(PenstockIterator[T]):
+    """One pass over a dataset, with the call forms of `tf.data.Iterator` and `tf.data.NumpyIterator`.
+
+    >>> from penstock import tf_data
+    >>> it = iter(tf_data.Dataset.range(3))
+    >>> it.get_next(), it.get_next()
+    (0, 1)
+    """
+
+    def get_next(self) -> T:
+        """The next element; at the end a `StopIteration`, where `tf.data` has an `OutOfRangeError`."""
+        return next(self)
+
+    def save(self) -> dict[str, Any]:
+        """The position: what `state_dict()` returns, plain JSON data.
+
+        >>> from penstock import tf_data
+        >>> ds = tf_data.Dataset.range(9)
+        >>> it, again = ds.as_numpy_iterator(), ds.as_numpy_iterator()
+        >>> it.get_next(), again.restore(it.save()), again.get_next()
+        (0, None, 1)
+        """
+        return self.state_dict()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a saved position, as by `load_state_dict`."""
+        self.load_state_dict(state)
