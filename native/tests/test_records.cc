@@ -142,9 +142,28 @@ void check_many_files() {
   for (std::thread& thread : threads) thread.join();
 }
 
+// What is asked for ahead changes nothing, whatever has become of the file or its index.
+void check_advice() {
+  const File file(std::string(100'000, 'x'));
+  const Offsets begins{0, 50'000, 99'000}, ends{10, 99'000, 200'000};
+  RecordFiles files({file.path(), "/nothing/here"},
+                    {{begins.data(), ends.data(), 3, 100'000}, {begins.data(), ends.data(), 1, 9}}, Framing::kPlain,
+                    true, 1);
+  const auto ask = [&](const Offsets& rows) { files.advise(rows.data(), rows.size()); };
+  ask({});
+  ask({1, 0, 1});
+  ask({2});
+  ask({3, 0});
+  file.resize(10);
+  ask({1, 0});
+  std::vector<std::string> records;
+  CHECK(read(files, {0}, records).status != Status::kBadIndex);
+}
+
 }  // namespace
 
 int main() {
+  check_advice();
   check_scan_and_read();
   check_damage();
   check_many_files();
