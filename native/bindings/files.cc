@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bindings/module.h"
+#include "kernels/lasting.h"
 
 namespace nb = nanobind;
 
@@ -71,9 +72,31 @@ void advise(const nb::list& paths) {
   advise_files(names.data(), names.size());
 }
 
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_BufferError, "a mapping of no file");
+    return -1;
+  }
+  const auto* map = nb::inst_ptr<LastingMap>(self);
+  return PyBuffer_FillInfo(view, self, const_cast<unsigned char*>(map->data()), static_cast<Py_ssize_t>(map->size()), 1,
+                           flags);
+}
+
+PyType_Slot map_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
+
+void make_map(LastingMap* self, const nb::bytes& path) {
+  const nb::gil_scoped_release release;  // the file may be far away
+  new (self) LastingMap(path.c_str());
+}
+
 }  // namespace
 
 void bind_files(nb::module_& module) {
+  nb::class_<LastingMap>(module, "LastingMap", nb::type_slots(map_slots))
+      .def("__init__", make_map)
+      .def_prop_ro("error", &LastingMap::error)
+      .def_prop_ro("is_cut", &LastingMap::is_cut);
+  module.def("cuts", LastingMap::cuts);
   module.def("read_files", read_files);
   module.def("advise_files", advise);
 }

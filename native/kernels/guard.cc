@@ -4,6 +4,8 @@
 #include <csignal>
 #include <mutex>
 
+#include "kernels/lasting.h"
+
 namespace penstock {
 
 namespace {
@@ -16,6 +18,7 @@ void on_bus_error(int number, siginfo_t* info, void* where) {
     current = nullptr;
     siglongjmp(*jump, 1);
   }
+  if (info && info->si_code > 0 && mend_mapping(info->si_addr)) return;  // the instruction runs again
   if (previous.sa_flags & SA_SIGINFO) {
     previous.sa_sigaction(number, info, where);
   } else if (previous.sa_handler == SIG_DFL) {
@@ -35,9 +38,13 @@ void install() noexcept {
 
 }  // namespace
 
-bool guarded(void (*body)(void*), void* context) noexcept {
+void watch_bus_errors() noexcept {
   static std::once_flag once;
   std::call_once(once, install);
+}
+
+bool guarded(void (*body)(void*), void* context) noexcept {
+  watch_bus_errors();
   sigjmp_buf* const outer = current;
   sigjmp_buf jump;
   if (sigsetjmp(jump, 0)) {

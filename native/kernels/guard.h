@@ -8,4 +8,7 @@ namespace penstock {
 // caller, such as how far it got, it writes through volatile.
 [[nodiscard]] bool guarded(void (*body)(void*), void* context) noexcept;
 
+// Has the handler of SIGBUS in place; what is not touched under `guarded` may then be in a `LastingMap`.
+void watch_bus_errors() noexcept;
+
 }  // namespace penstock

@@ -6,6 +6,7 @@
 
 #include "kernels/crc32c.h"
 #include "kernels/guard.h"
+#include "kernels/lasting.h"
 
 namespace penstock {
 
@@ -210,6 +211,10 @@ ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Locat
   Finding work{spans_.data(),         starts_.data(),         data.data(),           rows, numbers.data(), count,
                is_framed ? kLead : 0, is_framed ? kTrail : 0, located.records.data()};
   if (!guarded(find_spans, &work) || !work.is_inside) return {Status::kBadIndex, work.at};
+  for (std::size_t i = 0; LastingMap::cuts() && i < count; ++i) {  // what was found may be zeros
+    const Spans& spans = spans_[numbers[i]];
+    if (LastingMap::is_in_cut(spans.begins) || LastingMap::is_in_cut(spans.ends)) return {Status::kBadIndex, i};
+  }
   return {};
 }
 

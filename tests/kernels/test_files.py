@@ -3,9 +3,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from penstock.kernels import advise_files, read_regular_files
+from penstock.core.errors import DataError
+from penstock.kernels import MappedFile, advise_files, maps_cut, read_regular_files
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 200])
@@ -38,3 +40,37 @@ def test_files_are_asked_for_ahead_whatever_they_are(tmp_path):
     advise_files([str(tmp_path / name) for name in ("a", "empty", "pipe", "missing", "")] + [str(tmp_path), "a\0b"])
     advise_files([])
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_mapped_file_lives_as_long_as_a_view_of_it(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(bytes(range(256)) * 100)
+    view = MappedFile(str(path)).content[5:10]
+    assert view.tolist() == [5, 6, 7, 8, 9]
+    assert not view.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1
+    del view
+    assert str(path) not in Path("/proc/self/maps").read_text()
+    path.write_bytes(b"")
+    assert MappedFile(str(path)).content.tolist() == []
+    for missing, error in (("none", FileNotFoundError), (".", IsADirectoryError)):
+        with pytest.raises(error, match=str(tmp_path)):
+            MappedFile(str(tmp_path / missing))
+
+
+def test_what_is_behind_the_end_of_one_that_was_cut_short_is_zeros_and_an_error(tmp_path, capfd):
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * 20_000)
+    file, other = MappedFile(str(path)), MappedFile(str(path))
+    before = maps_cut()
+    os.truncate(path, 5000)
+    assert (file.content[:5000] == ord("a")).all()
+    file.check()  # nothing was read that is not there
+    assert maps_cut() == before
+    assert not np.count_nonzero(file.content[8192:])
+    with pytest.raises(DataError, match="file: the file was cut short, or could not be read any more, while it was"):
+        file.check()
+    assert maps_cut() == before + 1
+    other.check()
+    assert capfd.readouterr().err.count("what is read behind its end is zeros") == 1

@@ -9,6 +9,7 @@ import pytest
 
 from penstock.core.errors import DataError, PlanError
 from penstock.dataset.tables import read_arrow
+from penstock.sources.arrow_tables import Unchanged
 from penstock.testing.sources import verify_source
 from tests.sources.test_parquet import everything, reported, source_of
 
@@ -117,6 +118,27 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_an_error(tmp_path):
     for row in (1, 199_999):
         with pytest.raises(DataError, match="make the dataset again"):
             ds[row]
+
+
+@pytest.mark.parametrize("compression", [None, "lz4"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_one_that_is_cut_short_at_any_moment_ends_in_an_error_and_not_the_process(
+    tmp_path, monkeypatch, compression, stream
+):
+    rows = {"x": np.random.default_rng(0).integers(1, 1 << 60, 100_000), "text": [str(i) for i in range(100_000)]}
+    monkeypatch.setattr(Unchanged, "check", lambda *_: None)  # as if it happened after that has looked
+    for taken in (0, 1, 60_000):
+        path = write(tmp_path / "a.arrow", pa.table(rows), 25_000, compression, stream=stream)
+        ds = read_arrow(path)
+        some = [ds[i] for i in range(taken)[:1]]
+        batch = ds.skip(taken).take(100).batch(100).get_single_element() if taken > 1 else None
+        os.truncate(path, 5000)
+        with pytest.raises(DataError, match=r"a\.arrow.*"):
+            list(ds.shuffle(seed=1).batch(500))
+        with pytest.raises(DataError, match=r"a\.arrow.*"):
+            list(ds.skip(50_000).batch(500))
+        assert all(row["x"] in (rows["x"][0], 0) for row in some)  # what was handed out is there, or zeros
+        assert batch is None or len(batch["text"]) == 100
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -88,3 +90,25 @@ def test_a_file_that_holds_something_else_is_named(folder):
         file.write(b"x" * len(content))
     with pytest.raises(DataError, match=rf"{name}: .*save the dataset again"):
         saved(folder).read_many(np.array([0]))
+
+
+def test_files_that_are_cut_short_while_they_are_mapped_are_an_error(tmp_path):
+    path = str(tmp_path / "saved")
+    elements = [
+        {"n": np.full(50, i + 1), "part": np.ones(i % 3 + 5, np.int16), "text": f"{i}" * 20} for i in range(2000)
+    ]
+    save(elements, path, fingerprint="f", overwrite=False)
+    files = sorted(file for file in Path(path).iterdir() if file.suffix == ".npy" and file.stat().st_size > 8192)
+    assert len(files) >= 4
+    for file in files:
+        content = file.read_bytes()
+        source = saved(path)
+        assert same(source.read_many(np.array([0])).elements()[0], elements[0])
+        os.truncate(file, 4096)
+        with pytest.raises(DataError, match=f"{file.name}: the file was cut short"):
+            source.read_many(np.arange(2000)[::-1])
+        with pytest.raises(DataError, match="cut short"):  # and from then on
+            source.read_many(np.array([0]))
+        file.write_bytes(content)
+    ds = Dataset.load(path)
+    assert len(list(ds.shuffle(seed=1).ragged_batch(100))) == 20

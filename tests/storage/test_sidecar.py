@@ -12,7 +12,7 @@ import pytest
 
 from penstock.core.errors import DataError
 from penstock.kernels.records import crc32c
-from penstock.storage.sidecar import Sidecar, Stamp
+from penstock.storage.sidecar import Sidecar, Stamp, check_mapped
 
 STAMP = Stamp(10, 20, "ab")
 
@@ -53,6 +53,20 @@ def test_small_ones_are_read_and_outlive_their_file(tmp_path):
     os.truncate(path, 10)
     assert found.arrays["a"].tolist() == list(range(1000))
     assert found.arrays["a"].flags.aligned
+
+
+def test_large_ones_that_are_cut_short_in_their_place_are_an_error_once_they_are_read(tmp_path):
+    path = saved(tmp_path / "i", a=np.arange(1, 100_001))
+    found, other = Sidecar.load(path), Sidecar.load(saved(tmp_path / "j", a=np.arange(100_000)))
+    os.truncate(path, 1 << 16)
+    assert found.arrays["a"][:100].tolist() == list(range(1, 101))
+    check_mapped([other, found])
+    assert found.arrays["a"][-1] == 0
+    check_mapped([other])
+    with pytest.raises(DataError, match=f"{path}: the file was cut short"):
+        check_mapped([other, found])
+    with pytest.raises(DataError, match="damaged: it was cut short"):
+        Sidecar.load(path)
 
 
 def test_no_part_of_it_is_left_where_writing_fails(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
 
-from penstock.kernels.files import advise_files, read_regular_files
+from penstock.kernels.files import MappedFile, advise_files, maps_cut, read_regular_files
 from penstock.kernels.memory import Begun, Pool, SideThread, begin_gather, gather
 from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
@@ -22,6 +22,7 @@ __all__ = [
     "Begun",
     "Fit",
     "Held",
+    "MappedFile",
     "Pool",
     "SideThread",
     "advise_files",
@@ -32,6 +33,7 @@ __all__ = [
     "first_draws",
     "gather",
     "group_rows",
+    "maps_cut",
     "pack_bins",
     "permute",
     "permute_rows",

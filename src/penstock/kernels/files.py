@@ -1,7 +1,14 @@
-"""Whole local files, several at a time, read without the GIL."""
+"""Whole local files, several at a time, read without the GIL; and mapped, so that they may be cut short."""
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError
 from penstock.kernels import _native
 
 
@@ -22,3 +29,47 @@ def advise_files(paths: list[str]) -> None:
     >>> advise_files(["/", "/nothing/here"])
     """
     _native.advise_files(paths)
+
+
+class MappedFile:
+    """A file mapped into memory, read-only, for as long as this or a view of its `content` lives.
+
+    Where the file is cut short meanwhile, the system ends a process that touches what is gone. Here that is zeros from
+    then on, a line on standard error says so, and `check()` is an error: to be asked for after reading, before what was
+    read is believed. A file that cannot be opened is an `OSError`.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "file"
+    >>> path.write_bytes(b"abc")
+    3
+    >>> file = MappedFile(str(path))
+    >>> file.check()
+    >>> file.content.tobytes()
+    b'abc'
+    """
+
+    __slots__ = ("_native", "content", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._native: Any = _native.LastingMap(os.fsencode(path))
+        if self._native.error:
+            raise OSError(self._native.error, os.strerror(self._native.error), path)
+        self.content: NDArray[np.uint8] = np.frombuffer(self._native, np.uint8)
+
+    def check(self) -> None:
+        """Raise a `DataError` if something was read that is not there any more."""
+        if self._native.is_cut:
+            raise DataError(
+                f"{self.path}: the file was cut short, or could not be read any more, while it was mapped; make the "
+                "dataset again"
+            )
+
+
+def maps_cut() -> int:
+    """Return how many mapped files were read behind an end that they have lost: while it is 0, no `check()` is needed.
+
+    >>> maps_cut() >= 0
+    True
+    """
+    return _native.cuts()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
+from penstock.kernels import MappedFile, maps_cut
 from penstock.sources.arrow_tables import (
     Nulls,
     Table,
@@ -66,15 +68,28 @@ class ArrowFiles:
         found = self.batches[block]
         path = self.paths[found.file]
         self.states[found.file].check(path)
-        with told(f"{path}, record batch {found.batch}"):
-            batch = read_batch(path, found, self._schemas[found.file], self._wanted[found.file])
-            table = require("pyarrow", extra="arrow", purpose=self.name).Table.from_batches([batch])
-            return self.table.columns(table if found.kept is None else table.take(found.kept))
+        try:
+            with told(f"{path}, record batch {found.batch}"):
+                batch = read_batch(self._mapped(found.file), found, self._schemas[found.file], self._wanted[found.file])
+                table = require("pyarrow", extra="arrow", purpose=self.name).Table.from_batches([batch])
+                return self.table.columns(table if found.kept is None else table.take(found.kept))
+        finally:
+            self.check(block)
 
     def check(self, block: int) -> None:
-        path = self.paths[self.batches[block].file]
-        if self.block_bytes is None:
-            self.states[self.batches[block].file].check(path)
+        found = self.batches[block]
+        if maps_cut():
+            self._mapped(found.file).check()
+        if not found.compressed:
+            self.states[found.file].check(self.paths[found.file])
+
+    def _mapped(self, file: int) -> MappedFile:
+        mapped = self._maps.get(file)
+        return mapped or self._maps.setdefault(file, MappedFile(self.paths[file]))
+
+    @cached_property
+    def _maps(self) -> dict[int, MappedFile]:
+        return {}
 
     @cached_property
     def _schemas(self) -> list[Any]:
@@ -127,7 +142,7 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
 def schema_of(path: str) -> Any:
     """Return the schema of an Arrow file or stream; a file that is neither is a `DataError`."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with told(f"{path} cannot be read as an Arrow file or stream"), arrow.memory_map(path) as source:
+    with told(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
         if is_stream(path):
             return arrow.ipc.open_stream(source).schema
         return arrow.ipc.open_file(source).schema
@@ -139,12 +154,23 @@ def is_stream(path: str) -> bool:
         return file.read(len(_MAGIC)) != _MAGIC
 
 
-def read_batch(path: str, found: Batch, schema: Any, columns: Sequence[int]) -> Any:
+@contextmanager
+def _opened(mapped: MappedFile) -> Generator[Any]:
+    """The bytes of a file for Arrow, which makes its arrays over them."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+    try:
+        with arrow.BufferReader(arrow.py_buffer(mapped.content)) as source:
+            yield source
+    finally:
+        mapped.check()
+
+
+def read_batch(mapped: MappedFile, found: Batch, schema: Any, columns: Sequence[int]) -> Any:
     """Return some columns of one record batch, over the memory of the file where they are not compressed."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     chosen = sorted(set(columns)) if found.compressed else None  # what is mapped costs nothing to leave out
     options = arrow.ipc.IpcReadOptions(included_fields=chosen, use_threads=False)
-    with arrow.memory_map(path) as source:
+    with _opened(mapped) as source:
         if found.position >= 0:
             source.seek(found.position)
             batch = arrow.ipc.read_record_batch(arrow.ipc.read_message(source), schema)
@@ -166,7 +192,7 @@ def _chosen(schema: Any, columns: Sequence[str] | None) -> Any:
 
 def _batches_of(path: str, file: int) -> Iterator[Batch]:
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with told(path), arrow.memory_map(path) as source:
+    with told(path), _opened(MappedFile(path)) as source:
         if is_stream(path):
             yield from _of_stream(arrow, source, file)
         elif (count := (reader := arrow.ipc.open_file(source)).num_record_batches) > 0:
@@ -217,7 +243,7 @@ def _whole(paths: list[str], schemas: list[Any], table: Table, batches: list[Bat
         with told(f"{paths[found.file]}, record batch {found.batch}"):
             schema = schemas[found.file]
             columns = [schema.names.index(name) for name in table.schema.names]
-            read = arrow.Table.from_batches([read_batch(paths[found.file], found, schema, columns)])
+            read = arrow.Table.from_batches([read_batch(MappedFile(paths[found.file]), found, schema, columns)])
             kept = np.flatnonzero(table.whole_rows(read))
         return found if len(kept) == found.rows else found._replace(kept=kept)
 

@@ -85,7 +85,7 @@ class Store(Protocol):
         ...
 
     def check(self, block: int) -> None:
-        """Raise a `DataError` where a decoded block is a view of a file that has been cut short since."""
+        """Raise a `DataError`, once a block is read, where it is a view of a file that has been cut short since."""
         ...
 
     # One whose blocks lie in local files, each in one place, also has `extent(block) -> (path, begin, end)`.
@@ -164,8 +164,10 @@ class BlockedSource:
         first = int(bounds.searchsorted(low, "right")) - 1
         if high < bounds[first + 1]:
             ((_, block),) = self._recent.each([first])
-            self.store.check(first)
-            return self._of_one(*_whole(block, rows - bounds[first]), memory)
+            try:
+                return self._of_one(*_whole(block, rows - bounds[first]), memory)
+            finally:
+                self.store.check(first)
         return self._of_several(rows, memory)
 
     @property
@@ -217,11 +219,19 @@ class BlockedSource:
         owner = owner[order]
         cuts = np.concatenate([[0], np.flatnonzero(np.diff(owner)) + 1, [len(rows)]])
         spans = {int(owner[low]): (low, high) for low, high in pairwise(cuts.tolist())}
+        try:
+            return self._gathered(rows, order, spans, memory)
+        finally:
+            for number in spans:
+                self.store.check(number)
+
+    def _gathered(
+        self, rows: Rows, order: Rows, spans: dict[int, tuple[int, int]], memory: Sequence[NDArray[Any] | None]
+    ) -> Columns:
         narrow, layout = self._narrow, self._layout
         packed = np.empty((len(rows), layout.itemsize), np.uint8)
         by_place = {place: parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow}
         for number, found in self._recent.each(spans):
-            self.store.check(number)
             low, high = spans[number]
             local = rows[order[low:high]] - self.store.bounds[number]
             try:

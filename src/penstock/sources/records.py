@@ -18,7 +18,7 @@ from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import LEAF
 from penstock.kernels.records import Framing, RecordReader
 from penstock.storage.indexing import Kind, index_files
-from penstock.storage.sidecar import Sidecar
+from penstock.storage.sidecar import Sidecar, check_mapped
 
 
 class Opened:
@@ -74,10 +74,12 @@ class RecordFiles:
     def reader(self) -> RecordReader:
         """What reads the records."""
         if self.opened.reader is None:
+            offsets = self.offsets
+            check_mapped(self.sidecars)
             self.opened.reader = RecordReader(
                 self.paths,
-                [of_file[:-1] for of_file in self.offsets],
-                [of_file[1:] for of_file in self.offsets],
+                [of_file[:-1] for of_file in offsets],
+                [of_file[1:] for of_file in offsets],
                 [sidecar.stamp.size for sidecar in self.sidecars],
                 framing=self.framing,
                 verify=self.verify,

@@ -23,7 +23,7 @@ from penstock.storage.indexing import Kind, index_files
 from penstock.storage.local import advise_ranges
 from penstock.storage.recent import Recent
 from penstock.storage.seekable import Frames, decompressed_frame, frames_of
-from penstock.storage.sidecar import Sidecar
+from penstock.storage.sidecar import Sidecar, check_mapped
 
 CACHE_BYTES = 1 << 28
 """Bytes of decompressed frames that are kept."""
@@ -98,6 +98,7 @@ class SeekableRecords:
         for sidecar, frames, start in zip(self.sidecars, self._frames, self._starts.tolist(), strict=False):
             bounds.append(start + np.searchsorted(sidecar.arrays["offsets"][:-1], frames.content[:-1]))
         found = np.unique(np.concatenate([np.zeros(1, np.int64), *bounds]))
+        check_mapped(self.sidecars)
         frame_bytes = max((int(np.diff(frames.content).max(initial=1)) for frames in self._frames), default=1)
         return Blocks(found, max(CACHE_BYTES // 2 // max(frame_bytes, 1), 1)) if len(found) > 1 else None
 
@@ -105,7 +106,12 @@ class SeekableRecords:
         return ObjectSpec(bytes)
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
-        rows = np.asarray(rows, np.int64)
+        try:
+            return self._read(np.asarray(rows, np.int64))
+        finally:
+            check_mapped(self.sidecars)
+
+    def _read(self, rows: Rows) -> Chunk:
         of = (np.searchsorted(self._starts, rows, side="right") - 1).tolist()
         spans = [self._span(file, row) for file, row in zip(of, rows.tolist(), strict=True)]
         wanted: dict[int, list[int]] = {}  # by frame, the elements that lie in it

@@ -20,7 +20,7 @@ from penstock.sources.decoders import Decoders
 from penstock.sources.records import content_of
 from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found, runs_of
 from penstock.storage.indexing import Kind, index_files
-from penstock.storage.sidecar import Sidecar
+from penstock.storage.sidecar import Sidecar, check_mapped
 
 _ARRAYS = ("heads", "begins", "ends", "extension", "members", "keys", "key_ends", "skipped")
 
@@ -93,7 +93,12 @@ class TarFiles:
         return [Archive(samples, self.shape.wanted(samples)) for samples in self.samples]
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
-        rows = np.asarray(rows, np.int64)
+        try:
+            return self._read(np.asarray(rows, np.int64))
+        finally:
+            check_mapped(self.sidecars)
+
+    def _read(self, rows: Rows) -> Chunk:
         of, numbers, files = self._found(rows)
         missing = self.shape.first_missing(files)
         if missing is not None:
@@ -175,6 +180,7 @@ def samples_of(sidecar: Sidecar, path: str) -> Samples:
     arrays = sidecar.arrays
     text = arrays["extensions"].tobytes().decode("utf-8", "surrogateescape")
     samples = Samples(**{name: arrays[name] for name in _ARRAYS}, extensions=text.split("\0") if text else [])
+    check_mapped([sidecar])
     is_sound = len(samples.members) == len(samples) + 1 and samples.members[-1] == len(samples.begins)
     if not is_sound or len({*map(len, (samples.heads, samples.begins, samples.ends, samples.extension))}) > 1:
         raise DataError(f"the index of {path} is damaged; remove it, and it is made again")

@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from penstock.core.digest import hasher
 from penstock.core.errors import DataError
+from penstock.kernels import MappedFile, maps_cut
 from penstock.kernels.records import crc32c
 
 _MAGIC = b"PSINDEX\n"
@@ -62,13 +63,14 @@ class Sidecar:
     """The index of one data file: which `format` it was read as, with which parameters, and the index arrays by name.
 
     The arrays of one that was loaded are mapped, read-only, unless they are small: 10⁸ offsets take memory only where
-    they are looked at.
+    they are looked at. `check_mapped` has to be asked for after that, but by kernels that guard what they read.
     """
 
     format: str
     parameters: Mapping[str, Any]
     stamp: Stamp
     arrays: Mapping[str, NDArray[Any]]
+    mapped: MappedFile | None = None
 
     def save(self, path: str) -> None:
         """Write the index, complete or not at all; what was there is replaced."""
@@ -120,23 +122,32 @@ class Sidecar:
             raise DataError(f"{path} is damaged: its description does not have its checksum")
         try:
             described = json.loads(text)
-            content = _content(path, _HEAD.size + length)
+            content, mapped = _content(path, _HEAD.size + length)
             arrays = {section["name"]: _section(path, section, content) for section in described["sections"]}
-            return cls(described["format"], described["parameters"], Stamp(**described["source"]), arrays)
+            return cls(described["format"], described["parameters"], Stamp(**described["source"]), arrays, mapped)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{path} is damaged: its description is not as it should be ({error!r:.100})") from error
 
 
-def _content(path: str, begin: int) -> NDArray[np.uint8]:
+def check_mapped(sidecars: Iterable[Sidecar]) -> None:
+    """Raise a `DataError` where an index was cut short in its place, and something behind its new end was read."""
+    if maps_cut():
+        for sidecar in sidecars:
+            if sidecar.mapped is not None:
+                sidecar.mapped.check()
+
+
+def _content(path: str, begin: int) -> tuple[NDArray[np.uint8], MappedFile | None]:
     """All arrays of an index as bytes: mapped once, for there may be tens of thousands of files, or read if few."""
     size = os.path.getsize(path)
     if size - begin > _READ_UP_TO:
-        return np.memmap(path, np.uint8, "r").view(np.ndarray)[begin:]
+        mapped = MappedFile(path)
+        return mapped.content[begin:], mapped
     content = np.fromfile(path, np.uint8, offset=begin)
     content.flags.writeable = False
-    return content
+    return content, None
 
 
 def _section(path: str, section: dict[str, Any], content: NDArray[np.uint8]) -> NDArray[Any]:

@@ -17,6 +17,7 @@ from penstock.cli.files.stored import opened
 from penstock.cli.files.words import lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
+from penstock.storage.sidecar import check_mapped
 
 _READ_AT_ONCE = 1024  # records
 _MOST_FAULTS = 20  # shown
@@ -57,6 +58,7 @@ def _show_sizes(dataset: ps.Dataset[Any], terminal: Terminal) -> None:
     sidecars = getattr(source_of(dataset), "sidecars", [])
     offsets = [sidecar.arrays["offsets"] for sidecar in sidecars if "offsets" in sidecar.arrays]
     lengths = np.concatenate([np.diff(of_file) for of_file in offsets]) if offsets else np.empty(0)
+    check_mapped(sidecars)
     if len(lengths):
         least, middle, most = np.percentile(lengths, [0, 50, 100])
         terminal.show(f"sizes     {size(least)} to {size(most)}, half of them up to {size(middle)}, with their framing")
