@@ -11,8 +11,8 @@ from bench.tally import Tally
 DIGITS = 7  # with which each line of text begins
 
 
-def look_at_lines(tally: Tally, lines: np.ndarray) -> None:
-    """Take a batch of lines, `str` or `bytes`, shape (k,)."""
+def look_at_lines(tally: Tally, lines: np.ndarray | list[str]) -> None:
+    """Take a batch of k lines, `str` or `bytes`: an array of shape (k,), or a list."""
     ids = np.array([int(line[:DIGITS]) for line in lines]) if tally.thorough else lines
     tally.add(ids, ids)
 

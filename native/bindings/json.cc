@@ -8,6 +8,7 @@
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
+#include "bindings/texts.h"
 
 namespace nb = nanobind;
 
@@ -39,7 +40,7 @@ class Keys {
       return known_[place].second;
     }
     if (chooses_ && is_of_the_element) return {};
-    PyObject* text = PyUnicode_DecodeUTF8(key.data(), static_cast<Py_ssize_t>(key.size()), nullptr);
+    PyObject* text = utf8_text(key.data(), static_cast<Py_ssize_t>(key.size()));
     if (!text) return {};
     if (!chooses_ && known_.size() < kMost && key.size() < kLongest) {
       PyUnicode_InternInPlace(&text);
@@ -94,7 +95,7 @@ class Maker {
 
   nb::object text(const JsonToken& token) {
     const std::string_view found = content(token);
-    return nb::steal(PyUnicode_DecodeUTF8(found.data(), static_cast<Py_ssize_t>(found.size()), nullptr));
+    return nb::steal(utf8_text(found.data(), static_cast<Py_ssize_t>(found.size())));
   }
 
   nb::object object(std::int64_t length, std::size_t& at, bool is_element) {

@@ -14,6 +14,8 @@
 
 namespace penstock::bindings {
 
+class Objects;
+
 // Records found, and their mappings, between the two calls that copy them into memory of the caller's.
 struct FoundHandle {
   Located located;
@@ -25,10 +27,10 @@ class Reader {
   Reader(const nanobind::list& paths, const nanobind::list& begins, const nanobind::list& ends,
          const nanobind::list& sizes, int framing, bool verify, std::size_t most_open);
 
-  // The records as bytes, or None and what is wrong.
-  nanobind::tuple read(nanobind::handle rows_array);
-  // The records as text; or None and what is wrong, or which of them is no text in that encoding and the exception.
-  nanobind::tuple read_text(nanobind::handle rows_array, const std::string& encoding, const std::string& errors);
+  // The records as text in this encoding, or as bytes where it is None: in a list, or in an array of objects that is
+  // given; or None and what is wrong, or which of them is no text in that encoding and the exception.
+  nanobind::tuple read(nanobind::handle rows_array, nanobind::handle encoding, const std::string& errors,
+                       nanobind::handle out);
   // Finds the records at `rows` and writes where each would begin if they lay one after another, and the end of the
   // last.
   nanobind::tuple find(nanobind::handle rows_array, nanobind::handle splits_array);
@@ -45,9 +47,14 @@ class Reader {
   // Two arrays of offsets, or two ranges of one step.
   Spans spans_of(nanobind::handle begins, nanobind::handle ends, std::int64_t file_size);
   ReadOutcome locate(const Buffer& rows_buffer, Located& located);
+  // Whether all went well; else `outcome` says what did not, or `made` that a text is none.
+  bool read_runs(const Buffer& rows, Objects& made, ReadOutcome& outcome);
+  bool read_each(const Buffer& rows, Objects& made, ReadOutcome& outcome);
 
   std::vector<std::unique_ptr<Buffer>> held_;
   std::unique_ptr<RecordFiles> files_;
 };
+
+nanobind::tuple as_tuple(const ReadOutcome& outcome);
 
 }  // namespace penstock::bindings

@@ -17,13 +17,9 @@ namespace nb = nanobind;
 
 namespace penstock::bindings {
 
-namespace {
-
 nb::tuple as_tuple(const ReadOutcome& outcome) {
   return nb::make_tuple(static_cast<int>(outcome.status), outcome.failed, outcome.detail);
 }
-
-}  // namespace
 
 Reader::Reader(const nb::list& paths, const nb::list& begins, const nb::list& ends, const nb::list& sizes, int framing,
                bool verify, std::size_t most_open) {
@@ -40,59 +36,6 @@ Reader::Reader(const nb::list& paths, const nb::list& begins, const nb::list& en
   }
   files_ = std::make_unique<RecordFiles>(std::move(names), std::move(spans), static_cast<Framing>(framing), verify,
                                          most_open);
-}
-
-nb::tuple Reader::read(nb::handle rows_array) {
-  const Buffer rows(rows_array);
-  Located located;
-  ReadOutcome outcome = locate(rows, located);
-  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
-  const std::size_t count = located.records.size();
-  nb::list made;
-  std::vector<unsigned char*> into(count);
-  std::size_t total = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto size = located.records[i].size;
-    nb::object record = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
-    if (!record.is_valid()) nb::raise_python_error();
-    into[i] = reinterpret_cast<unsigned char*>(PyBytes_AsString(record.ptr()));
-    made.append(std::move(record));
-    total += static_cast<std::size_t>(size);
-  }
-  run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
-  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome));
-  return nb::make_tuple(made, as_tuple(outcome));
-}
-
-nb::tuple Reader::read_text(nb::handle rows_array, const std::string& encoding, const std::string& errors) {
-  const Buffer rows(rows_array);
-  Located located;
-  ReadOutcome outcome = locate(rows, located);
-  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
-  const std::size_t count = located.records.size();
-  std::size_t total = 0;
-  for (const Found& record : located.records) total += static_cast<std::size_t>(record.size);
-  const std::unique_ptr<unsigned char[]> joined(new unsigned char[total ? total : 1]);
-  std::vector<unsigned char*> into(count);
-  for (std::size_t i = 0, at = 0; i < count; at += static_cast<std::size_t>(located.records[i++].size))
-    into[i] = joined.get() + at;
-  run_freely(total > kLongCallBytes, [&] { outcome = files_->copy(located, into.data()); });
-  if (outcome.status != ReadOutcome::Status::kOk) return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
-  const bool is_utf8 = encoding == "utf-8";
-  nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
-  if (!made.is_valid()) nb::raise_python_error();
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto* const bytes = reinterpret_cast<const char*>(into[i]);
-    const auto size = static_cast<Py_ssize_t>(located.records[i].size);
-    PyObject* const text = is_utf8 ? PyUnicode_DecodeUTF8(bytes, size, errors.c_str())
-                                   : PyUnicode_Decode(bytes, size, encoding.c_str(), errors.c_str());
-    if (!text) {
-      nb::python_error error;  // takes the one that is set
-      return nb::make_tuple(nb::none(), nb::make_tuple(0, i, 0), nb::borrow(error.value()));
-    }
-    PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), text);  // takes it
-  }
-  return nb::make_tuple(made, as_tuple(outcome), nb::none());
 }
 
 nb::tuple Reader::find(nb::handle rows_array, nb::handle splits_array) {
@@ -230,8 +173,7 @@ void bind_records(nb::module_& module) {
   nb::class_<FoundHandle>(module, "FoundRecords");
   nb::class_<Reader>(module, "RecordReader")
       .def(nb::init<const nb::list&, const nb::list&, const nb::list&, const nb::list&, int, bool, std::size_t>())
-      .def("read", &Reader::read)
-      .def("read_text", &Reader::read_text)
+      .def("read", &Reader::read, nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none())
       .def("find", &Reader::find)
       .def("advise", &Reader::advise)
       .def("join", &Reader::join);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "kernels/fork_lock.h"
@@ -16,6 +17,7 @@ namespace penstock {
 namespace {
 
 const std::int64_t kPage = ::sysconf(_SC_PAGESIZE);
+constexpr std::int64_t kAsked = 1024;  // pages asked for in one call
 
 }  // namespace
 
@@ -59,6 +61,18 @@ bool MappedFile::is_resident(std::int64_t at) const noexcept {
   unsigned char answer = 1;
   ::mincore(const_cast<unsigned char*>(data_) + at / kPage * kPage, 1, &answer);
   return answer & 1;
+}
+
+bool MappedFile::are_resident(std::int64_t begin, std::int64_t end) const noexcept {
+  unsigned char answers[kAsked];
+  for (begin = begin / kPage * kPage; begin < end; begin += kAsked * kPage) {
+    const std::int64_t bytes = std::min(end - begin, kAsked * kPage);
+    const auto pages = static_cast<std::size_t>((bytes + kPage - 1) / kPage);
+    std::memset(answers, 1, pages);
+    ::mincore(const_cast<unsigned char*>(data_) + begin, static_cast<std::size_t>(bytes), answers);
+    if (!std::all_of(answers, answers + pages, [](unsigned char answer) { return answer & 1; })) return false;
+  }
+  return true;
 }
 
 MappedFiles::MappedFiles(std::vector<std::string> paths, std::size_t most)

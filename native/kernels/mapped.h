@@ -24,8 +24,9 @@ class MappedFile {
 
   // Has the system read these bytes, soon, without waiting for them.
   void will_need(std::int64_t begin, std::int64_t end) const noexcept;
-  // Whether the page with this byte is in memory.
+  // Whether the page with this byte is in memory, and whether all those with these bytes are.
   bool is_resident(std::int64_t at) const noexcept;
+  bool are_resident(std::int64_t begin, std::int64_t end) const noexcept;
 
  private:
   const unsigned char* data_ = nullptr;

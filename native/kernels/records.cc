@@ -171,6 +171,13 @@ std::size_t RecordFiles::file_of(std::int64_t row) const noexcept {
   return static_cast<std::size_t>(first - starts_.data());
 }
 
+ReadOutcome RecordFiles::open(std::size_t file, std::size_t asked, std::shared_ptr<const MappedFile>& mapped) {
+  mapped = files_.open(file);
+  if (mapped->error()) return {Status::kCannotOpen, asked, mapped->error()};
+  if (mapped->size() != spans_[file].file_size) return {Status::kOtherSize, asked, mapped->size()};
+  return {};
+}
+
 ReadOutcome RecordFiles::locate(const std::int64_t* rows, std::size_t count, Located& located) {
   std::vector<std::uint32_t> file_of;
   ReadOutcome outcome = find(rows, count, located, file_of);
@@ -200,11 +207,9 @@ ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Locat
     const std::size_t number = file_of(rows[i]);
     numbers[i] = static_cast<std::uint32_t>(number);
     if (opened[number]) continue;
-    located.files.push_back(files_.open(number));
-    const MappedFile& file = *located.files.back();
-    if (file.error()) return {Status::kCannotOpen, i, file.error()};
-    if (file.size() != spans_[number].file_size) return {Status::kOtherSize, i, file.size()};
-    data[number] = file.data();
+    const ReadOutcome outcome = open(number, i, located.files.emplace_back());
+    if (outcome.status != Status::kOk) return outcome;
+    data[number] = located.files.back()->data();
     opened[number] = true;
   }
   const bool is_framed = framing_ == Framing::kTfRecord;

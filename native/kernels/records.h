@@ -69,6 +69,11 @@ class RecordFiles {
   const std::string& path(std::size_t file) const { return files_.path(file); }
   // The file of row `row`, 0 <= row < count().
   std::size_t file_of(std::int64_t row) const noexcept;
+  std::int64_t start(std::size_t file) const { return starts_[file]; }  // its first row
+  const Spans& spans(std::size_t file) const { return spans_[file]; }
+  Framing framing() const { return framing_; }
+  // The mapping of a file, which is as it was indexed; or what is wrong with it for who asks for record `asked`.
+  ReadOutcome open(std::size_t file, std::size_t asked, std::shared_ptr<const MappedFile>& mapped);
 
   // Finds the records at `rows`, 0 <= row < count(), and has the system begin to read those that are not in memory.
   ReadOutcome locate(const std::int64_t* rows, std::size_t count, Located& located);

@@ -6,7 +6,7 @@ import pytest
 from penstock import Ragged, Sparse
 from penstock.elements.chunk import Columns, Items, Kept
 from penstock.elements.nesting import leaf_column
-from penstock.elements.size import bytes_of, own_bytes_of, sizes_of
+from penstock.elements.size import bytes_of, own_bytes_of, sizes_of, text_bytes_of
 from penstock.elements.structure import LEAF
 
 
@@ -17,6 +17,13 @@ def test_arrays_count_by_what_they_hold():
 def test_other_objects_count_something():
     assert bytes_of(b"x" * 1000) >= 1000
     assert bytes_of({}) == 1
+
+
+def test_texts_in_an_array_count_by_a_few_of_them():
+    texts = np.array(["x" * 1000] * 1000, object)
+    assert 1000 <= text_bytes_of(texts) <= 1100
+    assert text_bytes_of(texts.reshape(10, 100)) == text_bytes_of(texts)
+    assert text_bytes_of(np.array([{}, [1]], object)) == text_bytes_of(texts[:0]) == 0
 
 
 def test_views_of_what_somebody_else_holds_count_nothing():

@@ -90,6 +90,12 @@ def test_what_an_element_takes_is_learnt_from_the_last(element):
     assert begun(maker, 2, 4).nbytes == 2 * maker.item_bytes
 
 
+def test_texts_count_with_what_they_hold():
+    maker = maker_of(D.range(20).map(lambda x: "y" * 1000).batch(5))
+    made(maker, 0, 2, 1)
+    assert 5 * 1000 < maker.item_bytes < 5 * 1100
+
+
 @pytest.mark.parametrize("pieces", [1, 3])
 def test_ragged_and_sparse_batches_are_put_together_from_pieces(pieces):
     sparse = ps.Sparse.from_dense(np.eye(4))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import penstock as ps
 from penstock.core.errors import DataError, PlanError
 from penstock.sources.lines import line_files
 from penstock.testing.sources import verify_source
@@ -102,6 +103,29 @@ def test_a_byte_that_is_no_text_is_named_with_its_line_and_offset(tmp_path):
     assert caught.value.element == 1
     assert read(lines_of(path, errors="replace"), [3]) == ["caf�s"]
     assert read(lines_of(path, encoding="latin-1"), [3]) == ["cafés"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", None])
+def test_lines_are_written_to_memory_for_objects(tmp_path, encoding):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"é {i}\n" for i in range(40)))
+    files = lines_of(path, encoding=encoding)
+    rows, memory = np.arange(40), np.empty(40, object)
+    assert files.read_many(rows, [memory]).columns[0] is memory
+    assert memory.tolist() == read(files)
+    for other in ([np.empty(40)], [np.empty(39, object)], [np.empty(40, object)] * 2, [np.empty(80, object)[::2]]):
+        assert isinstance(files.read_many(rows, other).columns[0], list)
+
+
+def test_batches_of_lines_stay_as_they_are(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"line {i}\n" for i in range(1000)))
+    for executor in ("auto", "inline", "threads"):
+        ds = ps.read_text(path).batch(64).with_options(ps.Options(executor=executor))
+        batches = list(ds)
+        assert [line for batch in batches for line in batch] == [f"line {i}" for i in range(1000)]
+        assert {batch.dtype for batch in batches} == {np.dtype(object)}
+        assert all(batch.flags.writeable for batch in batches)
 
 
 def test_a_file_that_has_changed_since_is_an_error_that_names_it(tmp_path):

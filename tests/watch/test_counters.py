@@ -14,6 +14,7 @@ import pytest
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.elements.chunk import Items
+from penstock.elements.nesting import leaf_column
 from penstock.engine.compile import compiled
 from penstock.plan.flow import Piece
 from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Counters
@@ -89,6 +90,13 @@ def test_bytes_of_what_a_function_made_are_those_of_one_as_often_as_there_are():
     with ds.filter(lambda x: True).iterator() as it:
         list(it)
     assert [each.bytes for each in it.stats().operations if each.name.startswith("filter")] == [40 * 34]
+
+
+def test_texts_are_counted_by_their_length_also_in_memory_given():
+    counters = Counters()
+    read = counters.wrap(Dataset.from_source(["four"] * 5)._plan, lambda rows, out=None: leaf_column(out[0]))
+    read(np.arange(5), [np.array(["four"] * 5, object)])
+    assert counters.operations[0].total()[BYTES] == 20
 
 
 def test_an_error_counts_nothing():

@@ -33,6 +33,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
             if is_json:
                 look_at_objects(tally, batch)
             else:
-                look_at_lines(tally, np.array(batch["text"], object))
+                lines = batch["text"]  # a list
+                look_at_lines(tally, lines if options.get("listed", False) else np.array(lines, object))
 
     return run

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.size import bytes_of
+from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.elements.stacking import Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
@@ -27,7 +27,7 @@ from penstock.plan.node import Begin, Node, Program, Rows
 
 @dataclass(frozen=True)
 class LeafShape:
-    """What one element takes in a batch's memory, and `beside`: bytes of rows that differ too much to have a place."""
+    """What one element takes in a batch's memory, and `beside` it: rows that have no place there, and texts."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -153,7 +153,8 @@ class Maker:
 def _shape_of(array: Stack) -> LeafShape:
     """What one of the values takes; a place for `Ragged` or `Sparse` rows is found when they are there."""
     if isinstance(array, np.ndarray):
-        return LeafShape(array.shape[1:], array.dtype)
+        texts = text_bytes_of(array) * prod(array.shape[1:]) if array.dtype.hasobject else 0
+        return LeafShape(array.shape[1:], array.dtype, texts)
     return LeafShape((), np.dtype(object), beside=array.nbytes // max(len(array), 1))
 
 

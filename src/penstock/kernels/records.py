@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,19 +89,31 @@ class RecordReader:
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def read(self, rows: Rows) -> list[bytes]:
-        """Return the records at `rows`, positions in [0, len), as `bytes`."""
-        records, outcome = self.native.read(rows)
+    @overload
+    def read(self, rows: Rows) -> list[bytes]: ...
+    @overload
+    def read(self, rows: Rows, out: NDArray[Any] | None) -> list[bytes] | NDArray[Any]: ...
+    def read(self, rows: Rows, out: NDArray[Any] | None = None) -> list[bytes] | NDArray[Any]:
+        """Return the records at `rows`, positions in [0, len), as `bytes`: in `out`, k objects, if that is given."""
+        records, outcome, _ = self.native.read(rows, None, "", out)
         if records is None:
             self._refuse(outcome, rows)
         return records
 
-    def read_text(self, rows: Rows, encoding: str = "utf-8", errors: str = "strict") -> list[str]:
-        """Return the records at `rows` as text; `encoding` and `errors` are those of `bytes.decode`.
+    @overload
+    def read_text(self, rows: Rows, encoding: str = "utf-8", errors: str = "strict") -> list[str]: ...
+    @overload
+    def read_text(
+        self, rows: Rows, encoding: str, errors: str, out: NDArray[Any] | None
+    ) -> list[str] | NDArray[Any]: ...
+    def read_text(
+        self, rows: Rows, encoding: str = "utf-8", errors: str = "strict", out: NDArray[Any] | None = None
+    ) -> list[str] | NDArray[Any]:
+        """Return the records at `rows` as text, in `out` if given; `encoding` and `errors` are those of `bytes.decode`.
 
         Bytes that are none in that encoding are a `UnicodeDecodeError` with its position in `rows` as `element`.
         """
-        texts, outcome, failure = self.native.read_text(rows, encoding, errors)
+        texts, outcome, failure = self.native.read(rows, encoding, errors, out)
         if failure is not None:
             failure.element = outcome[1]  # type: ignore[attr-defined] - how a source says which it was
             raise failure

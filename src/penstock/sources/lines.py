@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError, PlanError
-from penstock.elements.chunk import Chunk, Column, Columns
+from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import LEAF
 from penstock.kernels.lines import Wanted, scan_lines
 from penstock.kernels.records import Framing
-from penstock.sources.records import RecordFiles
+from penstock.sources.records import RecordFiles, memory_for_objects
 from penstock.storage.indexing import Kind
 
 _STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # what a byte means depends on the lines before
@@ -61,9 +61,9 @@ class LineFiles(RecordFiles):
         return ObjectSpec(bytes if self.encoding is None else str)
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
-        column: Column
         rows = np.ascontiguousarray(rows, np.int64)
-        column = self.reader.read(rows) if self.encoding is None else self.read_text(rows)
+        memory = memory_for_objects(out, len(rows))
+        column = self.reader.read(rows, memory) if self.encoding is None else self.read_text(rows, memory)
         return Columns(LEAF, [column], len(rows))
 
     def made_of(self, lines: list[bytes]) -> Chunk:
@@ -79,11 +79,11 @@ class LineFiles(RecordFiles):
             raise undecodable(failure, encoding, len(texts)) from failure
         return texts
 
-    def read_text(self, rows: Rows) -> list[str]:
-        """Return the lines at `rows`; a `DataError` names the first byte that is none in the encoding."""
+    def read_text(self, rows: Rows, out: NDArray[Any] | None = None) -> list[str] | NDArray[Any]:
+        """Return the lines at `rows`, in `out` if given; a `DataError` names the first byte that is no text."""
         encoding = self.encoding or "utf-8"
         try:
-            return self.reader.read_text(rows, encoding, self.errors)
+            return self.reader.read_text(rows, encoding, self.errors, out)
         except UnicodeDecodeError as failure:
             element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - the kernel says which
             row = int(rows[element])

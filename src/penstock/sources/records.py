@@ -97,7 +97,7 @@ class RecordFiles:
         elif self.joined:
             column = self.read_joined(rows)
         else:
-            column = self.reader.read(rows)
+            column = self.reader.read(rows, memory_for_objects(out, len(rows)))
         return Columns(LEAF, [column], len(rows))
 
     def read_joined(self, rows: Rows) -> Ragged:
@@ -128,6 +128,19 @@ class RecordFiles:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+def memory_for_objects(out: list[NDArray[Any]] | None, count: int) -> NDArray[Any] | None:
+    """Return the memory given for `count` objects, where it is such: they need no list then.
+
+    >>> memory_for_objects([np.empty(2, object)], 2)
+    array([None, None], dtype=object)
+    """
+    if out is None or len(out) != 1:
+        return None
+    (memory,) = out
+    fits = memory.shape == (count,) and memory.dtype == np.object_ and memory.flags.c_contiguous
+    return memory if fits and memory.flags.writeable else None
 
 
 def content_of(sidecars: Sequence[Sidecar]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns, Mended
+from penstock.elements.chunk import Chunk, Column, Columns, Mended
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
@@ -219,12 +219,15 @@ def _count(cell: Cell, wall: int, cpu: int, rows: int, nbytes: int) -> None:
 
 
 def _size(chunk: Columns) -> int:
-    """Bytes of a chunk's leaves; of columns that are lists, as many times the first as there are."""
-    return sum(_listed(column) if isinstance(column, list) else column.nbytes for column in chunk.columns)
+    """Bytes of a chunk's leaves; of columns that are lists or objects, as many times the first as there are."""
+    return sum(
+        _listed(column) if isinstance(column, list) or column.dtype.hasobject else column.nbytes
+        for column in chunk.columns
+    )
 
 
-def _listed(column: list[Any]) -> int:
-    first = column[0] if column else None
+def _listed(column: Column) -> int:
+    first = column[0] if len(column) else None
     if isinstance(first, np.ndarray | Ragged | Sparse):
         return first.nbytes * len(column)
     return len(first) * len(column) if isinstance(first, bytes | str) else 8 * len(column)

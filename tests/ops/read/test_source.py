@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from penstock import Dataset
 
@@ -23,3 +24,9 @@ def test_memory_given_is_written():
     chunk = program(np.array([4, 5, 11]), memory)
     assert chunk.columns[0] is memory[0]
     assert memory[0].tolist() == [4, 0, 1]
+
+
+@pytest.mark.parametrize("rows", [[], [0, 4], [7, 5], [4, 5], [13, 2, 9], [5 * 10**12 + 3]])
+def test_rows_of_any_epochs_are_positions_in_them(rows):
+    program = Dataset.range(5)._plan.program((), np.empty)
+    assert program(np.array(rows, np.int64)).elements() == [row % 5 for row in rows]

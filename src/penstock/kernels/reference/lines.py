@@ -1,4 +1,4 @@
-"""Where lines begin, in plain Python: what the native scan is held against."""
+"""Where lines begin, and what they are, in plain Python: what the native kernels are held against."""
 
 from __future__ import annotations
 
@@ -30,3 +30,19 @@ def scan_lines(data: bytes, wanted: int = 0) -> tuple[NDArray[np.int64], NDArray
             left_out.append(number)
         start += len(line) + 1
     return np.array([*begins, len(data)], np.int64), np.array(left_out, np.int64)
+
+
+def read_lines(data: bytes, offsets: NDArray[np.int64], first: int, last: int) -> list[bytes]:
+    r"""Return the lines `first` to `last` of those whose `offsets` a scan found, without what ends them.
+
+    >>> data = b"a\r\n\nb\r"
+    >>> read_lines(data, scan_lines(data, 1)[0], 0, 2)
+    [b'a', b'b\r']
+    """
+    lines: list[bytes] = []
+    for begin, end in zip(offsets[first:last].tolist(), offsets[first + 1 : last + 1].tolist(), strict=True):
+        line = data[begin:end]
+        while line.endswith(b"\n"):
+            line = line[:-1].removesuffix(b"\r")
+        lines.append(line)
+    return lines

@@ -1,0 +1,54 @@
+// Lines of consecutive rows, copied out of their file a piece at a time: so each is in the nearest cache when something
+// is made of it, and costs neither a look-up nor a copy of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kernels/mapped.h"
+#include "kernels/records.h"
+
+namespace penstock {
+
+// Some lines, without their ends, in memory that the next piece is written to.
+struct LinePiece {
+  const Found* lines = nullptr;
+  std::size_t count = 0;
+  bool is_ascii = false;  // all their bytes are
+};
+
+class LineRun {
+ public:
+  // Records `first` to `last` of `spans`, which has begins and ends, in `data` of its file_size bytes. All that memory
+  // may be mapped.
+  LineRun(const unsigned char* data, const Spans& spans, std::int64_t first, std::int64_t last);
+
+  // Copies the next lines: at least one, where there is one. kBadIndex and kTruncated name the line, from `first` on.
+  ReadOutcome next(LinePiece& piece);
+
+ private:
+  const unsigned char* data_;
+  const Spans& spans_;
+  const std::int64_t first_, last_;
+  std::int64_t at_;
+  std::size_t capacity_;
+  std::unique_ptr<unsigned char[]> copied_;
+  std::vector<Found> lines_;
+};
+
+// The lines at up to `count` rows from `row` on that lie in one file, and its mapping.
+struct OpenRun {
+  std::shared_ptr<const MappedFile> file;
+  const Spans* spans;
+  std::int64_t first, last;
+};
+
+// Opens the file, and waits until the lines are in memory.
+ReadOutcome open_run(RecordFiles& files, std::int64_t row, std::size_t count, OpenRun& run);
+
+// Whether the rows follow each other.
+bool are_consecutive(const std::int64_t* rows, std::size_t count) noexcept;
+
+}  // namespace penstock
