@@ -12,6 +12,7 @@ void bind_rows(nanobind::module_& module);
 void bind_numbers(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
 void bind_clocks(nanobind::module_& module);
+void bind_dicts(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_audio(nanobind::module_& module);
 void bind_json(nanobind::module_& module);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Allocate, Origin, RowNames, Stack, stack
 from penstock.elements.structure import LEAF, Structure
 from penstock.kernels import gather
+from penstock.kernels.dicts import take_dicts_apart
 
 Column: TypeAlias = Stack | list[Any]
 """One leaf of a run of k elements: an array of shape (k, ...), `Ragged` or `Sparse` rows, or a list of k values."""
@@ -257,10 +258,10 @@ def _flat_columns(values: list[Any]) -> Columns | None:
             return None
         columns = list(map(list, zip(*values, strict=True)))
     else:
-        keys = values[0].keys()
-        if any(value.keys() != keys for value in values):
+        apart = take_dicts_apart(values, list(structure.treespec.entries()))
+        if apart is None:
             return None
-        columns = [[value[key] for value in values] for key in structure.treespec.entries()]
+        columns = cast("list[Column]", apart)
     return Columns(structure, columns, len(values)) if all(map(structures.all_leaves, columns)) else None
 
 
