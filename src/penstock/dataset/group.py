@@ -14,6 +14,7 @@ from penstock.dataset.remainder import Policy, Remainder, check_mask_key, drops,
 from penstock.elements.spec import sliced, uneven_splits
 from penstock.elements.structure import flatten, paths
 from penstock.ops import buffer, group
+from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE, Node
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class Group(Handle[T_co]):
         left = policy("rebatch", plan.spec(), drop_remainder, remainder, mask_key)
         if not isinstance(batch_size, Sequence):
             size = check_count("rebatch", "batch_size", batch_size, least=1)
+            if plan.spec() is None and any(node.name == "ragged_batch" for node in post_order(plan)):
+                return self._over(group.rebatch.Rebatch(plan, (size,), None, **left))  # which sees what is ragged
             return self._over(_batch_of(plan, size, left))
         sizes = tuple(check_count("rebatch", "batch_size", size, least=1) for size in batch_size)
         if not sizes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from penstock import Dataset
+from penstock import Dataset, Ragged
 from penstock.core.errors import ElementError
 from penstock.testing.laws import verify_determinism, verify_resume
 
@@ -63,3 +63,18 @@ def test_elements_that_do_not_fit_are_named():
 def test_sizes_below_one_are_refused(size, says):
     with pytest.raises(ValueError, match=says):
         Dataset.range(4).batch(2).rebatch(size)
+
+
+@pytest.mark.parametrize("sizes", [3, [3, 1]])
+def test_ragged_batches_of_which_the_plan_knows_nothing_stay_ragged(sizes):
+    words = Dataset.range(5).map(lambda n: {"word": np.arange(n), "n": n}).ragged_batch(2, row_splits_dtype=np.int32)
+    ds = words.rebatch(sizes)
+    batches = list(ds)
+    assert [row.tolist() for batch in batches for row in batch["word"]] == [list(range(n)) for n in range(5)]
+    assert [type(batch["word"]) for batch in batches] == [Ragged] * len(batches)
+    assert {batch["word"].row_splits.dtype for batch in batches} == {np.dtype(np.int32)}
+    assert [batch["n"].tolist() for batch in batches] == ([[0, 1, 2], [3, 4]] if sizes == 3 else [[0, 1, 2], [3], [4]])
+    verify_resume(ds)
+    verify_determinism(ds)
+    deep = Dataset.range(5).map(lambda n: Ragged.from_rows([np.arange(n)] * (n + 1))).ragged_batch(2).rebatch(sizes)
+    assert [batch.ragged_rank for batch in deep] == [2] * len(batches)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.gathering import stack_all
+from penstock.elements.ragged import Ragged
 from penstock.elements.spec import Splits, batched, of_size
 from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
@@ -81,10 +82,18 @@ class Rebatch(Batching):
             raise
 
     def _stacked(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
-        if self._uneven is not None:
-            return self._uneven.collect(chunk, rows, allocate)
+        uneven = self._uneven or self._seen_uneven(chunk)
+        if uneven is not None:
+            return uneven.collect(chunk, rows, allocate)
         structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
         return unflatten(structure, arrays)
+
+    def _seen_uneven(self, chunk: Chunk) -> UnevenBatch | None:
+        """What collects elements that come of batches with `Ragged` leaves, where the plan could not know of them."""
+        if not isinstance(chunk, Columns) or not any(isinstance(column, Ragged) for column in chunk.columns):
+            return None
+        splits = tuple(column.row_splits.dtype if isinstance(column, Ragged) else None for column in chunk.columns)
+        return UnevenBatch(self.input, 1, splits)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         made, at = resumed(mark, (0, None))
