@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.core.errors import CursorError
 from penstock.engine.cursor import Cursor, cursor_of
+from penstock.engine.marks import unpacked
+from penstock.plan.fingerprint import plan_lines
 
 PLAN = ("range(9) #a", "batch(2) #b")
 
@@ -26,13 +28,20 @@ def test_a_cursor_survives_json():
     assert read(json.loads(json.dumps(saved()))) == Cursor(5, 1, 3, ((4, 6),))
 
 
+def test_what_was_received_ahead_takes_a_few_bytes_too():
+    cursor = Cursor(seed=5, epoch=1, row=3, ahead=tuple((10 * at, 10 * at + 1 + at % 7) for at in range(1, 200)))
+    text = json.dumps(cursor.state_dict("f", PLAN))
+    assert len(text) < 550
+    assert cursor_of(json.loads(text), "f", PLAN, 3000) == cursor
+
+
 @pytest.mark.parametrize(
     ("state", "says"),
     [
         (None, "not NoneType"),
         ([1], "not list"),
         ({}, "lacks version, fingerprint, seed, epoch, row"),
-        (saved(version=2), "version 2"),
+        (saved(version=3), "version 3, and this Penstock reads versions 1 and 2"),
         (saved(version="1"), "version '1'"),
         (saved(row=-1), "row is -1"),
         (saved(row=10), "row 10 of an epoch that has 9"),
@@ -42,6 +51,7 @@ def test_a_cursor_survives_json():
         (saved(epoch=-1), "epoch is -1"),
         (saved(seed="x"), "seed is 'x'"),
         (saved(ahead=5), "'ahead' is 5"),
+        (saved(ahead="AAAA"), "'ahead' is 'AAAA', which is damaged"),
         (saved(ahead=[[1]]), "'ahead'"),
         (saved(ahead=[["a", "b"]]), "'ahead'"),
         (saved(ahead=[[6, 4]]), "does not fit"),
@@ -105,6 +115,23 @@ def test_any_json_is_read_or_refused_by_a_stream_too(changes):
         assert len(list(it)) <= 3
     except (CursorError, ps.errors.PlanError):
         return
+
+
+def test_a_state_of_version_1_is_read():
+    ds = ps.Dataset.range(40).interleave(lambda x: [x] * 9, cycle_length=16).batch(4)
+    it = ds.iterator()
+    received = [next(it).tolist() for _ in range(20)]
+    state = it.state_dict()
+    assert isinstance(state["mark"], str)
+    lines = plan_lines(ds._plan)
+    old = {"offset": 0, **state, "version": 1, "plan": list(lines), "mark": unpacked(state["mark"])}
+    again = ds.iterator()
+    again.load_state_dict({**old, "form": state["form"] + "01234567"})
+    assert again.state_dict() == state
+    assert received + [batch.tolist() for batch in again] == [batch.tolist() for batch in ds]
+    with pytest.raises(CursorError, match=r"\+ unbatch\(\) #......$") as error:
+        ds.unbatch().iterator().load_state_dict(old)
+    assert "\n  - " not in str(error.value)
 
 
 def test_another_plans_state_is_refused_with_what_differs():

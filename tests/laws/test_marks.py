@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.core.errors import CursorError
+from penstock.engine.marks import packed, unpacked
 from penstock.testing.laws import same
 
 D = ps.Dataset
@@ -33,6 +34,7 @@ PIPELINES = {
     "flat_map": D.range(9).flat_map(lambda x: [x] * int(x)),
     "flat_map of datasets": D.range(9).flat_map(lambda x: D.range(int(x)).filter(lambda y: y > 0)),
     "interleave": D.range(9).interleave(lambda x: D.range(int(x)), cycle_length=3, block_length=2),
+    "interleave of many": D.range(30).interleave(lambda x: D.range(int(x) % 7), cycle_length=16),
     "scan": KEPT.scan({"sum": 0}, lambda state, x: ({"sum": state["sum"] + x}, x)),
     "unique": KEPT.map(lambda x: x // 4).unique(),
     "take_while": KEPT.take_while(lambda x: x < 30),
@@ -42,6 +44,7 @@ PIPELINES = {
     "rebatch": KEPT.batch(4).rebatch(3),
     "padded_batch": KEPT.padded_batch(3),
     "mixture": D.sample_from_datasets([KEPT, KEPT.skip(3), D.range(9)], seed=2),
+    "mixture of many": D.sample_from_datasets([KEPT.skip(n) for n in range(12)], seed=2),
     "choice": D.choose_from_datasets([KEPT, KEPT], D.range(2).repeat(4)),
     "assert_cardinality": KEPT.assert_cardinality(26),
     "group_by_window": KEPT.group_by_window(lambda x: x % 4, lambda key, window: window.batch(2), 3),
@@ -69,7 +72,8 @@ def test_a_mangled_mark_is_refused_or_is_a_place_that_there_is(name):
         with ds.iterator(epoch=1) as it:
             assert len(list(islice(it, step))) <= step
             state = json.loads(json.dumps(it.state_dict()))
-        state["mark"] = mangled(state.get("mark"), which, way, value)
+        mark = mangled(unpacked(state.get("mark")), which, way, value)
+        state["mark"] = packed(mark) if step % 2 else mark
         with ds.iterator(epoch=1) as it:
             it.load_state_dict(state)
             with suppress(CursorError):
@@ -122,6 +126,17 @@ def test_an_offset_beyond_the_end_is_refused(offset):
     it.load_state_dict(with_mark(it) | {"offset": offset, "mark": 40})
     with pytest.raises(CursorError, match="beyond the end"):
         list(it)
+
+
+def test_damaged_text_in_place_of_a_mark_is_refused_before_anything_is_lost():
+    it = PIPELINES["interleave of many"].iterator()
+    received = list(islice(it, 40))
+    state = json.loads(json.dumps(it.state_dict()))
+    for at, letter in enumerate(state["mark"]):
+        damaged = state["mark"][:at] + ("B" if letter == "A" else "A") + state["mark"][at + 1 :]
+        with pytest.raises(CursorError, match=r"which is damaged: .*; pass what state_dict"):
+            it.load_state_dict(state | {"mark": damaged})
+    assert [*received, *it] == list(PIPELINES["interleave of many"])
 
 
 def test_a_refused_state_says_what_it_is():

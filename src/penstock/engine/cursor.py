@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from penstock import engine
 from penstock.core.errors import CursorError
+from penstock.engine.outline import Outline, differences
+from penstock.plan.fingerprint import FORM_DIGITS
 
-VERSION = 1
+VERSION = 2
+READ = (1, VERSION)  # before 2 marks were never packed, and all lines of the plan were in a state
 MOST_ROWS = 1 << 63  # that global row numbers can count
-ALIKE = (
-    "\nWhat reads the same and has another # differs in its data, in the code of a function, or in what that refers to."
-    " What a function changes counts as it was before the dataset was first used; for it not to count, let an object "
-    "hold it as an attribute whose name begins with an underscore."
-)
 Spans = tuple[tuple[int, int], ...]
 
 
@@ -39,21 +38,22 @@ class Cursor:
             return self
         return replace(self, form=form, mark=None, offset=self.offset if self.mark is None else self.row)
 
-    def state_dict(self, fingerprint: str, plan: tuple[str, ...]) -> dict[str, Any]:
+    def state_dict(self, fingerprint: str, outline: Outline) -> dict[str, Any]:
         """The cursor as JSON data that names the plan it belongs to."""
         state: dict[str, Any] = {
             "version": VERSION,
             "fingerprint": fingerprint,
-            "plan": list(plan),
+            "plan": outline if isinstance(outline, str) else list(outline),
             "seed": self.seed,
             "epoch": self.epoch,
             "row": self.row,
-            "offset": self.offset,
         }
+        if self.offset:
+            state["offset"] = self.offset
         if self.mark is not None:
-            state["mark"], state["form"] = self.mark, self.form
+            state["mark"], state["form"] = engine.marks.packed(self.mark), self.form
         if self.ahead:
-            state["ahead"] = [list(span) for span in self.ahead]
+            state["ahead"] = engine.marks.packed([list(span) for span in self.ahead])
         return state
 
 
@@ -68,14 +68,13 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
     missing = [name for name in ("version", "fingerprint", "seed", "epoch", "row") if name not in fields]
     if missing:
         raise CursorError(f"the saved state lacks {', '.join(missing)}; pass what state_dict() returned")
-    if fields["version"] != VERSION:
+    if fields["version"] not in READ:
         raise CursorError(
-            f"the saved state has version {fields['version']!r}, and this Penstock reads version {VERSION}; "
-            "load it with the release that saved it"
+            f"the saved state has version {fields['version']!r}, and this Penstock reads versions {READ[0]} and "
+            f"{READ[1]}; load it with the release that saved it"
         )
     if fields["fingerprint"] != fingerprint:
-        saved = fields.get("plan")
-        raise CursorError(differences(list(map(str, saved)) if isinstance(saved, list) else [], plan))
+        raise CursorError(differences(fields.get("plan"), plan))
     return _checked(fields, items)
 
 
@@ -88,11 +87,18 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     if numbers["seed"] >= 1 << 64 or (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
         raise CursorError(f"the saved state's seed {numbers['seed']} or epoch {numbers['epoch']} is too large to count")
     if items is None:
-        return Cursor(**numbers, mark=fields.get("mark"), form=str(fields.get("form", "")))
+        mark = fields.get("mark")
+        mark = engine.marks.unpacked(mark) if isinstance(mark, str) else mark
+        form = str(fields.get("form", ""))
+        if fields["version"] == 1:
+            form = form[:FORM_DIGITS] + form[2 * FORM_DIGITS :]
+        return Cursor(**numbers, mark=mark, form=form)
     if numbers["row"] > items:
         raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
+    spans = fields.get("ahead", ())
+    spans = engine.marks.unpacked(spans, "'ahead'") if isinstance(spans, str) else spans
     try:
-        ahead = tuple(sorted((int(low), int(high)) for low, high in fields.get("ahead", ())))
+        ahead = tuple(sorted((int(low), int(high)) for low, high in spans))
     except (TypeError, ValueError, OverflowError):
         raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}; expected pairs of rows") from None
     reached = numbers["row"]
@@ -101,13 +107,3 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
             raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}, which does not fit its row")
         reached = high
     return Cursor(**numbers, ahead=ahead)
-
-
-def differences(saved: list[str], plan: tuple[str, ...]) -> str:
-    """How the lines of a plan differ from those of the plan that a state was saved of, in words."""
-    import difflib  # only for this error
-
-    lines = [line for line in difflib.ndiff(saved, list(plan)) if not line.startswith("?")]
-    told = "the saved state belongs to another plan (- saved, + this one):\n" + "\n".join(f"  {line}" for line in lines)
-    labels = [{line[2:].rpartition(" #")[0] for line in lines if line.startswith(sign)} for sign in "-+"]
-    return told + ALIKE if labels[0] & labels[1] else told

@@ -9,8 +9,9 @@ from itertools import groupby
 from typing import Any, TypeAlias, cast
 
 from penstock.core.errors import CursorError
-from penstock.engine.cursor import Cursor, cursor_of, differences
+from penstock.engine.cursor import Cursor, cursor_of
 from penstock.engine.opening import form_of
+from penstock.engine.outline import differences
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.elementwise.enumerate import Enumerate
@@ -19,7 +20,7 @@ from penstock.ops.elementwise.tolerant import TolerantMap
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import VirtualStreams
-from penstock.plan.fingerprint import fingerprint_of, form, plan_lines
+from penstock.plan.fingerprint import FORM_DIGITS, fingerprint_of, form, plan_lines
 from penstock.plan.flow import Mark, resumed
 from penstock.plan.graph import fold, with_inputs
 from penstock.plan.node import Node
@@ -28,6 +29,13 @@ from penstock.rewrite.seeds import needs_seed
 KEPT = "map(), enumerate(), batches of a fixed size and prefetch()"
 """What may come after a shard whose states are dealt out anew: elements stay what they are, and in their order."""
 
+WHOLE_DIGITS = 16
+TOLD = ("of", "index", "elements", "passed", "ended", "whole", "form")
+"""What a state says of its shard, in this order; those of version 1 have it by these names.
+
+Of how many it is which; the elements that it has given, and how many of them after its mark; whether it has ended; and
+digests of the plan with any number of shards, and of what its marks look like.
+"""
 Place: TypeAlias = tuple[Mark, int, int]
 """Of one virtual stream: a reader's mark, the elements given, and 1 if it has ended."""
 
@@ -58,7 +66,7 @@ class Sharding:
     @cached_property
     def whole(self) -> str:
         """What the plan is with any number of shards, and batches of any size, as a digest."""
-        return fingerprint_of(plan_lines(_whole(self.plan)))
+        return fingerprint_of(plan_lines(_whole(self.plan)))[:WHOLE_DIGITS]
 
     @cached_property
     def form(self) -> str:
@@ -67,18 +75,11 @@ class Sharding:
             return ""
         return f"{form(self._as_run(_whole(self.plan, self.shard.streams)))}{options_of(self.plan).rewrite is False:d}"
 
-    def told(self, cursor: Cursor, *, ended: bool) -> dict[str, Any]:
-        """What a saved state says of the shard."""
+    def told(self, cursor: Cursor, *, ended: bool) -> list[Any]:
+        """What a saved state says of the shard: as in `TOLD`."""
         _, passed = self._lowered(cursor.mark, cursor.offset)
-        return {
-            "whole": self.whole,
-            "of": self.shard.num_shards,
-            "index": self.shard.index,
-            "elements": cursor.row * self.size,
-            "passed": passed,
-            "ended": ended,
-            "form": self.form,
-        }
+        given = cursor.row * self.size
+        return [self.shard.num_shards, self.shard.index, given, passed, int(ended), self.whole, self.form]
 
     def mark_of(self, mark: Mark) -> Mark:
         """The mark of the shard that is within one of the plan."""
@@ -218,20 +219,21 @@ def _saved(state: object, here: Sharding) -> Saved:
     told: Any = fields.get("shard")
     if fields.get("ahead"):
         raise CursorError("the saved state has items that came out of order (deterministic=False), as in no other run")
-    if not isinstance(told, Mapping):
+    if not isinstance(told, Mapping | list):
         raise CursorError(
             f"the saved state is of no shard whose states can be dealt out anew: after shard() only {KEPT} may come, "
             "and of a stream it needs streams="
         )
     try:
-        of, index, elements, passed = (int(told[name]) for name in ("of", "index", "elements", "passed"))
-        saved = Saved(cursor, of, index, elements, passed, bool(told["ended"]), str(told["form"]))
-        whole = told["whole"]
+        values = [told[name] for name in TOLD] if isinstance(told, Mapping) else told
+        *numbers, whole, looks = values
+        of, index, elements, passed, ended = map(int, numbers)
+        whole, looks = str(whole)[:WHOLE_DIGITS], str(looks)[:FORM_DIGITS] + str(looks)[-1:]
+        saved = Saved(cursor, of, index, elements, passed, bool(ended), looks)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise CursorError(f"the saved state's shard is {told!r:.80}; pass what state_dict() returned") from None
     if whole != here.whole:
-        lines = fields.get("plan")
-        raise CursorError(differences(list(map(str, lines)) if isinstance(lines, list) else [], plan_lines(here.plan)))
+        raise CursorError(differences(fields.get("plan"), plan_lines(here.plan)))
     if not 0 <= saved.index < saved.of or min(saved.elements, saved.passed) < 0:
         raise CursorError(f"the saved state's shard is {told!r:.80}, which cannot be")
     return saved

@@ -10,6 +10,9 @@ from penstock.core.digest import digest
 from penstock.plan.graph import fold, post_order
 from penstock.plan.node import Node
 
+FORM_DIGITS = 8
+"""They tell apart the few ways in which one plan is run."""
+
 
 def fingerprint(plan: Node) -> str:
     """The plan's digest: 32 hexadecimal digits.
@@ -63,11 +66,15 @@ def form(plan: Node) -> str:
     It goes by the operations and their counts alone, and takes well under a millisecond: what their functions are, the
     fingerprint guards.
     """
+    return _form(plan)[:FORM_DIGITS]
+
+
+def _form(plan: Node) -> str:
     told = [
         (
             type(node).__qualname__,
             [(name, value) for name, value in _own(node) if _is_plain(value)],
-            [form(each) for each in node.within[:1]],
+            [_form(each) for each in node.within[:1]],
         )
         for node in post_order(plan)
         if not _only_says_how(node)

@@ -106,15 +106,15 @@ def test_from_every_mark_on_the_same_groups_leave(rule, numbers, sizes, others, 
             assert shown(once_more) == shown(again[len(again) // 2 + 1 :])
 
 
-def test_a_mark_holds_no_more_than_the_sizes_of_the_groups_and_where_the_oldest_is():
+def test_a_mark_holds_no_more_than_where_groups_begin_and_where_the_oldest_is():
     numbers = [0, 1, 1, 2] + [1, 1] * 500
     rule = Windows([3, 2, 2])
     group = next(islice(all_of(opened(rule, numbers, (7,))), 400, None))
-    assert group.after == [[None, 0], 804, [0, 1, 2, 1]]
+    assert group.after == [804, [None, 0], [0, 3]]
     many = [0, 2, *([1, 1] * 500), 0, 0, 2, 1, 1, 1, 1]
     late = list(all_of(opened(rule, many, (7,))))[-1]
-    here, since, sizes = late.after
-    assert sizes == []
+    since, here, firsts = late.after
+    assert firsts == []
     assert since < 8
     assert here[0] > 900
 
@@ -164,8 +164,9 @@ def test_pieces_do_not_outlive_their_elements():
 @pytest.mark.parametrize(
     "mark",
     [
-        [None, 5, [0]], [None, 5, [0, "x"]], [None, 5, [0, 1, 0, 1]], [None, 5, [0, 0]], [None, 5, 3],
-        [None, 5, [True, 1]], [None, 99, [0, 1]], [None, 5, [3, 4]], [None, 5, [77, 1]],
+        [5, None, [0, "x"]], [5, None, [0, 0]], [5, None, 3], [5, None, [True]], [99, None, [0]], [5, None, [3, 1]],
+        [5, None, [5]], [5, None, [0, 4]], [5, None, [-1]], [0, None, [0]], [None, 5, [0, 1]], [5, None],
+        [None, 5, [0, 1, 2, 1]], [[None, 0], 5, [0, 1]],  # as it was in states of version 1
     ],
 )  # fmt: skip
 def test_a_mark_that_nobody_gave_is_refused(mark):

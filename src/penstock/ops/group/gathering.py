@@ -54,7 +54,6 @@ class Gathering(Streamed):
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """A mark has the groups that left, and what waits; for many keys nothing of that, for it is made again."""
         made, waits = resumed(mark, (0, None))
-        waits = None if waits is None else resumed(waits, (None, 0, None))
         again = made if waits is None else 0
         collected = _Collected(epoch, made)
         with closing(Pending(self, inputs[0], epoch, waits)) as pending:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from penstock.core.errors import CursorError
 from penstock.ops.elementwise.beside import parted
-from penstock.plan.flow import BEYOND, MOST_READ, Mark, Open, Piece, Reader, joined
+from penstock.plan.flow import BEYOND, MOST_READ, Mark, Open, Piece, Reader, joined, resumed
 
 MOST_KEYS = 1024
-"""Groups whose sizes a mark holds; where more wait, the epoch is gone through again from its beginning."""
+"""Groups of which a mark says where they begin; where more wait, the epoch is gone through again from its beginning."""
 
 
 class Rule(Protocol):
@@ -40,15 +39,17 @@ class Full(NamedTuple):
 class Group:
     """The elements of one key that wait, in the order they came; those of the piece in hand by their positions.
 
-    `here` is the reader's mark of the piece with the oldest of them, and `begin` the place of that in the input.
+    `first` is the place of the oldest of them in the input, `here` the reader's mark of the piece that it came in, and
+    `begin` the place of that.
     """
 
-    __slots__ = ("begin", "count", "here", "key", "largest", "most", "parts", "positions")
+    __slots__ = ("begin", "count", "first", "here", "key", "largest", "most", "parts", "positions")
 
-    def __init__(self, key: int, here: Mark, begin: int) -> None:
+    def __init__(self, key: int, here: Mark, begin: int, first: int) -> None:
         self.key = key
         self.here = here
         self.begin = begin
+        self.first = first
         self.parts: list[Piece] = []
         self.positions: list[int] = []
         self.count = 0
@@ -65,21 +66,20 @@ class Group:
 class Pending:
     """Reads elements with a number beside each, and gives away groups of them once they are full.
 
-    A mark holds where the oldest element that waits is (its piece, for short), how many elements were read since, and
-    how many wait of each key: `[mark, since, [key, count, key, count ...]]`. As groups go as a whole, those that wait
-    are the last of their key: so they are known when the same is read again.
+    A mark holds how many elements were read since the oldest that waits (since its piece, for short), where that is,
+    and which of them were the first of the groups that wait: `[since, mark, [place, place ...]]`. As groups go as a
+    whole, all of its key that came after the first wait too: so they are known when the same is read again.
     """
 
     def __init__(self, rule: Rule, source: Open, epoch: int, mark: Mark) -> None:
-        at, since, sizes = (None, 0, []) if mark is None else mark
+        since, at, firsts = resumed(mark, (0, None, []))
         self._rule = rule
         self._reader = Reader(source, epoch, at)
         self._groups: dict[int, Group] = {}  # the one with the oldest element first
         self._place = 0  # of the next element, counted from where the reader began
         self._here: Mark = None  # of the piece in hand, and the place of its first element
         self._begin = 0
-        if since:
-            self._read_again(since, _sizes(sizes))
+        self._read_again(since, firsts)
 
     def close(self) -> None:
         """Stop the input."""
@@ -102,7 +102,7 @@ class Pending:
                     yield self._gone([group], self._begin + at, piece)
                     group = None
                 if group is None:
-                    group = groups[key] = Group(key, self._here, self._begin)
+                    group = groups[key] = Group(key, self._here, self._begin, self._begin + at)
                     most = rule.most(key, number)
                 if not group.positions:
                     touched.append(group)
@@ -146,7 +146,7 @@ class Pending:
             return None
         oldest = next(iter(self._groups.values()), None)
         here, begin = (self._here, self._begin) if oldest is None else (oldest.here, oldest.begin)
-        return [here, place - begin, [each for group in self._groups.values() for each in (group.key, group.count)]]
+        return [place - begin, here, [group.first - begin for group in self._groups.values()]]
 
     def _next(self, most: int) -> tuple[list[int], Piece] | None:
         """What was said of the next elements, and they."""
@@ -159,76 +159,28 @@ class Pending:
         self._place += len(numbers)
         return numbers, Piece(chunk, pairs.ids)
 
-    def _read_again(self, since: int, sizes: dict[int, int]) -> None:
-        """Read what was read before, and keep what waits: the last of each key."""
-        trails = {key: Trail(count) for key, count in sizes.items()}
+    def _read_again(self, since: int, firsts: Sequence[int]) -> None:
+        """Read what was read before, and keep what waits: the groups of which these places are the first."""
+        groups, coming = self._groups, iter(firsts)
+        first = next(coming, None)
         while self._place < since:
             read = self._next(since - self._place)
             if read is None:
                 raise CursorError(BEYOND)
             numbers, piece = read
-            positions: dict[int, list[int]] = {}
-            for at, key in enumerate(self._rule.keys(numbers)):
-                if key in trails:
-                    positions.setdefault(key, []).append(at)
-            for key, those in positions.items():
-                trails[key].add(those, numbers, piece, self._here, self._begin)
-        groups = [(trail.oldest(), trail.group(key, self._rule)) for key, trail in trails.items()]
-        self._groups = {group.key: group for _, group in sorted(groups, key=lambda pair: pair[0])}
-
-
-class Part(NamedTuple):
-    """Elements of one key that came in one piece: what was said of them, and the place of each in the input."""
-
-    elements: Piece
-    numbers: list[int]
-    places: list[int]
-    here: Mark
-    begin: int
-
-
-class Trail:
-    """The last `count` elements of one key, while more come."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._parts = deque[Part]()
-        self._there = 0
-
-    def add(self, positions: list[int], numbers: list[int], piece: Piece, here: Mark, begin: int) -> None:
-        """Add those at `positions` of one more piece, and forget what is not among the last any more."""
-        last = positions[-self._count :]
-        places = [begin + at for at in last]
-        self._parts.append(Part(piece.select(np.array(last)), [numbers[at] for at in last], places, here, begin))
-        self._there += len(last)
-        while (excess := self._there - self._count) > 0:
-            elements, numbers, places, here, begin = self._parts.popleft()
-            self._there -= min(excess, len(places))
-            if excess < len(places):
-                rest = elements.slice(excess, len(places))
-                self._parts.appendleft(Part(rest, numbers[excess:], places[excess:], here, begin))
-
-    def oldest(self) -> int:
-        """The place of the first of them."""
-        if self._there < self._count:
+            for at, (key, number) in enumerate(zip(self._rule.keys(numbers), numbers, strict=True)):
+                group = groups.get(key)
+                if self._begin + at == first:
+                    if group is not None:
+                        raise CursorError(BEYOND)
+                    group = groups[key] = Group(key, self._here, self._begin, self._begin + at)
+                    first = next(coming, None)
+                if group is not None:
+                    group.positions.append(at)
+                    group.count, group.largest = group.count + 1, max(group.largest, number)
+            for group in groups.values():
+                group.settle(piece)
+        if first is not None:
             raise CursorError(BEYOND)
-        return self._parts[0].places[0]
-
-    def group(self, key: int, rule: Rule) -> Group:
-        """They, as a group that waits."""
-        group = Group(key, self._parts[0].here, self._parts[0].begin)
-        group.count = self._count
-        group.largest = max(number for part in self._parts for number in part.numbers)
-        group.most = rule.most(key, group.largest)
-        group.parts = [part.elements for part in self._parts]
-        return group
-
-
-def _sizes(pairs: object) -> dict[int, int]:
-    """How many wait of each key, as a mark says it."""
-    flat = cast("list[object]", pairs) if isinstance(pairs, list) else [None]
-    whole = [each for each in flat if isinstance(each, int) and not isinstance(each, bool)]
-    sizes = dict(zip(whole[::2], whole[1::2], strict=False))
-    if len(whole) < len(flat) or 2 * len(sizes) != len(flat) or min(sizes.values(), default=1) < 1:
-        raise CursorError(f"the saved state's mark has {pairs!r:.80} where it should have keys and counts")
-    return sizes
+        for group in groups.values():
+            group.most = self._rule.most(group.key, group.largest)
