@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
 from penstock.core.errors import WorkerError
@@ -52,9 +53,18 @@ class ThreadCrew:
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
 
     def submit(self, parcel: Parcel, piece: int, window: Window) -> None:
+        if self._own is not None and self._own.post(partial(self._make, parcel, piece, window)):
+            return
         future = _submitted(self._executor, parcel, self._maker.make, parcel, piece)
         parcel.futures.append(future)
         future.add_done_callback(lambda done: window.filled(parcel, piece, _result(done, parcel)))
+
+    def _make(self, parcel: Parcel, piece: int, window: Window) -> None:
+        try:
+            result = self._maker.make(parcel, piece)
+        except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
+            result = error
+        window.filled(parcel, piece, result)
 
     def resize(self, workers: int) -> None:
         if self._own is not None:

@@ -7,12 +7,30 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from penstock.engine.lifetime import WORKER
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Awaited(NamedTuple):
+    """A call whose result somebody waits for."""
+
+    future: Future[Any]
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __call__(self) -> None:
+        if self.future.set_running_or_notify_cancel():
+            try:
+                result = self.function(*self.args, **self.kwargs)
+            except BaseException as error:  # noqa: BLE001 - the future carries it to whoever asked
+                self.future.set_exception(error)
+            else:
+                self.future.set_result(result)
 
 
 class Threads(Executor):
@@ -24,7 +42,7 @@ class Threads(Executor):
     """
 
     def __init__(self, workers: int) -> None:
-        self._tasks: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any, Any] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._closed = False
@@ -42,8 +60,17 @@ class Threads(Executor):
         if self._closed:
             raise RuntimeError("these threads were shut down")
         future: Future[T] = Future()
-        self._tasks.put((future, fn, args, kwargs))
+        self._tasks.put(Awaited(future, fn, args, kwargs))
         return future
+
+    def post(self, task: Callable[[], None]) -> bool:
+        """Run `task()`, which raises nothing and is awaited by nobody, in a thread; whether they still take any.
+
+        It costs a third of what `submit` does.
+        """
+        if not self._closed:
+            self._tasks.put(task)
+        return not self._closed
 
     def resize(self, workers: int) -> None:
         """Go on with this many threads; those too many end after the task in hand."""
@@ -86,14 +113,14 @@ class Threads(Executor):
                 task = self._tasks.get_nowait()
             except Empty:
                 return
-            if task is not None:
-                task[0].cancel()
+            if isinstance(task, Awaited):
+                task.future.cancel()
 
     def _work(self) -> None:
         while True:
             task = self._tasks.get()
             if task is not None:
-                _do(*task)
+                task()
                 del task  # hold nothing while waiting for the next
                 if not self._too_many:
                     continue
@@ -104,13 +131,3 @@ class Threads(Executor):
         with self._lock:
             self._too_many -= (fewer := self._too_many > 0)
             return fewer or self._closed
-
-
-def _do(future: Future[Any], fn: Callable[..., Any], args: Any, kwargs: Any) -> None:
-    if future.set_running_or_notify_cancel():
-        try:
-            result = fn(*args, **kwargs)
-        except BaseException as error:  # noqa: BLE001 - the future carries it to whoever asked
-            future.set_exception(error)
-        else:
-            future.set_result(result)
