@@ -83,6 +83,12 @@ void touch_pages(void* context) noexcept {
   for (std::int64_t at = work.begin / kPage * kPage; at < work.end; at += kPage) work.touched = work.data[at];
 }
 
+// Whether where a line begins and ends can be read; else it is the index that was cut, not the file.
+bool is_in_index(const Spans& spans, std::int64_t line) noexcept {
+  Waiting work{nullptr, spans, line, line + 1};
+  return guarded(find_bytes, &work);
+}
+
 // Has the system read a run that is not in memory, all of it at once, and waits for it: its copy then waits for
 // nothing. What is wrong with the run is found by who copies it.
 void wait_for(const OpenRun& run) noexcept {
@@ -111,8 +117,10 @@ ReadOutcome LineRun::next(LinePiece& piece) {
   for (std::size_t most = lines_.size();;) {
     Copying work{data_, spans_, at_, last_, copied_.get(), static_cast<std::int64_t>(capacity_), lines_.data(), most};
     const auto line = static_cast<std::size_t>(at_ - first_);
-    if (!guarded(copy_lines, &work)) {
-      if (most == 1) return {Status::kTruncated, line};
+    const bool is_copied = guarded(copy_lines, &work);
+    if (are_cut(spans_)) return {Status::kBadIndex, line};
+    if (!is_copied) {
+      if (most == 1) return {is_in_index(spans_, at_) ? Status::kTruncated : Status::kBadIndex, line};
       most = 1;  // up to the line at fault
       continue;
     }

@@ -196,6 +196,10 @@ void RecordFiles::advise(const std::int64_t* rows, std::size_t count) {
   if (count && find(rows, count, located, file_of).status == Status::kOk) read_ahead(located, file_of);
 }
 
+bool are_cut(const Spans& spans) {
+  return LastingMap::cuts() && (LastingMap::is_in_cut(spans.begins) || LastingMap::is_in_cut(spans.ends));
+}
+
 ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Located& located,
                               std::vector<std::uint32_t>& numbers) {
   located.records.resize(count);
@@ -216,10 +220,8 @@ ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Locat
   Finding work{spans_.data(),         starts_.data(),         data.data(),           rows, numbers.data(), count,
                is_framed ? kLead : 0, is_framed ? kTrail : 0, located.records.data()};
   if (!guarded(find_spans, &work) || !work.is_inside) return {Status::kBadIndex, work.at};
-  for (std::size_t i = 0; LastingMap::cuts() && i < count; ++i) {  // what was found may be zeros
-    const Spans& spans = spans_[numbers[i]];
-    if (LastingMap::is_in_cut(spans.begins) || LastingMap::is_in_cut(spans.ends)) return {Status::kBadIndex, i};
-  }
+  for (std::size_t i = 0; LastingMap::cuts() && i < count; ++i)
+    if (are_cut(spans_[numbers[i]])) return {Status::kBadIndex, i};
   return {};
 }
 

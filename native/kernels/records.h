@@ -31,6 +31,9 @@ struct Spans {
   std::int64_t end(std::int64_t record) const { return ends ? ends[record] : first + record * step + length; }
 };
 
+// Whether their index was cut short while it was mapped: what was found in it may be zeros.
+bool are_cut(const Spans& spans);
+
 // What became of one call: all went well, or what is wrong with which of the rows that were asked for.
 struct ReadOutcome {
   enum class Status : int {

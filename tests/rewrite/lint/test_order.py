@@ -8,6 +8,7 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset, Options
+from penstock.ops.combine.inner import Unfolding
 from penstock.plan.graph import post_order
 from penstock.rewrite.lint.order import (
     buffer_smaller_than_a_file,
@@ -148,7 +149,7 @@ def test_a_buffer_that_holds_all_or_is_needed_is_fine(ds):
 
 def first_seen(ds):
     """What is found once the elements that stand for files have been seen."""
-    unfolding = next(node for node in post_order(ds._plan) if node.name in ("flat_map", "interleave"))
+    unfolding = next(node for node in post_order(ds._plan) if isinstance(node, Unfolding))
     seen = {id(unfolding.input): next(iter(DS.map(lambda x: Dataset.range(50))))}
     return [message for _, message in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]
 
