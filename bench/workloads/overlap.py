@@ -31,6 +31,7 @@ def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
         unit="time for each step",
         measure="time",
         contenders=(
+            Contender("limit", "two threads, written by hand", "overlap"),
             Contender("penstock", "Penstock", "overlap"),
             Contender("tfdata", "tf.data", "overlap", candidates=PREFETCH),
             Contender("torch", "torch DataLoader", "overlap", candidates=PREFETCH),

@@ -1,0 +1,54 @@
+"""What can be reached in `overlap`: threads that take numbers, an event each for their results, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bench.contenders.waiting import Prepare, train
+from bench.tally import Tally
+
+AHEAD = 9  # batches, as Penstock has under way
+
+
+def version() -> str:
+    return ""
+
+
+def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
+    prepare, steps, parallel = Prepare(options), options["steps"], options["parallel"]
+
+    def run(tally: Tally, number: int) -> None:
+        train(prepared(prepare, steps, parallel), options, tally)
+
+    return run
+
+
+def prepared(prepare: Prepare, steps: int, parallel: int) -> Iterator[np.ndarray]:
+    """Batches in order, prepared by so many threads."""
+    results: list[np.ndarray | None] = [None] * steps
+    done = [threading.Event() for _ in range(steps)]
+    room = threading.Semaphore(AHEAD)
+    numbers, lock = iter(range(steps)), threading.Lock()
+
+    def work() -> None:
+        while True:
+            room.acquire()
+            with lock:
+                i = next(numbers, None)
+            if i is None:
+                return
+            results[i] = prepare(i)
+            done[i].set()
+
+    for _ in range(parallel):
+        threading.Thread(target=work, daemon=True).start()
+    for i in range(steps):
+        done[i].wait()
+        batch, results[i] = results[i], None
+        assert batch is not None
+        room.release()
+        yield batch
