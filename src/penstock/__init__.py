@@ -19,6 +19,8 @@ from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock import audio, image, records
+    from penstock import testing as testing
+    from penstock import tf_data as tf_data
     from penstock.core.on_error import ErrorBudget, replace, skip
     from penstock.dataset.arrays import read_hdf5, read_numpy, read_zarr
     from penstock.dataset.files import read_files, read_image_folder

@@ -18,6 +18,7 @@ from penstock.plan.functions import takes_rng
 from penstock.plan.node import INFINITE, Node
 
 if TYPE_CHECKING:
+    from penstock.dataset.callables import ElementFunction
     from penstock.dataset.dataset import Dataset
 
 
@@ -62,7 +63,7 @@ class Combine(Handle[T_co]):
             raise ValueError("zip(): there is nothing to zip")
         return Dataset(combine.zip.Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
 
-    def flat_map(self, map_func: Callable[..., Any], *, on_error: str | OnError = "raise") -> Dataset[Any]:
+    def flat_map(self, map_func: ElementFunction[T_co, Any], *, on_error: str | OnError = "raise") -> Dataset[Any]:
         """Put in the place of each element all those that `map_func` returns for it: a dataset, array or iterable.
 
         The function is called as that of `map` is, in the same tasks. An array stands for its rows, a list or tuple for
@@ -85,7 +86,7 @@ class Combine(Handle[T_co]):
 
     def interleave(
         self,
-        map_func: Callable[..., Any],
+        map_func: ElementFunction[T_co, Any],
         cycle_length: int | None = None,
         block_length: int | None = None,
         num_parallel_calls: int | None = None,

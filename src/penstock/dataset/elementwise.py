@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
@@ -18,6 +18,7 @@ from penstock.plan.functions import takes_rng
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
+    from penstock.dataset.callables import ElementFunction
     from penstock.dataset.dataset import Dataset
 
 U = TypeVar("U")
@@ -26,16 +27,38 @@ U = TypeVar("U")
 class Elementwise(Handle[T_co]):
     """`map`, `filter`, `ignore_errors`, `scan` and `enumerate`."""
 
+    @overload
     def map(
         self,
-        map_func: Callable[..., U],
+        map_func: ElementFunction[T_co, U],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        *,
+        on: None = None,
+        vectorized: bool | None = None,
+        on_error: str | OnError = "raise",
+    ) -> Dataset[U]: ...
+    @overload
+    def map(
+        self,
+        map_func: ElementFunction[Any, Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        *,
+        on: str | int,
+        vectorized: bool | None = None,
+        on_error: str | OnError = "raise",
+    ) -> Dataset[Any]: ...
+    def map(
+        self,
+        map_func: Callable[..., Any],
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         *,
         on: str | int | None = None,
         vectorized: bool | None = None,
         on_error: str | OnError = "raise",
-    ) -> Dataset[U]:
+    ) -> Dataset[Any]:
         """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
 
         - A tuple is passed as arguments, anything else (a dict, a list, a named tuple) as one. The function sees NumPy
@@ -103,7 +126,11 @@ class Elementwise(Handle[T_co]):
         return self._over(tolerating(plan, on_error_of("map", on_error)))
 
     def filter(
-        self, predicate: Callable[..., Any], *, vectorized: bool | None = None, on_error: str | OnError = "raise"
+        self,
+        predicate: ElementFunction[T_co, Any],
+        *,
+        vectorized: bool | None = None,
+        on_error: str | OnError = "raise",
     ) -> Dataset[T_co]:
         """Keep the elements of which `predicate` is true.
 
@@ -165,7 +192,7 @@ class Elementwise(Handle[T_co]):
             elementwise.tally.Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan
         )
 
-    def scan(self, initial_state: Any, scan_func: Callable[..., tuple[Any, U]]) -> Dataset[U]:
+    def scan(self, initial_state: Any, scan_func: ElementFunction[Any, tuple[Any, U]]) -> Dataset[U]:
         """Pass a state along the elements: `scan_func(state, element)` returns the next state and what comes out.
 
         Each epoch begins with `initial_state`. The function may change arrays and containers in the state it is given,

@@ -18,6 +18,7 @@ from penstock.ops import combine, elementwise, group
 from penstock.plan.node import INFINITE
 
 if TYPE_CHECKING:
+    from penstock.dataset.callables import ElementFunction
     from penstock.dataset.dataset import Dataset
 
 
@@ -26,7 +27,7 @@ class Keyed(Handle[T_co]):
 
     def bucket_by_sequence_length(  # noqa: PLR0913 - tf.data's own eight, and the policy
         self,
-        element_length_func: Callable[..., Any],
+        element_length_func: ElementFunction[T_co, Any],
         bucket_boundaries: Sequence[int],
         bucket_batch_sizes: Sequence[int],
         padded_shapes: Any = None,
@@ -87,7 +88,7 @@ class Keyed(Handle[T_co]):
     def batch_by_tokens(  # noqa: PLR0913 - as its sibling
         self,
         max_tokens: int,
-        length_func: Callable[..., Any],
+        length_func: ElementFunction[T_co, Any],
         padded_shapes: Any = None,
         padding_values: Any = None,
         *,
@@ -141,7 +142,7 @@ class Keyed(Handle[T_co]):
 
     def group_by_window(
         self,
-        key_func: Callable[..., Any],
+        key_func: ElementFunction[T_co, Any],
         reduce_func: Callable[[int, Any], Any],
         window_size: int | None = None,
         window_size_func: Callable[[int], Any] | None = None,
@@ -177,7 +178,7 @@ class Keyed(Handle[T_co]):
 
     def group_by_reducer(
         self,
-        key_func: Callable[..., Any],
+        key_func: ElementFunction[T_co, Any],
         init_func: Callable[[int], Any],
         reduce_func: Callable[[Any, Any], Any],
         finalize_func: Callable[[Any], Any] | None = None,

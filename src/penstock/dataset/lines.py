@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from penstock.core.checks import check_count, check_flag
 from penstock.dataset.dataset import Dataset
@@ -16,6 +16,26 @@ if TYPE_CHECKING:
     from penstock.sources.lines import LineFiles
 
 
+@overload
+def read_text(
+    paths: Pattern | Sequence[Pattern],
+    *,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    keep_empty: bool = True,
+    skip_lines: int = 0,
+    compression: str | None = "auto",
+) -> Dataset[str]: ...
+@overload
+def read_text(
+    paths: Pattern | Sequence[Pattern],
+    *,
+    encoding: None,
+    errors: str = "strict",
+    keep_empty: bool = True,
+    skip_lines: int = 0,
+    compression: str | None = "auto",
+) -> Dataset[bytes]: ...
 def read_text(
     paths: Pattern | Sequence[Pattern],
     *,

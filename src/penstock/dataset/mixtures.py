@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE, UNKNOWN, Node
 
 if TYPE_CHECKING:
+    from penstock.dataset.callables import ElementFunction
     from penstock.dataset.dataset import Dataset
 
 Stop: TypeAlias = Literal["first", "all", "never", "exact"]
@@ -175,7 +176,7 @@ class Mixtures(Handle[T_co]):
 
     def rejection_resample(
         self,
-        class_func: Callable[..., Any],
+        class_func: ElementFunction[T_co, Any],
         target_dist: Sequence[float],
         initial_dist: Sequence[float] | None = None,
         seed: int | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from penstock.plan.graph import blocks_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
+    from penstock.dataset.callables import ElementFunction
     from penstock.dataset.dataset import Dataset
 
 
@@ -138,7 +139,7 @@ class Order(Handle[T_co]):
             raise PlanError(f"assert_cardinality({count}): this dataset has {has}")
         return self._over(plan)
 
-    def take_while(self, predicate: Callable[..., Any]) -> Dataset[T_co]:
+    def take_while(self, predicate: ElementFunction[T_co, Any]) -> Dataset[T_co]:
         """Keep the elements before the first of which `predicate` is not true.
 
         It is called as the function of `map` is, a tuple passed as arguments, by several workers and so perhaps for a
@@ -152,7 +153,7 @@ class Order(Handle[T_co]):
         judged = elementwise.beside.Beside(self._plan, "predicate", predicate, elementwise.beside.truth)
         return self._over(order.take_while.TakeWhile(judged))
 
-    def unique(self, key: Callable[..., Any] | None = None) -> Dataset[T_co]:
+    def unique(self, key: ElementFunction[T_co, Any] | None = None) -> Dataset[T_co]:
         """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
 
         Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. About 100 bytes are kept of each
@@ -212,7 +213,7 @@ class Order(Handle[T_co]):
         return self._over(order.exclude.Exclude(plan, left_out))
 
     def split(
-        self, parts: Mapping[str, float], seed: int = 0, *, key: Callable[..., str | bytes | int] | None = None
+        self, parts: Mapping[str, float], seed: int = 0, *, key: ElementFunction[T_co, str | bytes | int] | None = None
     ) -> dict[str, Dataset[T_co]]:
         """Cut into named parts that share no element and together have them all; `parts` says what fraction each gets.
 
