@@ -39,7 +39,7 @@ def test_wrong_arguments_are_refused():
         sample(A)
     with pytest.raises(TypeError, match="expected datasets, not int"):
         sample([A, 3])
-    with pytest.raises(TypeError, match="weight for each of 2 datasets"):
+    with pytest.raises(TypeError, match="expected 2 numbers, one for each dataset"):
         sample([A, B], 3)
     with pytest.raises(ValueError, match="choose one of 'first', 'all', 'never', 'exact'"):
         sample([A, B], stop="last")

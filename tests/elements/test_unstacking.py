@@ -54,9 +54,9 @@ def test_no_batches_have_no_elements():
     ("batch", "says"),
     [
         ({"x": np.arange(2), "y": np.arange(3)}, r'\["y"\] has 3 rows and \["x"\] has 2'),
-        ({"x": np.arange(2), "y": 3}, r'3 at \["y"\] is a int, which has no first dimension'),
-        (np.float32(1), "is a float32, which has no first dimension"),
-        ("text", "is a str, which has no first dimension"),
+        ({"x": np.arange(2), "y": 3}, r'3 at \["y"\] is of type int, which has no first dimension'),
+        (np.float32(1), "is of type float32, which has no first dimension"),
+        ("text", "is of type str, which has no first dimension"),
         ({"none": None}, "there is no leaf"),
     ],
 )

@@ -72,7 +72,7 @@ def test_wrong_weights_are_named(weights, message):
         checked(weights, 2, "weights=")
     with pytest.raises(ValueError, match=r"weights\(0\) returned .*" + message):
         Asked(lambda slot: weights, 2).at(0)
-    with pytest.raises(TypeError, match="a weight for each of 2 datasets"):
+    with pytest.raises(TypeError, match="expected 2 numbers, one for each dataset"):
         checked(3, 2, "weights=")
 
 

@@ -109,9 +109,9 @@ def test_arrays_of_arrays_have_unknown_dimensions():
         ({"a": np.zeros(2), "b": np.zeros(3)}, '["b"] has 3 rows and ["a"] has 2'),
         ({}, "no array to slice"),
         (None, "no array to slice"),
-        (5, "is a int, which has no rows"),
-        ((1, 2), "1 at [0] is a int"),
-        ("abc", "is a str, which has no rows"),
+        (5, "is of type int, which has no rows"),
+        ((1, 2), "1 at [0] is of type int"),
+        ("abc", "is of type str, which has no rows"),
         (np.float32(1), "which has no rows"),
         (np.zeros(()), "has shape ()"),
         ([[1], [2, 3]], "does not make one array"),
@@ -119,7 +119,7 @@ def test_arrays_of_arrays_have_unknown_dimensions():
         ([{"a": 1}], "of dict does not make one array"),
         (np.array([{"a": 1}], object), "holds dicts, lists or tuples"),
         ([2**70], "of int does not make one array"),
-        ({"a": {1, 2}}, "is a set, which has no rows"),
+        ({"a": {1, 2}}, "is of type set, which has no rows"),
     ],
 )
 def test_what_cannot_be_sliced_is_refused_by_name(tensors, message):

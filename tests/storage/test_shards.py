@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.core.errors import PlanError
 from penstock.storage.compression import decompress
 from penstock.storage.indexing import Kind, index_files, index_path
 from penstock.storage.shards import Shards, shard_names
@@ -80,7 +79,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_wrong_limits_are_refused(tmp_path):
-    with pytest.raises(PlanError, match="max_bytes must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="max_bytes=0: expected at least 1"):
         Shards(tmp_path / "a", max_bytes=0)
 
 

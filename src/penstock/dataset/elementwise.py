@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
-from penstock.core.on_error import NOTHING, ErrorBudget, OnError, on_error_of, skip
+from penstock.core.on_error import NOTHING, ErrorBudget, OnError, budget_of, on_error_of, skip
 from penstock.core.options import AUTOTUNE
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.nesting import part_in
@@ -176,7 +176,7 @@ class Elementwise(Handle[T_co]):
         [-6, 6, 3]
         """
         warns = check_flag("ignore_errors", "log_warning", log_warning)
-        on_error = skip(budget, quarantine)
+        on_error = skip(budget_of("ignore_errors", budget), quarantine)
         whole = read.stream.with_sound_elements(self._plan)
         below = whole
         while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):

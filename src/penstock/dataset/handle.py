@@ -51,6 +51,11 @@ class Handle(Generic[T_co]):
     def __init__(
         self, plan: Node, *, transformed: bool = False, after: Use | None = None, part: Part | None = None
     ) -> None:
+        if not isinstance(plan, Node):
+            raise TypeError(
+                f"Dataset({type(plan).__name__}): datasets are made by Dataset.range, from_tensor_slices, from_source "
+                "and their like, or by readers such as ps.read_files"
+            )
         self._plan_unmarked = plan
         self._passes = itertools.count()  # the next epoch to iterate
         self._use: Use | None = None

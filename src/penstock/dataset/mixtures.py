@@ -198,12 +198,12 @@ class Mixtures(Handle[T_co]):
         if not callable(class_func):
             raise TypeError(f"{call}(class_func=): expected a function, not {type(class_func).__name__}")
         count = _count_of(call, target_dist)
-        target = index.weights.checked(target_dist, count, f"{call}(target_dist=): ")
+        target = index.weights.checked(target_dist, count, f"{call}(target_dist=): ", "class")
         seed = check_seed(call, seed)
         classes = elementwise.resample.Classify(self._plan, class_func, count)
         if initial_dist is None:
             return self._over(elementwise.resample.ResampleEstimated(classes, target, seed))
-        initial = index.weights.checked(initial_dist, count, f"{call}(initial_dist=): ")
+        initial = index.weights.checked(initial_dist, count, f"{call}(initial_dist=): ", "class")
         missing = [number for number in range(count) if target[number] and not initial[number]]
         if missing:
             raise ValueError(f"{call}(initial_dist=): class {missing[0]} is 0, and target_dist wants it")

@@ -59,7 +59,7 @@ def _check_spec(plan: group.pack.Pack) -> None:
         if isinstance(spec, ArraySpec) and spec.dtype.kind in "iu":
             group.pack.check_pad(plan.pad, spec.dtype)
     except ElementError as error:
-        raise PlanError(str(error)) from None
+        raise PlanError(f"pack(key={plan.key!r}): {error}" if plan.key is not None else str(error)) from None
     if spec is None or (isinstance(spec, ArraySpec) and len(spec.shape) == 1 and spec.dtype.kind in "iu"):
         return
     where = "elements" if plan.key is None else f"{plan.key!r} of elements"

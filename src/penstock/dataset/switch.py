@@ -46,6 +46,8 @@ class Switch:
         memory_budget: int | None = None,
         **named: Dataset[Any],
     ) -> None:
+        if datasets is not None and not isinstance(datasets, Mapping):
+            raise TypeError(f"Switch(): expected datasets by name, such as Switch(train=ds), not {datasets!r:.40}")
         given = {**(datasets or {}), **named}
         if not given:
             raise ValueError("Switch(): expected at least one dataset, such as Switch(train=ds, val=other)")
@@ -60,7 +62,7 @@ class Switch:
     def __getitem__(self, name: str) -> Iterator[Any]:
         """The iterator of the dataset of this name, where it is."""
         if name not in self._iterators:
-            raise KeyError(f"{name!r}: this switch has {', '.join(self._iterators)}")
+            raise KeyError(f"{name}; there are {', '.join(self._iterators)} in this switch")
         return self._iterators[name]
 
     def __getattr__(self, name: str) -> Iterator[Any]:

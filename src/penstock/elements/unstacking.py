@@ -80,6 +80,6 @@ def _rows(leaf: Any, path: str) -> Column:
             return _listed(array)
     at = f" at {path}" if path else ""
     raise ElementError(
-        f"unbatch: {leaf!r:.60}{at} is a {type(leaf).__name__}, which has no first dimension; "
+        f"unbatch: {leaf!r:.60}{at} is of type {type(leaf).__name__}, which has no first dimension; "
         "every leaf of a batch needs one"
     )

@@ -108,7 +108,7 @@ class Asked:
         return getattr(self.function, "__qualname__", type(self.function).__qualname__).rpartition("<locals>.")[2]
 
 
-def checked(weights: Any, count: int, told: str) -> tuple[float, ...]:
+def checked(weights: Any, count: int, told: str, of: str = "dataset") -> tuple[float, ...]:
     """Return `count` weights as floats, or say what is wrong with what was `told`.
 
     >>> checked([1, -1], 2, "weights=")
@@ -117,10 +117,10 @@ def checked(weights: Any, count: int, told: str) -> tuple[float, ...]:
     """
     try:
         values = tuple(float(weight) for weight in weights)
-    except TypeError:
-        raise TypeError(f"{told}{weights!r:.80}: expected a weight for each of {count} datasets") from None
+    except (TypeError, ValueError):
+        raise TypeError(f"{told}{weights!r:.80}: expected {count} numbers, one for each {of}") from None
     if len(values) != count:
-        raise ValueError(f"{told}{weights!r:.80}: expected {count} weights, one for each dataset, not {len(values)}")
+        raise ValueError(f"{told}{weights!r:.80}: expected {count} weights, one for each {of}, not {len(values)}")
     if not all(isfinite(value) and value >= 0 for value in values):
         raise ValueError(f"{told}{weights!r:.80}: expected finite numbers of at least 0")
     if not any(values):

@@ -56,7 +56,9 @@ def blame_records(error: BaseException, node: Node, row: int) -> None:
     named = [str(record) for record in records(node, np.array([row], np.int64))]
     shown = ", ".join(named[:MOST_RECORDS_NAMED])
     more = f" and {len(named) - MOST_RECORDS_NAMED} more" if len(named) > MOST_RECORDS_NAMED else ""
-    error.add_note(f"made from {shown}{more}")
+    note = f"made from {shown}{more}"
+    if note not in getattr(error, "__notes__", ()):  # of a stream, what failed and who ran it may both say so
+        error.add_note(note)
 
 
 def place(node: Node, row: int) -> str:

@@ -45,6 +45,8 @@ def encode_sequence_example(
 
 
 def _map(values: Mapping[str, Any], encode: Any, call: str) -> bytes:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{call}(): expected a dict of features by name, not {type(values).__name__}")
     entries: list[bytes] = []
     for name in sorted(values):
         key = name.encode()
@@ -83,7 +85,8 @@ def _texts(values: Iterable[Any], where: str) -> bytes:
     items: list[bytes] = []
     for value in values:
         if not isinstance(value, bytes | str | bytearray | memoryview):
-            raise ElementError(f"{where}: text and {type(value).__name__} do not go together: {value!r:.60}")
+            kind = type(value).__name__
+            raise ElementError(f"{where}: expected numbers or text, all of one kind, not {kind}: {value!r:.60}")
         items.append(_field(0x0A, value.encode() if isinstance(value, str) else bytes(value)))
     return _field(_BYTES, b"".join(items))
 

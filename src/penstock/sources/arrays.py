@@ -115,7 +115,7 @@ def _column(leaf: Any, path: str) -> Column:
     sequence = isinstance(leaf, Sequence) and not isinstance(leaf, (str, bytes, bytearray))
     if not (isinstance(leaf, np.ndarray) or sequence or (is_array_like(leaf) and not isinstance(leaf, np.generic))):
         raise ElementError(
-            f"from_tensor_slices: {leaf!r:.60}{at} is a {type(leaf).__name__}, which has no rows to slice; "
+            f"from_tensor_slices: {leaf!r:.60}{at} is of type {type(leaf).__name__}, which has no rows to slice; "
             "pass an array or a list, or use from_tensors for one element"
         )
     array = as_array(leaf, call="from_tensor_slices", path=path)

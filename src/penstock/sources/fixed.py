@@ -123,7 +123,10 @@ def _layout(
             missing = "record_bytes, or dtype and shape" if shape is None else f"dtype beside shape={tuple(shape)}"
             raise PlanError(f"{call}: say {missing}")
         return record_bytes, None, ()
-    kind = np.dtype(dtype)
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"{call}(dtype={dtype!r}): expected a dtype of NumPy, such as '<f4'") from None
     if kind.hasobject or not kind.itemsize:
         raise PlanError(f"{call}(dtype={kind}): bytes of a file are no values of this dtype")
     if shape is not None:

@@ -73,7 +73,7 @@ def integer_range(*arguments: Any, dtype: DTypeLike = np.int64) -> IntegerSource
     [array([1, 5, 9])]
     """
     if not 1 <= len(arguments) <= 3:
-        raise TypeError(f"range expected 1 to 3 numbers, got {len(arguments)}")
+        raise TypeError(f"range(): expected 1 to 3 numbers, not {len(arguments)}")
     name = f"range({', '.join(map(repr, arguments))})"
     numbers = range(*[_whole(name, argument) for argument in arguments])
     length = max(-(-(numbers.stop - numbers.start) // numbers.step), 0)  # len() is refused from 2**63

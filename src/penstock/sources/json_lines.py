@@ -199,6 +199,8 @@ def _kinds(fields: Sequence[str] | Mapping[str, Any]) -> Kinds:
     if isinstance(fields, str):
         raise TypeError(f"read_json(fields={fields!r}): expected the names of fields in a list")
     if not isinstance(fields, Mapping):
+        if not isinstance(fields, Sequence):
+            raise TypeError(f"read_json(fields={fields!r}): expected a list of names, or a dict of what each has to be")
         fields = dict.fromkeys(fields)
     if not fields or any(not isinstance(name, str) for name in fields):
         raise PlanError(f"read_json(fields={fields!r}): expected the names of fields")

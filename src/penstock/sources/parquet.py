@@ -202,10 +202,14 @@ def _expression(filters: Any, schema: Any) -> Any:
         schema.empty_table().filter(wanted)
     except (arrow.ArrowException, TypeError, ValueError, KeyError) as error:
         raise PlanError(
-            f"read_parquet(filters={filters!s:.100}): {error}; expected [(column, operator, value), ...], a list of "
-            "such lists of which one must hold, or an expression of pyarrow.compute"
+            f"read_parquet(filters={filters!r:.100}): {_first_line(error)}; expected [(column, operator, value), ...], "
+            "a list of such lists of which one must hold, or an expression of pyarrow.compute"
         ) from None
     return wanted
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _matching(paths: list[str], footers: list[Footer], groups: list[Group], table: Table, wanted: Any) -> list[Group]:

@@ -9,7 +9,6 @@ from typing import IO, Any, Self
 
 from numpy.typing import NDArray
 
-from penstock.core.errors import PlanError
 from penstock.storage.compressing import Writer, opened
 from penstock.storage.compression import SUFFIXES
 from penstock.storage.indexing import Kind, index_path
@@ -36,7 +35,7 @@ class Shards:
     ) -> None:
         self._path = os.path.expanduser(os.fspath(path))
         if max_bytes is not None and max_bytes < 1:
-            raise PlanError(f"max_bytes must be at least 1, not {max_bytes}")
+            raise ValueError(f"max_bytes={max_bytes}: expected at least 1")
         self._max_bytes = max_bytes
         self._overwrite = overwrite
         self._end = end

@@ -47,6 +47,7 @@ def verify_determinism(
     AssertionError: element 0 of epoch 0 differs a second time: ...; the first operation to differ is map(lambda), which
     draws from NumPy's global generator; give its function a parameter `rng` to draw from
     """
+    _check("verify_determinism", dataset)
     bound = dataset.with_options(Options(seed=dataset.iterator(epoch=epoch).state_dict()["seed"]))
     ordered = is_ordered(bound)
     count = _count(bound, most, ordered=ordered)
@@ -75,6 +76,7 @@ def verify_resume(dataset: Dataset[Any], *, epoch: int = 0, most: int = 32, opti
 
     >>> verify_resume(Dataset.range(9).shuffle().batch(2), options=Options(executor="threads", workers=2))
     """
+    _check("verify_resume", dataset)
     target = dataset if options is None else dataset.with_options(options)
     ordered = is_ordered(dataset) and is_ordered(target)
     count = _count(dataset, most, ordered=ordered)
@@ -126,6 +128,11 @@ def _count(dataset: Dataset[Any], most: int, *, ordered: bool) -> int | None:
 def _first(it: Iterator[Any], most: int | None) -> list[Any]:
     with it:
         return list(islice(it, most))
+
+
+def _check(call: str, dataset: object) -> None:
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"{call}(): expected a dataset, not {type(dataset).__name__}")
 
 
 def _recorded(begin: Callable[[], Iterator[Any]], most: int | None) -> Recorded:

@@ -207,7 +207,7 @@ def test_a_vectorized_function_gets_a_tuple_as_arguments_and_a_dict_as_one():
     ("function", "says"),
     [
         (lambda x: x.sum(), r"returned shape \(\)"),
-        (lambda x: np.zeros(len(x) + 1), r"given \d+ elements and returned shape"),
+        (lambda x: np.zeros(len(x) + 1), r"given columns of \d+ and returned shape"),
         (lambda x: {"y": x[:0]}, r'at \["y"\]'),
         (lambda x: None, "returned None"),
     ],

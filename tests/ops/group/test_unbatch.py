@@ -96,7 +96,7 @@ def test_what_has_no_first_dimension_is_refused_at_once_where_the_plan_tells():
 
 def test_and_named_with_its_row_where_it_does_not():
     ds = Dataset.range(6).map(lambda x: np.arange(2) if x < 4 else x).unbatch()
-    with pytest.raises(ElementError, match="unbatch: 4 is a int, which has no first dimension"):
+    with pytest.raises(ElementError, match="unbatch: 4 is of type int, which has no first dimension"):
         list(ds)
 
 

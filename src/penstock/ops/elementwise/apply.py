@@ -91,8 +91,14 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
     items = Items(made)
     if type(None) in items.types:
         at = next(index for index, element in enumerate(made) if element is None)
-        raise _blamed(ElementError(f"the function returned None for an element; {RETURNED_NONE}"), node, int(rows[at]))
+        raise _blamed(ElementError(_returned_none(node)), node, int(rows[at]))
     return items
+
+
+def _returned_none(node: Node) -> str:
+    if node.name == "filter":
+        return "the predicate returned None; return True or False (a forgotten `return`?)"
+    return f"the function returned None for an element; {RETURNED_NONE}"
 
 
 def _blamed(error: Exception, node: Node, row: int) -> Exception:
@@ -152,7 +158,7 @@ def _column(leaf: Any, path: str, count: int) -> Stack:
     column: Stack = leaf if isinstance(leaf, Ragged | Sparse) else np.asarray(leaf)
     if column.ndim == 0 or len(column) != count:
         raise ElementError(
-            f"a vectorized function was given {count} elements and returned shape {column.shape} at "
+            f"a vectorized function was given columns of {count} and returned shape {column.shape} at "
             f"{path or 'its result'}; return one row for each element, or leave out vectorized=True"
         )
     return column
