@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -64,3 +65,13 @@ def test_the_counts_of_two_passes_add_up(stats):
 def test_numbers_read_well():
     assert [count(1, "batch"), count(1234, "batch"), count(2, "element")] == ["1 batch", "1,234 batches", "2 elements"]
     assert [rate(0.123456), rate(12.345), rate(123.4), rate(12345.6)] == ["0.123", "12.3", "123", "12,346"]
+
+
+def test_the_table_fits_the_terminal(stats, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    long = replace(stats, operations=(replace(stats.operations[0], name="map(" + "x" * 90 + ")"),))
+    report(long, Terminal(stream), "Finished")
+    table = [line for line in stream.getvalue().splitlines() if line.startswith(("operation", "map("))]
+    assert [len(line) <= 60 for line in table] == [True, True]
+    assert "…" in table[1]

@@ -17,5 +17,6 @@ def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
         tell(error)
         return False
     checked = dataset.check(rows)
-    terminal.show(str(checked), 0)
+    for line in str(checked).splitlines():
+        (terminal.say if line.startswith("PS") else terminal.show)(line, 0)
     return checked.ok

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+from penstock.cli.files.amounts import size
 from penstock.cli.terminal import Terminal
 from penstock.watch.stats import OperationStats, Stats
 from penstock.watch.verdict import verdict
@@ -11,6 +12,7 @@ from penstock.watch.verdict import verdict
 SUMS = ("items", "rows", "waited", "stepped", "work", "blocked", "starved")
 PLURALS = {"batch": "batches", "element": "elements"}
 LONGEST = 64  # characters of an operation's name
+SHORTEST = 16  # those that it has also on a narrow terminal
 
 
 def report(stats: Stats, terminal: Terminal, ended: str, *, briefly: bool = False) -> None:
@@ -22,8 +24,10 @@ def report(stats: Stats, terminal: Terminal, ended: str, *, briefly: bool = Fals
     rates = [f"{rate(stats.items / stats.seconds)} {PLURALS[stats.unit]}/s"]
     if stats.unit == "batch":
         rates.append(f"{rate(stats.rows / stats.seconds)} rows/s")
-    terminal.show(f"{', '.join(rates)}; {stats.mode}; at most {stats.peak_bytes / 1e6:,.1f} MB of batches.\n", 0)
-    terminal.table(operations_table(stats), 0)
+    terminal.show(f"{', '.join(rates)}; {stats.mode}; at most {size(stats.peak_bytes)} of batches.\n", 0)
+    table = operations_table(stats)
+    widest = terminal.width - sum(2 + max(map(len, column)) for column in list(zip(*table, strict=True))[1:])
+    terminal.table([[_cut(name, max(widest, SHORTEST)), *others] for name, *others in table], 0)
     terminal.show("", 0)
     terminal.say(verdict(stats), 0)
 
@@ -36,7 +40,7 @@ def operations_table(stats: Stats) -> list[list[str]]:
     total = sum(operation.wall for operation in stats.operations)
     table = [["operation", "rows", "µs a row", "waiting", "share"]] + [
         [
-            operation.name if len(operation.name) <= LONGEST else f"{operation.name[: LONGEST - 1]}…",
+            _cut(operation.name, LONGEST),
             f"{operation.rows:,}",
             f"{operation.wall / operation.rows * 1e6:,.2f}" if operation.rows else "",
             f"{100 * operation.wait / operation.wall:.0f} %" if operation.wall > 0 else "",
@@ -49,6 +53,10 @@ def operations_table(stats: Stats) -> list[list[str]]:
         for row, operation in zip(table[1:], stats.operations, strict=True):
             row.append(_left_out(operation))
     return table
+
+
+def _cut(name: str, longest: int) -> str:
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def _left_out(operation: OperationStats) -> str:

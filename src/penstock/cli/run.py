@@ -55,7 +55,7 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
     failure: Exception | None = None
     with terminal.live() as live:
         try:
-            ended = consumer.consume(live)
+            ended = consumer.consume(live, terminal.width - 1)
         except KeyboardInterrupt:
             ended = "interrupted"
         except Exception as error:  # noqa: BLE001 - whatever the pipeline raises is shown
@@ -78,8 +78,11 @@ class Consumer:
         self._limits = limits
         self._shown = (perf_counter(), 0, 0)  # when the live figures last changed, and the items and rows then
 
-    def consume(self, live: Callable[[str], None]) -> str:
-        """Take items; return whether they `finished`, or were `stopped` by a limit."""
+    def consume(self, live: Callable[[str], None], width: int) -> str:
+        """Take items, with live figures of at most `width` columns.
+
+        Return whether they `finished`, or were `stopped` by a limit.
+        """
         began = perf_counter()
         due, deadline = began + TICK, began + (self._limits.seconds or inf)
         taken = 0
@@ -93,14 +96,14 @@ class Consumer:
                     if taken == self._limits.items or now >= deadline:
                         return "stopped"
                     if now >= due:
-                        live(self._figures(added(before, items.stats()), now, now - began, epoch))
+                        live(self._figures(added(before, items.stats()), now, now - began, epoch, width))
                         due = now + TICK
             finally:
                 items.close()
                 self.stats = added(before, items.stats())
         return "finished"
 
-    def _figures(self, stats: Stats, now: float, seconds: float, epoch: int) -> str:
+    def _figures(self, stats: Stats, now: float, seconds: float, epoch: int, width: int) -> str:
         then, items, rows = self._shown
         self._shown = (now, stats.items, stats.rows)
         epochs, length = self._limits.epochs, self._dataset.cardinality()
@@ -113,4 +116,15 @@ class Consumer:
             f"waited {stats.wait_share:.0%}",
             stats.mode,
         ]
-        return " · ".join(filter(None, figures))
+        return fitting(list(filter(None, figures)), width)
+
+
+def fitting(figures: list[str], width: int) -> str:
+    """Put figures side by side, as many of the first as fit.
+
+    >>> fitting(["3 s", "12 batches", "2 threads"], 20)
+    '3 s · 12 batches'
+    """
+    while len(figures) > 1 and len(" · ".join(figures)) > width:
+        figures = figures[:-1]
+    return " · ".join(figures)

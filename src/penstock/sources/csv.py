@@ -17,7 +17,7 @@ from penstock.sources.arrow_tables import Nulls, Table, relative, shown, side_by
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.csv_columns import check_names, names_in, schema_of, types_in
 from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
-from penstock.sources.csv_records import index_of
+from penstock.sources.csv_records import Dialect, index_of
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar, Stamp
 
@@ -46,6 +46,12 @@ class CsvFiles:
     table: Table
     stretches: list[Stretch]
     bounds: NDArray[np.int64]
+    stretch_bytes: int
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of index tells where the blocks begin."""
+        return _kind_of_index(self.form.dialect, self.stretch_bytes)
 
     @property
     def name(self) -> str:
@@ -103,13 +109,7 @@ def csv_files(
 ) -> BlockedSource:
     """Return the source of `ps.read_csv`."""
     require("pyarrow.csv", extra="arrow", purpose="read_csv")
-    dialect = form.dialect
-    parameters = (("delimiter", dialect.delimiter), ("quote", dialect.quote), ("block_bytes", block_bytes))
-
-    def scan(path: str, tell: Any) -> Mapping[str, NDArray[Any]]:
-        return index_of(path, dialect, block_bytes, tell)
-
-    sidecars = index_files(paths, Kind("csv", scan, parameters))
+    sidecars = index_files(paths, _kind_of_index(form.dialect, block_bytes))
     headed = names is None
     listed = [
         _header(path, sidecar, form) if names is None else list(names)
@@ -130,7 +130,16 @@ def csv_files(
     counts = [found.rows if found.kept is None else len(found.kept) for found in stretches]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
     stamps = [sidecar.stamp for sidecar in sidecars]
-    return BlockedSource(CsvFiles(makers, stamps, form, table, stretches, bounds), cache_bytes)
+    return BlockedSource(CsvFiles(makers, stamps, form, table, stretches, bounds, block_bytes), cache_bytes)
+
+
+def _kind_of_index(dialect: Dialect, block_bytes: int) -> Kind:
+    parameters = (("delimiter", dialect.delimiter), ("quote", dialect.quote), ("block_bytes", block_bytes))
+
+    def scan(path: str, tell: Any) -> Mapping[str, NDArray[Any]]:
+        return index_of(path, dialect, block_bytes, tell)
+
+    return Kind("csv", scan, parameters)
 
 
 def _records(path: str, found: Stretch) -> Records:

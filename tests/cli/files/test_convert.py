@@ -59,11 +59,11 @@ def test_an_interrupted_conversion_goes_on(monkeypatch):
     wrote = []
     plainly = converting._write_shard
 
-    def until_the_third(plan, shard):
+    def until_the_third(plan, shard, tell):
         if len(wrote) == 2:
             raise KeyboardInterrupt
         wrote.append(shard)
-        plainly(plan, shard)
+        plainly(plan, shard, tell)
 
     monkeypatch.setattr(converting, "_write_shard", until_the_third)
     with pytest.raises(KeyboardInterrupt):
@@ -78,7 +78,7 @@ def test_an_interrupted_conversion_goes_on(monkeypatch):
 
 
 def test_another_conversion_that_was_interrupted_is_not_mixed_with_this_one(monkeypatch):
-    def never(plan, shard):
+    def never(plan, shard, tell):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -185,3 +185,24 @@ def test_a_record_is_written_before_the_next_one_is_made(monkeypatch):
     told(["a.tfrecord"], "b.tfrecord")
     assert made == list(range(100))  # a second time, to be compared
     assert list(ps.read_tfrecord("b.tfrecord")) == RECORDS
+
+
+def test_examples_without_a_value_of_a_list_have_an_empty_one_in_parquet():
+    pytest.importorskip("pyarrow")
+    ps.write_tfrecord([ps.records.encode_example({"label": i, "ids": list(range(i))}) for i in range(3)], "lists.tfrecord")
+    told(["lists.tfrecord"], "lists.parquet")
+    assert [row["ids"].tolist() for row in ps.read_parquet("lists.parquet")] == [[], [0], [0, 1]]
+
+
+@pytest.mark.parametrize("name", ["b.foo", "b", "b.csv", "nowhere/b.foo"])
+def test_a_name_that_tells_no_format_to_write_is_refused(name):
+    with pytest.raises(TargetError, match=r"writes TFRecord, tar, Parquet; .* is none of them by its extension"):
+        told(["a.tfrecord"], name)
+
+
+def test_one_file_tells_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(converting, "_TOLD_EVERY", 40)
+    tellings = []
+    plan = converting._planned(["a.tfrecord"], "b.tar", None, None, None)
+    converting._write_shard(plan, 0, tellings.append)
+    assert tellings == [f"{count} records {done}" for done in ("written", "compared") for count in (40, 80)]

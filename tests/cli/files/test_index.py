@@ -56,3 +56,14 @@ def test_frames_of_zstd_are_indexed(tmp_path):
     ps.write_tfrecord([bytes(20)] * 10, tmp_path / "a.tfrecord.zst", index=False)
     assert "10 records" in told([str(tmp_path / "a.tfrecord.zst")])
     assert [path.name for path in tmp_path.glob("*.psindex")] == ["a.tfrecord.zst.tfrecord-zstd.psindex"]
+
+
+def test_blocks_of_csv_are_indexed(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
+    text = told([str(tmp_path / "a.csv")])
+    assert "2 records" in text
+    (place,) = tmp_path.glob("a.csv.csv-*.psindex")
+    before = place.stat().st_mtime_ns
+    told([str(tmp_path / "a.csv")], force=True)
+    assert place.stat().st_mtime_ns > before

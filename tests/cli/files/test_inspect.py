@@ -71,3 +71,13 @@ def test_streams_are_inspected_as_far_as_they_can_be(tmp_path):
     assert good
     for part in ("it is a stream", "of the first 5 records", "'label'", "5 records read, 0 damaged"):
         assert part in text
+
+
+def test_a_value_that_is_missing_hides_nothing_else(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"x": [1, None]}), tmp_path / "a.parquet")
+    good, text = told([str(tmp_path / "a.parquet")], elements=2)
+    assert not good
+    for part in ("records   2", "element   {'x': int64}", "cannot be read:", "column x is null"):
+        assert part in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from glob import escape, glob
@@ -15,7 +15,7 @@ from typing import Any
 
 import penstock as ps
 from penstock.cli.files.amounts import many, size
-from penstock.cli.files.formats import find_format, format_of, group_files
+from penstock.cli.files.formats import find_format, group_files, named_format
 from penstock.cli.files.stored import STORED, Columns, Sample, columns_of, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
@@ -25,6 +25,7 @@ from penstock.storage.paths import INDEX_SUFFIX
 from penstock.storage.shards import shard_names
 
 _SAMPLED = 1000  # elements, from all over the files, that tell how many fit into a shard, and what columns there are
+_TOLD_EVERY = 1000  # records from one word on how far a file is to the next
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def convert(
     with terminal.progress("converting", len(plan.names)) as update:
         if count == 1:
             for shard in todo:
-                written = _write_shard(plan, shard)
+                written = _write_shard(plan, shard, lambda told: update(done, told))
                 records = written if records == ps.UNKNOWN else records
                 update(done := done + 1, "")
         else:
@@ -98,9 +99,10 @@ def _planned(
         found = ", ".join(f"{many(len(paths), 'file')} of {known.name}" for known, paths in groups)
         raise TargetError(f"convert takes files of one format, and these are {found}: name it with --format")
     (known, paths), *_ = groups
-    target = format_of(to).name if os.path.splitext(to)[1] else ""
-    if target not in STORED:
+    asked = named_format(to)
+    if asked is None or asked.name not in STORED:
         raise TargetError(f"convert writes {', '.join(STORED)}; {to} is none of them by its extension")
+    target = asked.name
     compression = _compression(target, to, compression)
     dataset = known.read(paths)
     count = dataset.cardinality()
@@ -177,7 +179,7 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
     return list(range(len(plan.names)))
 
 
-def _write_shard(plan: Conversion, shard: int) -> int:
+def _write_shard(plan: Conversion, shard: int, tell: Callable[[str], None] = lambda told: None) -> int:
     """Write one shard under a hidden name, read it again, and give it its name if all is the same; return its records.
 
     The source is read twice, so that no more than a few records are in memory.
@@ -190,8 +192,10 @@ def _write_shard(plan: Conversion, shard: int) -> int:
     hidden = os.path.join(folder, f".{os.getpid()}.{name}")
     count = 0
     try:
-        stored.write(_made(plan, shard, dataset), hidden, plan.columns, plan.compression)
-        for wanted, got in zip_longest(_made(plan, shard, dataset), stored.read(hidden)):
+        made = _told(_made(plan, shard, dataset), "written", tell)
+        stored.write(made, hidden, plan.columns, plan.compression)
+        again = _told(_made(plan, shard, dataset), "compared", tell)
+        for wanted, got in zip_longest(again, stored.read(hidden)):
             if got != wanted:
                 record = plan.bounds[shard] + count
                 raise DataError(f"record {record} was written to {plan.names[shard]} and read again as another")
@@ -212,6 +216,14 @@ def _made(plan: Conversion, shard: int, dataset: ps.Dataset[Any]) -> Iterator[An
     store = STORED[plan.target].store
     for i, element in enumerate(dataset if high == ps.UNKNOWN else dataset.skip(low).take(high - low)):
         yield store(sample_of(element), low + i, plan.columns)
+
+
+def _told(records: Iterator[Any], done: str, tell: Callable[[str], None]) -> Iterator[Any]:
+    """The records, of whose count somebody is told as they pass."""
+    for count, record in enumerate(records):
+        if count % _TOLD_EVERY == 0 and count:
+            tell(f"{many(count, 'record')} {done}")
+        yield record
 
 
 def _indexes(path: str) -> list[str]:

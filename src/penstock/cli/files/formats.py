@@ -67,18 +67,27 @@ def format_of(path: str) -> Format:
     >>> format_of("train-00000.tfrecord").name, format_of("a.jsonl.gz").name
     ('TFRecord', 'JSON lines')
     """
-    lowered = path.lower()
-    start, _, last = lowered.rpartition(".")
-    inner = start if last in SUFFIXES else lowered
-    for known in FORMATS:
-        if inner.endswith(known.extensions or ("\0",)):
-            return known
+    named = named_format(path)
+    if named is not None:
+        return named
     try:
         with open_decompressed(path) as file:
             head = file.read(_LOOKED_AT)
     except DataError:  # damaged, or only alike
         head = first_bytes(path, _LOOKED_AT)
     return next((known for known in FORMATS if known.begins(head)), FORMATS[-1])
+
+
+def named_format(path: str) -> Format | None:
+    """Return the format that a file's name tells, if it does.
+
+    >>> named_format("a.tar").name, named_format("a.tfrecord.zst").name, named_format("a.bin")
+    ('tar', 'TFRecord', None)
+    """
+    lowered = path.lower()
+    start, _, last = lowered.rpartition(".")
+    inner = start if last in SUFFIXES else lowered
+    return next((known for known in FORMATS if inner.endswith(known.extensions or ("\0",))), None)
 
 
 def group_files(patterns: Sequence[str], name: str | None = None) -> list[tuple[Format, list[str]]]:

@@ -19,26 +19,31 @@ def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = Non
     """Index the files that match, and say for each format what there is; return whether all of them could be."""
     for known, paths in group_files(patterns, name):
         total = sum(map(os.path.getsize, paths))
-        kinds: list[Kind] = []
+        began = perf_counter()
         source = source_of(known.read(paths))
-        if isinstance(getattr(source, "kind", None), Kind):
-            kinds.append(source.kind)
-        if not kinds:
+        kind = _kind_of(source)
+        if kind is None:
             terminal.show(f"{known.name}: {many(len(paths), 'file')}, {size(total)}; needs no index.", 0)
             continue
         if force:
-            _forget(paths, kinds[0])
-        began = perf_counter()
+            _forget(paths, kind)
+            began, source = perf_counter(), source_of(known.read(paths))
         count = source.length
         took = perf_counter() - began
-        held = sum(os.path.getsize(place) for path in paths for place in _places(path, kinds[0]))
+        held = sum(os.path.getsize(place) for path in paths for place in _places(path, kind))
         rate = f" ({size(total / took)}/s)" if total > 1e6 else ""
         terminal.show(
             f"{known.name}: {many(len(paths), 'file')}, {size(total)}: {many(count, 'record')}; "
-            f"indexes of {size(held)}, ready in {took:.2f} s{rate}.",
+            f"indexes of {size(held)}, in {took:.2f} s{rate}.",
             0,
         )
     return True
+
+
+def _kind_of(source: Any) -> Kind | None:
+    """What kind of index a source has, by itself or of the blocks that it reads."""
+    kinds = [getattr(each, "kind", None) for each in (source, getattr(source, "store", None))]
+    return next((kind for kind in kinds if isinstance(kind, Kind)), None)
 
 
 def source_of(dataset: Any) -> Any:

@@ -39,7 +39,6 @@ def _show(known: Format, paths: list[str], terminal: Terminal, elements: int, ve
         dataset = known.read(paths)
         count = dataset.cardinality()
         spec = dataset.element_spec
-        first = list(dataset.take(elements))
     except (DataError, OSError) as error:
         terminal.say(f"cannot be read: {error}")
         return False
@@ -47,10 +46,20 @@ def _show(known: Format, paths: list[str], terminal: Terminal, elements: int, ve
     _show_sizes(dataset, terminal)
     terminal.show(f"element   {spec!r}")
     _show_features(known, dataset, terminal)
-    for i, element in enumerate(first):
-        terminal.show(f"\nelement {i}")
-        terminal.show("\n".join(lines_of(opened(element))), 6)
-    return not verify or _verified(dataset, terminal)
+    shown = _show_elements(dataset.take(elements), terminal)
+    return (_verified(dataset, terminal) if verify else True) and shown
+
+
+def _show_elements(first: ps.Dataset[Any], terminal: Terminal) -> bool:
+    """The elements, up to one that cannot be read, of which no more is said than why."""
+    try:
+        for i, element in enumerate(first):
+            terminal.show(f"\nelement {i}")
+            terminal.show("\n".join(lines_of(opened(element))), 6)
+    except (DataError, OSError) as error:
+        terminal.say(f"element   cannot be read: {error}")
+        return False
+    return True
 
 
 def _show_sizes(dataset: ps.Dataset[Any], terminal: Terminal) -> None:

@@ -150,8 +150,8 @@ def _wider(first: str, second: str) -> str:
 
 
 def _as_row(sample: Sample, number: int, columns: Columns) -> dict[str, Any]:
-    """A sample as a row; what it does not have is null, and so left out."""
-    row: dict[str, Any] = {}
+    """A sample as a row; what it does not have is null, and so left out, or an empty list."""
+    row: dict[str, Any] = {name: [] for name, (_, several) in columns.items() if several}
     for name, value in sample.items():
         plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
         if name not in columns or (_is_several(plain) and not columns[name][1]):
