@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -36,6 +37,18 @@ def test_every_row_is_counted_once(size, workers):
     assert [operation.rows for operation in stats.operations] == [size, size, size]
     assert [operation.name.partition("(")[0] for operation in stats.operations] == ["range", "map", "batch"]
     assert stats.operations[-1].bytes == 8 * size
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("wrapped", [lambda x: x, lambda x: {"a": x, "b": x}, lambda x: (x, [x, x]), lambda x: "text"])
+def test_rows_in_the_batches_of_a_stream_are_counted_too(size, wrapped):
+    stats = run(Dataset.range(2 * size).filter(lambda x: x % 2 == 0).map(wrapped).batch(8))
+    assert (stats.unit, stats.items, stats.rows) == ("batch", -(-size // 8), size)
+
+
+def test_rows_of_ragged_batches_are_counted():
+    stats = run(Dataset.range(6).filter(lambda x: True).map(np.arange).ragged_batch(4))
+    assert (stats.items, stats.rows) == (2, 6)
 
 
 def test_elements_that_are_not_batched_are_the_items():

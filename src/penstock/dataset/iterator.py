@@ -61,6 +61,9 @@ class Iterator(Generic[T]):
         self._closed = False
         self._received = self._waited = self._first = self._last = 0
 
+    def __repr__(self) -> str:
+        return f"<Iterator over {self._plan.label()}: epoch {self._cursor.epoch}, {self._received:,} received>"
+
     def __iter__(self) -> Self:
         return self
 

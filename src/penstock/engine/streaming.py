@@ -6,10 +6,14 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
+
+import numpy as np
 
 from penstock.core.errors import ClosedError, CursorError
+from penstock.elements.ragged import Ragged
 from penstock.elements.size import bytes_of
+from penstock.elements.sparse import Sparse
 from penstock.engine.cursor import Cursor
 from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
@@ -46,6 +50,7 @@ class StreamRun:
         self.settings = settings
         self.ended: str | None = None
         self.items_made = 0
+        self.rows_made = 0
         self.bytes_made = 0
         self.unit = _unit(plan)
         self._plan = plan
@@ -62,11 +67,6 @@ class StreamRun:
         self._shop = Workshop(settings, legacy, observer)
         self._is_begun = False  # by the first item that is asked for: an interrupt finds all that has begun by then
         watch_over(self)
-
-    @property
-    def rows_made(self) -> int:
-        """Elements made; of batches each counts as one."""
-        return self.items_made
 
     @property
     def tuner(self) -> Tuner:
@@ -212,6 +212,7 @@ class StreamRun:
         if not self.items_made:
             self._item_bytes = bytes_of(items[0])
         self.items_made += len(items)
+        self.rows_made += sum(map(_rows_in, items)) if self.unit == "batch" else len(items)
         self.bytes_made += len(items) * self._item_bytes
 
 
@@ -219,3 +220,10 @@ def _unit(plan: Node) -> str:
     while isinstance(plan, Passing) or plan.within:
         plan = plan.input if isinstance(plan, Passing) else plan.within[0]
     return "batch" if isinstance(plan, Grouping) else "element"
+
+
+def _rows_in(batch: Any) -> int:
+    """How many elements a batch holds, padding too: the rows of its first leaf."""
+    while isinstance(batch, dict | list | tuple) and batch:
+        batch = next(iter(cast("dict[Any, Any]", batch).values() if isinstance(batch, dict) else batch))
+    return batch.shape[0] or 0 if isinstance(batch, np.ndarray | Ragged | Sparse) and batch.shape else 1

@@ -42,6 +42,9 @@ class FedIterator:
         self._source = source
         self._convert = convert
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._source!r}>"
+
     def __iter__(self) -> Self:
         return self
 
@@ -89,6 +92,9 @@ class Feed:
     def __init__(self, dataset: Iterable, convert: Convert) -> None:
         self._dataset = dataset
         self._convert = convert
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._dataset!r}>"
 
     def __iter__(self) -> FedIterator:
         return self.iterator()

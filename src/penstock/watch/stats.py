@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.watch.table import told
+
 
 @dataclass(frozen=True)
 class OperationStats:
@@ -36,6 +38,8 @@ class Stats:
     - `ahead`: parcels under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `decisions`: what the tuner chose, with its reasons; `holds_gil`: whether the functions were found to.
     - `operations`: from the sources up.
+
+    As text, as by `print(it.stats())`, it is a table of the operations.
     """
 
     unit: str
@@ -56,6 +60,9 @@ class Stats:
     holds_gil: bool
     decisions: tuple[str, ...]
     operations: tuple[OperationStats, ...]
+
+    def __str__(self) -> str:
+        return told(self)
 
     @property
     def seconds(self) -> float:

@@ -189,7 +189,9 @@ def test_a_record_is_written_before_the_next_one_is_made(monkeypatch):
 
 def test_examples_without_a_value_of_a_list_have_an_empty_one_in_parquet():
     pytest.importorskip("pyarrow")
-    ps.write_tfrecord([ps.records.encode_example({"label": i, "ids": list(range(i))}) for i in range(3)], "lists.tfrecord")
+    ps.write_tfrecord(
+        [ps.records.encode_example({"label": i, "ids": list(range(i))}) for i in range(3)], "lists.tfrecord"
+    )
     told(["lists.tfrecord"], "lists.parquet")
     assert [row["ids"].tolist() for row in ps.read_parquet("lists.parquet")] == [[], [0], [0, 1]]
 
