@@ -22,6 +22,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
         (lambda: PAIRS.pack(8, key="q"), ps.errors.PlanError, r"pack\(key='q'\): there is no 'q'"),
         (lambda: ps.Dataset.sample_from_datasets([NUMBERS] * 2, ["a", "b"]), TypeError, "sample_from_datasets.*2 num"),
         (lambda: NUMBERS.rejection_resample(len, [0.5, 0.5], [1]), ValueError, "2 weights, one for each class"),
+        (lambda: PAIRS.map(ps.image.decode()), ps.errors.PlanError, r"decode\(\)\): .* \{\"x\": int64.*, on='x'\)"),
         (lambda: ps.Switch(3), TypeError, r"Switch\(\): expected datasets by name, .* not 3"),
         (lambda: ps.testing.verify_resume(3), TypeError, r"verify_resume\(\): expected a dataset, not int"),
         (lambda: ps.testing.verify_determinism(3), TypeError, r"verify_determinism\(\): expected a dataset, not int"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
@@ -16,6 +16,7 @@ from penstock.elements.spec import describe
 from penstock.ops import buffer, elementwise, read
 from penstock.plan.functions import takes_rng
 from penstock.plan.node import Node
+from penstock.plan.operation import Operation
 
 if TYPE_CHECKING:
     from penstock.dataset.callables import ElementFunction
@@ -106,7 +107,7 @@ class Elementwise(Handle[T_co]):
         if deterministic is not None:
             deterministic = check_flag("map", "deterministic", deterministic)
         columns = _takes_columns("map", vectorized)
-        _check_part(self._plan.spec(), on)
+        _check_part(self._plan.spec(), on, map_func)
         draws = takes_rng(map_func)
         if columns and draws:
             raise PlanError(
@@ -238,8 +239,14 @@ def _verdict(on_error: OnError | None) -> OnError | None:
     return on_error
 
 
-def _check_part(spec: Any, on: str | int | None) -> None:
-    """Refuse a part that elements of a known spec do not have."""
+def _check_part(spec: Any, on: str | int | None, function: Callable[..., Any]) -> None:
+    """Refuse a part that elements of a known spec do not have, and an operation on images or audio without a part."""
+    if on is None and isinstance(function, Operation) and isinstance(spec, dict | tuple | list) and spec:
+        part = next(iter(cast("dict[str, Any]", spec))) if isinstance(spec, dict) else 0
+        raise PlanError(
+            f"map({function!r}): it takes one array, and elements are {describe(spec)}; name the part that it is for, "
+            f"such as map({function!r}, on={part!r})"
+        )
     if spec is None or on is None:
         return
     try:
