@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench import data
 from bench.job import Contender, Job, Target
+from bench.workloads.once import each_once
 
 VARIANTS = ()
 ROWS, BATCH, BUFFER = 300_000, 256, 10_000
@@ -38,7 +37,7 @@ def job(kind: str) -> Job:
             Contender("hf", copied, "lines", {"copied": True}),
             *(() if is_json else (Contender("hf", f"{copied}, as lists", "lines", {"copied": True, "listed": True}),)),
         ),
-        check=lambda label, checks: check(checks, label),
+        check=lambda label, checks: each_once(checks, "line", ROWS, BATCH),
         target=Target(of_best_peer=1.0),
         options={
             "kind": kind,
@@ -58,14 +57,3 @@ def job(kind: str) -> Job:
         ),
         prepare=lambda: data.line_files(ROWS),
     )
-
-
-def check(checks: dict[str, Any], label: str) -> list[str]:
-    """Every line once, in full batches."""
-    expected = ROWS // BATCH * BATCH
-    wrong = {
-        f"{checks['rows']} lines": checks["rows"] != expected,
-        f"a line {checks['most']} times": checks["most"] != 1,
-        f"{checks['records']} different lines": checks["records"] != expected,
-    }
-    return [problem for problem, found in wrong.items() if found]

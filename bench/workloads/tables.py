@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench import data
 from bench.job import Contender, Job, Target
+from bench.workloads.once import each_once
 
 VARIANTS = ()
 ROWS, FEATURES, BATCH, BUFFER = 400_000, 16, 256, 10_000
@@ -40,7 +39,7 @@ def job(kind: str) -> Job:
             *((Contender("tfdata", "tf.data, CsvDataset", "tables"),) if is_csv else ()),
             copied if shuffled else streamed,
         ),
-        check=lambda label, checks: check(checks),
+        check=lambda label, checks: each_once(checks, "row", ROWS, BATCH),
         target=Target(of_best_peer=1.0),
         options={
             "kind": kind,
@@ -56,14 +55,3 @@ def job(kind: str) -> Job:
         ),
         prepare=lambda: data.table_files(ROWS, FEATURES),
     )
-
-
-def check(checks: dict[str, Any]) -> list[str]:
-    """Every row once, in full batches."""
-    expected = ROWS // BATCH * BATCH
-    wrong = {
-        f"{checks['rows']} rows": checks["rows"] != expected,
-        f"a row {checks['most']} times": checks["most"] != 1,
-        f"{checks['records']} different rows": checks["records"] != expected,
-    }
-    return [problem for problem, found in wrong.items() if found]
