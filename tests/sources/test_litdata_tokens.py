@@ -62,6 +62,7 @@ def test_compressed_tokens_are_refused(tmp_path):
         ps.read_litdata(tmp_path, block_size=3)
 
 
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable:UserWarning")
 def test_it_reads_what_the_package_writes(tmp_path):
     litdata = pytest.importorskip("litdata")
     torch = pytest.importorskip("torch")
