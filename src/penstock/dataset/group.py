@@ -107,8 +107,6 @@ class Group(Handle[T_co]):
         left = policy("rebatch", plan.spec(), drop_remainder, remainder, mask_key)
         if not isinstance(batch_size, Sequence):
             size = check_count("rebatch", "batch_size", batch_size, least=1)
-            if plan.spec() is None and any(node.name == "ragged_batch" for node in post_order(plan)):
-                return self._over(group.rebatch.Rebatch(plan, (size,), None, **left))  # which sees what is ragged
             return self._over(_batch_of(plan, size, left))
         sizes = tuple(check_count("rebatch", "batch_size", size, least=1) for size in batch_size)
         if not sizes:
@@ -216,8 +214,10 @@ class Group(Handle[T_co]):
 
 def _batch_of(plan: Node, size: int, left: Policy) -> Node:
     """The node that stacks what `plan` yields, by what is known of it now."""
-    splits = uneven_splits(plan.spec())
-    if splits is None:
+    spec = plan.spec()
+    splits = uneven_splits(spec)
+    unseen = spec is None and any(node.name == "ragged_batch" for node in post_order(plan))
+    if splits is None and not unseen:
         return group.batch.Batch(plan, size, **left)
     return group.uneven.UnevenBatch(plan, size, splits, **left)
 

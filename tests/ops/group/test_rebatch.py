@@ -74,6 +74,7 @@ def test_ragged_batches_of_which_the_plan_knows_nothing_stay_ragged(sizes):
     assert [type(batch["word"]) for batch in batches] == [Ragged] * len(batches)
     assert {batch["word"].row_splits.dtype for batch in batches} == {np.dtype(np.int32)}
     assert [batch["n"].tolist() for batch in batches] == ([[0, 1, 2], [3, 4]] if sizes == 3 else [[0, 1, 2], [3], [4]])
+    assert "ragged int64[?, ~]" in str(ds.element_spec)
     verify_resume(ds)
     verify_determinism(ds)
     deep = Dataset.range(5).map(lambda n: Ragged.from_rows([np.arange(n)] * (n + 1))).ragged_batch(2).rebatch(sizes)

@@ -91,3 +91,26 @@ def test_what_a_function_made_of_rows_is_stacked_and_its_lengths_have_to_agree()
     rows = Dataset.from_tensor_slices(words([[1], [2, 3]])).map(lambda row: np.array(row.tolist()))
     with pytest.raises(ElementError, match="use padded_batch or ragged_batch"):
         list(rows.batch(2))
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        lambda ds: ds,
+        lambda ds: ds.skip(1).repeat(2).enumerate(),
+        lambda ds: ds.filter(lambda element: True).shuffle(3, seed=1),
+        lambda ds: ds.cache().concatenate(ds),
+        lambda ds: ds.batch(3).unbatch(),
+    ],
+)
+def test_rows_of_ragged_batches_of_which_the_plan_knows_nothing_are_ragged_again(between):
+    made = Dataset.range(9).map(lambda n: np.arange(n % 3)).ragged_batch(4, row_splits_dtype=np.int32)
+    rows = between(made.unbatch())
+    ds = rows.batch(2)
+    batches = [batch[1] if isinstance(batch, tuple) else batch for batch in ds]
+    wanted = [row[1] if isinstance(row, tuple) else row for row in rows]
+    assert [row.tolist() for batch in batches for row in batch] == [row.tolist() for row in wanted]
+    assert {(type(batch), batch.row_splits.dtype.name) for batch in batches} == {(ps.Ragged, "int32")}
+    assert "ragged int64[?, ~]" in str(ds.element_spec)
+    verify_determinism(ds)
+    verify_resume(ds)

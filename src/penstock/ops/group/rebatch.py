@@ -11,7 +11,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.ragged import Ragged
-from penstock.elements.spec import Splits, batched, of_size
+from penstock.elements.spec import Splits, batched, of_size, uneven_splits
 from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
 from penstock.ops.group.batching import Batching
@@ -47,7 +47,8 @@ class Rebatch(Batching):
 
     @cached_property
     def _uneven(self) -> UnevenBatch | None:
-        return None if self.splits is None else UnevenBatch(self.input, 1, self.splits)
+        splits = self.splits or uneven_splits(self.input.spec())
+        return None if splits is None else UnevenBatch(self.input, 1, splits)
 
     def cycled(self, rows: Rows) -> tuple[Rows, Rows]:
         """The input's rows of all the batches, one batch after another, and how many each has."""

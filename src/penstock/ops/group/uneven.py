@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from penstock.elements.chunk import Column
+from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Splits, batched
+from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Splits, batched, uneven_splits
 from penstock.elements.stacking import Origin
 from penstock.elements.structure import Structure
 from penstock.elements.uneven import ragged, sparse, stacked
@@ -19,19 +21,23 @@ from penstock.plan.node import Allocate
 class UnevenBatch(LeafwiseGrouping):
     """Stack `size` consecutive elements: rows of `Ragged` become `Ragged`, `Sparse` arrays are as large as the largest.
 
-    `splits` has the dtype of the splits for each leaf that is such a row. Other leaves are stacked as by `Batch`.
+    `splits` has the dtype of the splits for each leaf that is such a row. Other leaves are stacked as by `Batch`. Where
+    the plan knew nothing of the elements it is `None`: then a leaf is such a row where its values come out of `Ragged`.
     """
 
-    splits: Splits
+    splits: Splits | None
 
     @property
     def name(self) -> str:
         return "batch"
 
-    def told(self, structure: Structure) -> Splits:
-        return self.splits
+    def told(self, structure: Structure) -> Sequence[Any]:
+        splits = self.splits or uneven_splits(self.input.spec())
+        return [None] * structure.num_leaves if splits is None else splits
 
     def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
+        if told is None and isinstance(column, Ragged):
+            told = column.row_splits.dtype
         if told is not None:
             return ragged(column, 1, told, origin, allocate)
         if isinstance(column, list) and column and isinstance(column[0], Sparse):
