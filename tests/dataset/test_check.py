@@ -31,6 +31,16 @@ def test_a_good_pipeline_is_ok():
     assert last == "ok"
 
 
+def test_an_operation_that_is_made_of_several_has_one_line():
+    ds = DS.flat_map(lambda x: [x, x]).group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), 2)
+    stages = ds.check().stages
+    assert [stage.operation.split("(")[0] for stage in stages] == ["range", "flat_map", "group_by_window"]
+    assert [str(stage.element) for stage in stages] == ["int64", "int64", "int64[2]"]
+    assert all(stage.seconds for stage in stages)
+    failed = DS.flat_map(lambda x: 1 // x).batch(2).check().stages
+    assert [type(stage.error) for stage in failed] == [type(None), ZeroDivisionError, type(None)]
+
+
 def test_the_table_is_what_a_prompt_shows():
     check = DS.check()
     assert repr(check) == str(check)

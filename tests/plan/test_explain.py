@@ -68,7 +68,10 @@ def test_operations_name_the_functions_that_they_go_by():
         (ds.unique(abs), "unique(abs)"),
         (ds.unique(), "unique()"),
         (ds.take_while(bool), "take_while(bool)"),
-        (ds.group_by_window(abs, max, 3), "group_by_window(abs, 3)"),
+        (ds.group_by_window(abs, max, 3), "group_by_window(abs, max, 3)"),
+        (ds.group_by_window(abs, max, None, bool), "group_by_window(abs, max, window_size_func=bool)"),
+        (ds.rejection_resample(abs, [1, 1]), "rejection_resample(abs, target_dist=[1, 1])"),
+        (ds.rejection_resample(abs, [1, 1], [3, 1]), "rejection_resample(abs, keep=[0.3333, 1])"),
         (ds.group_by_reducer(abs, int, max), "group_by_reducer(abs, int, max)"),
         (over.batch_by_tokens(4, len), "batch_by_tokens(4, len)"),
         (over.bucket_by_sequence_length(len, [2], [1, 2]), "bucket_by_sequence_length(len, [2], [1, 2])"),
@@ -78,10 +81,10 @@ def test_operations_name_the_functions_that_they_go_by():
 
 def test_what_an_operation_is_made_of_is_not_shown():
     ds = Dataset.range(9).flat_map(range).interleave(range).unique(abs).take_while(bool)
-    ds = ds.group_by_window(abs, max, 3)
-    assert [line.split("(")[0].strip() for line in lines(ds) if line.startswith("  ")] == [
-        *("range", "flat_map", "interleave", "unique", "take_while", "group_by_window", "flat_map")
-    ]
+    ds = ds.group_by_window(abs, max, 3).rejection_resample(abs, [1, 1])
+    wanted = ["range", "flat_map", "interleave", "unique", "take_while", "group_by_window", "rejection_resample"]
+    assert [line.split("(")[0].strip() for line in lines(ds) if line.startswith("  ")] == wanted
+    assert [operation.split("(")[0] for operation in repr(ds)[1:-1].split(" | ")[1].split(" → ")] == wanted
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from penstock.elements.spec import Spec, describe
-from penstock.engine.trial import Trial
+from penstock.engine.trial import Stage, Trial
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.lint.finding import Finding
@@ -93,11 +94,22 @@ class Check:
 def checked(written: Written, bound: Node, rows: int) -> Check:
     """Try a plan, which is given as it was written and with its seeds bound."""
     tried = list(zip(post_order(written.plan), Trial(bound, rows).stages, strict=True))
-    stages = tuple(
-        StageCheck(node.label(), stage.element, stage.seconds, stage.error, stage.depth) for node, stage in tried
-    )
+    stages = tuple(_stages(tried))
     firsts = {id(node): stage.first for node, stage in tried if stage.element is not None}
     return Check(stages, tuple(findings(written._replace(firsts=firsts))))
+
+
+def _stages(tried: list[tuple[Node, Stage]]) -> Iterator[StageCheck]:
+    """One for each operation as it was written: what helps another, and stands below it, counts as a part of that."""
+    seconds, error = [], None
+    for node, stage in tried:
+        seconds += [] if stage.seconds is None else [stage.seconds]
+        error = error or stage.error
+        if node.helps:
+            continue
+        took = sum(seconds) if stage.seconds is not None else None
+        yield StageCheck(node.label(), stage.element, took, error, stage.depth)
+        seconds, error = [], None
 
 
 def one_line(error: Exception) -> str:

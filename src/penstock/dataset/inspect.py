@@ -259,6 +259,8 @@ def _chain(plan: Node) -> str:
     label = plan.label()
     if not plan.inputs:
         return label
+    if plan.helps:
+        return _chain(plan.inputs[0])
     if len(plan.inputs) == 1:
         return f"{_chain(plan.inputs[0])} → {label}"
     return f"{plan.name}({'; '.join(map(_chain, plan.inputs))})"

@@ -15,6 +15,7 @@ from penstock.dataset.remainder import Remainder, policy
 from penstock.elements.spec import ObjectSpec, describe
 from penstock.elements.structure import flatten, unflatten
 from penstock.ops import combine, elementwise, group
+from penstock.plan.functions import name_of
 from penstock.plan.node import INFINITE
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class Keyed(Handle[T_co]):
             raise TypeError(f"{call}(reduce_func=): expected a function, not {type(reduce_func).__name__}")
         size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
         keyed = self._said(call, "key_func", "key", key_func)
-        windows = group.group_by_window.GroupByWindow(keyed, size, type(self))
+        windows = group.group_by_window.GroupByWindow(keyed, size, type(self), name_of(reduce_func))
         calls = elementwise.map.Map(windows, reduce_func, called=call)
         return self._over(combine.flat_map.FlatMap(calls, plan_of, None))
 

@@ -182,7 +182,7 @@ def test_mistakes_are_found_when_it_is_built():
 
 def test_explain_says_what_a_restore_does_again():
     explained = Dataset.range(3).group_by_window(parity, batched, 2).explain()
-    assert "restored, group_by_window(parity, 2) reads again from the oldest element" in explained
+    assert "restored, group_by_window(parity, batched, 2) reads again from the oldest element" in explained
 
 
 def test_only_iterating_tells_the_length():

@@ -23,9 +23,35 @@ def test_a_last_batch_that_is_shorter_is_found(ds):
     assert sentence.startswith("batch(8): the last batch of an epoch has 4 elements")
 
 
+def bucketed(ds, **left):
+    return ds.bucket_by_sequence_length(lambda x: x, [5, 9], [4, 4, 4], no_padding=True, **left)
+
+
+@pytest.mark.parametrize(
+    ("ds", "sentence"),
+    [
+        (DS.batch(5).rebatch([3, 4]), "rebatch([3, 4]): the last batch of an epoch has 3 elements, "),
+        (DS.batch(5).rebatch([3, 4]), "to train, write rebatch([3, 4], drop_remainder=True)"),
+        (DS.filter(bool).batch(5).rebatch([3, 4]), "the last batch of an epoch may be shorter"),
+        (bucketed(DS), "what is left in a bucket at the end of an epoch is a shorter batch"),
+        (bucketed(DS).prefetch(2), "to train, write bucket_by_sequence_length(..., drop_remainder=True)"),
+    ],
+)
+def test_a_shorter_batch_of_several_sizes_and_what_is_left_in_buckets_are_found(ds, sentence):
+    (said,) = found(batch_without_drop_remainder, ds)
+    assert sentence in said
+
+
 @pytest.mark.parametrize(
     "ds",
     [
+        DS.batch(5).rebatch([3, 4], drop_remainder=True),
+        DS.batch(5).rebatch([3, 4], remainder="pad"),
+        DS.batch(5).rebatch([15, 5]),
+        DS.repeat().batch(5).rebatch([3, 4]),
+        bucketed(DS, drop_remainder=True),
+        bucketed(DS, remainder="pad"),
+        bucketed(DS.repeat()),
         DS.batch(8, drop_remainder=True),
         DS.batch(8, remainder="pad"),
         DS.padded_batch(8, remainder="pad"),

@@ -25,7 +25,12 @@ class FlatMap(Unfolding):
 
     @property
     def name(self) -> str:
-        return "flat_map"
+        calls = self._calls
+        return calls.name if calls is not None and calls.helps else "flat_map"
+
+    def arguments(self) -> str:
+        calls = self._calls
+        return calls.input.arguments() if calls is not None and calls.input.helps else self.called()
 
     def in_tasks(self, below: Node) -> Node:
         return Unpack(below)

@@ -35,6 +35,14 @@ class Classify(Node):
     class_func: Callable[..., Any]
     classes: int
 
+    @property
+    def name(self) -> str:
+        return "rejection_resample"
+
+    @property
+    def helps(self) -> bool:
+        return True
+
     @cached_property
     def length(self) -> int:
         return self.input.length
@@ -87,7 +95,7 @@ class Resample(Streamed):
     keeps_ids = True
     draws = True
 
-    input: Node
+    input: Classify
     keep: tuple[float, ...]
     seed: int | None
 
@@ -110,7 +118,7 @@ class Resample(Streamed):
         return run
 
     def arguments(self) -> str:
-        return f"keep=[{', '.join(f'{chance:.4g}' for chance in self.keep)}]"
+        return f"{self.input.arguments()}, keep={_shown(self.keep)}"
 
 
 @dataclass(frozen=True)
@@ -123,7 +131,7 @@ class ResampleEstimated(Streamed):
     keeps_ids = True
     draws = True
 
-    input: Node
+    input: Classify
     target: tuple[float, ...]
     seed: int | None
 
@@ -149,7 +157,7 @@ class ResampleEstimated(Streamed):
                 yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark])
 
     def arguments(self) -> str:
-        return f"target_dist=[{', '.join(f'{share:.4g}' for share in self.target)}]"
+        return f"{self.input.arguments()}, target_dist={_shown(self.target)}"
 
 
 def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
@@ -162,6 +170,10 @@ def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
     """
     wanted = np.divide(target, initial, out=np.zeros(np.broadcast(target, initial).shape), where=initial > 0)
     return wanted / wanted.max(axis=-1, keepdims=True)
+
+
+def _shown(shares: tuple[float, ...]) -> str:
+    return f"[{', '.join(f'{share:.4g}' for share in shares)}]"
 
 
 def _classes(pairs: Chunk) -> Rows:

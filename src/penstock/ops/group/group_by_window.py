@@ -32,10 +32,15 @@ class GroupByWindow(Gathering):
 
     size: int | Callable[[int], Any]
     dataset: type[Any] = field(metadata={"runs": True})
+    reduced_by: str = field(default="", metadata={"runs": True})  # the function that is called with what comes of it
 
     @property
     def name(self) -> str:
         return "group_by_window"
+
+    @property
+    def helps(self) -> bool:
+        return True
 
     def spec(self) -> Spec | None:
         return ObjectSpec(int), ObjectSpec(self.dataset)
@@ -60,4 +65,5 @@ class GroupByWindow(Gathering):
         return key, self.dataset(Read(indexable(chunk.elements())))
 
     def arguments(self) -> str:
-        return f"{self.input.arguments()}, {self.size if isinstance(self.size, int) else name_of(self.size)}"
+        size = str(self.size) if isinstance(self.size, int) else f"window_size_func={name_of(self.size)}"
+        return ", ".join(filter(None, [self.input.arguments(), self.reduced_by, size]))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from penstock.ops.elementwise.map import Map
+from penstock.ops.group.bucket import BucketBySequenceLength
 from penstock.ops.group.group_by_window import GroupByWindow
 from penstock.ops.group.grouping import Grouping
+from penstock.ops.group.rebatch import Rebatch
 from penstock.plan.graph import post_order
-from penstock.plan.node import UNKNOWN, Node, Passing
+from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
 from penstock.rewrite.lint.written import Found, Written
 
 UNBOUNDED = (1 << 31) - 1  # elements of a window: what stands for "all" where there is no other word for it
@@ -20,17 +23,19 @@ def batch_without_drop_remainder(written: Written) -> Iterator[Found]:
     A compiled step (`jax.jit`, `torch.compile`, `tf.function`, Keras) is compiled once more for its shape, in each
     program that meets it, and a mean over it weighs its elements more. For training, leave it out with
     `drop_remainder=True`: the elements left out are others in each shuffled epoch. For evaluation every element
-    counts: fill it up with `remainder="pad"`, which flags the elements that are real, or silence this.
+    counts: fill it up with `remainder="pad"`, which flags the elements that are real, or silence this. The same holds
+    for the last of several sizes that `rebatch` takes in turn, and for what is left in each bucket.
     """
     batch = _last_batch(written.plan)
-    if batch is None or batch.static_size is not None or batch.length in (0, 1):
+    if batch is None or batch.drop_remainder or batch.pads or batch.length in (INFINITE, 0, 1):
         return
-    last = "may be shorter" if batch.length == UNKNOWN else f"has {batch.input.length % batch.size} elements"
-    yield Found(
-        batch,
-        f"{batch.label()}: the last batch of an epoch {last}, and a compiled step is compiled once more for it; "
-        f'to train, write {batch.name}({batch.size}, drop_remainder=True), to evaluate remainder="pad"',
-    )
+    shorter, size = _shorter(batch)
+    if shorter:
+        yield Found(
+            batch,
+            f"{batch.label()}: {shorter}, and a compiled step is compiled once more for it; "
+            f'to train, write {batch.name}({size}, drop_remainder=True), to evaluate remainder="pad"',
+        )
 
 
 def unbounded_group_by_window(written: Written) -> Iterator[Found]:
@@ -49,9 +54,23 @@ def unbounded_group_by_window(written: Written) -> Iterator[Found]:
             )
 
 
-def _last_batch(plan: Node) -> Grouping | None:
+def _last_batch(plan: Node) -> Grouping | Rebatch | BucketBySequenceLength | None:
     """The batches that the consumer gets, if it does."""
     node = plan
     while isinstance(node, Passing | Map):
         node = node.input
-    return node if isinstance(node, Grouping) else None
+    return node if isinstance(node, Grouping | Rebatch | BucketBySequenceLength) else None
+
+
+def _shorter(batch: Grouping | Rebatch | BucketBySequenceLength) -> tuple[str, str]:
+    """What is shorter than the rest, in words, if anything is, and the sizes as they were written."""
+    if isinstance(batch, BucketBySequenceLength):
+        return "what is left in a bucket at the end of an epoch is a shorter batch", "..."
+    sizes = batch.sizes if isinstance(batch, Rebatch) else (batch.size,)
+    written = str(list(sizes)) if isinstance(batch, Rebatch) else str(batch.size)
+    if batch.length == UNKNOWN:
+        return "the last batch of an epoch may be shorter", written
+    ends = [0, *accumulate(sizes)]
+    rest = batch.input.length % ends[-1]
+    left = rest - max(end for end in ends if end <= rest)
+    return (f"the last batch of an epoch has {left} elements" if left else ""), written
