@@ -7,21 +7,25 @@ import pytest
 import penstock as ps
 from penstock import tf_data as data
 
-# Section 1.5 of the reference: what tf.data has and means nothing here.
-ABSENT = {
-    "": [
-        *("experimental_deterministic", "experimental_distribute", "experimental_external_state_policy"),
-        *("experimental_service", "experimental_slack", "experimental_symbolic_checkpoint"),
-        *("experimental_threading", "experimental_warm_start", "framework_type"),
-    ],
+# Section 1.5 of the reference: what tf.data has and is let go here, and what would change something and is refused.
+LET_GO = {
+    "": ["experimental_slack", "experimental_symbolic_checkpoint", "experimental_warm_start"],
     "threading": ["max_intra_op_parallelism"],
-    "autotune": ["enabled", "cpu_budget", "autotune_algorithm", "initial_parallelism", "min_parallelism"],
+    "autotune": ["enabled", "initial_parallelism", "min_parallelism"],
     "experimental_optimization": [
         *("filter_fusion", "filter_parallelization", "inject_prefetch", "map_and_batch_fusion"),
         *("map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination", "parallel_batch"),
         *("seq_interleave_prefetch", "shuffle_and_repeat_fusion"),
     ],
 }
+ABSENT = {
+    "": ["experimental_distribute", "experimental_external_state_policy", "experimental_service"],
+    "autotune": ["cpu_budget", "autotune_algorithm"],
+}
+
+
+def named(groups):
+    return [(group, name) for group, names in groups.items() for name in names]
 
 
 def test_fields_are_those_of_penstock():
@@ -50,7 +54,50 @@ def test_later_options_count():
     assert merged == ps.Options(seed=1, deterministic=True)
 
 
-@pytest.mark.parametrize(("group", "name"), [(group, name) for group, names in ABSENT.items() for name in names])
+@pytest.mark.parametrize(("group", "name"), named(LET_GO))
+def test_a_field_that_changes_nothing_is_let_go(group, name):
+    options = data.Options()
+    fields = getattr(options, group) if group else options
+    assert getattr(fields, name) is None
+    given = 4 if "parallelism" in name else True
+    setattr(fields, name, given)
+    assert getattr(fields, name) == given
+    assert options.to_penstock() == ps.Options()
+    with pytest.raises(TypeError, match=rf"{name} = 'yes': expected (bool|int) or None"):
+        setattr(fields, name, "yes")
+
+
+def test_what_tensorflow_reports_is_let_go():
+    options = data.Options()
+    options.framework_type = ["keras"]
+    assert options.to_penstock() == ps.Options()
+
+
+def test_older_spellings_are_the_same_fields():
+    options = data.Options()
+    options.experimental_deterministic = False
+    options.experimental_threading.private_threadpool_size = 2
+    assert (options.deterministic, options.experimental_deterministic) == (False, False)
+    assert options.to_penstock() == ps.Options(deterministic=False, workers=2)
+    options.experimental_threading = data.ThreadingOptions(3)
+    assert options.threading.private_threadpool_size == 3
+
+
+def test_options_merge_field_by_field_and_the_second_counts():
+    first, second = data.Options(deterministic=True), data.Options()
+    first.threading.private_threadpool_size = 2
+    first.autotune.ram_budget = 1 << 30
+    second.threading.private_threadpool_size = 3
+    second.experimental_slack = True
+    merged = first.merge(second)
+    assert merged.to_penstock() == ps.Options(deterministic=True, workers=3, memory_budget=1 << 30)
+    assert (merged.experimental_slack, first.experimental_slack) == (True, None)
+    assert first.threading.private_threadpool_size == 2
+    with pytest.raises(TypeError, match=r"expected tf_data\.Options, not int"):
+        first.merge(3)
+
+
+@pytest.mark.parametrize(("group", "name"), named(ABSENT))
 def test_a_field_that_means_nothing_says_what_to_use(group, name):
     options = data.Options()
     fields = getattr(options, group) if group else options

@@ -1,104 +1,135 @@
-"""`tf.data.Options`: the fields that mean something here."""
+"""`tf.data.Options`: the fields that mean something here, and those that change nothing and are let go."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 from penstock.core.options import Options as PenstockOptions
 from penstock.tf_data.absent import told
 
 _MEASURED = "the engine measures and decides by itself; it.stats().decisions says what"
-_REWRITES = "there is one switch for all rewrites: apply_default_optimizations; ds.explain() shows them"
 _ALONE = "nothing shards by itself: say ds.shard(num_shards, index)"
+
+_Set = TypeVar("_Set", bound="_Fields")
+
+
+def _let_go(*kinds: type) -> Any:
+    """A field of `tf.data` that never changes what comes, nor anything here; a value of another type is refused."""
+    return field(default=None, metadata={"kinds": kinds})
 
 
 class _Fields:
     """Fields that are there to be set; of others, what to use in their place."""
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}
+    _aliases: ClassVar[Mapping[str, str]] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in {each.name for each in fields(self)}:  # pyright: ignore[reportArgumentType] - all are dataclasses
+        name = self._aliases.get(name, name)
+        known = {each.name: each.metadata.get("kinds") for each in fields(self)}  # pyright: ignore[reportArgumentType] - all are dataclasses
+        if name not in known:
             raise self._told(name)
+        kinds = known[name]
+        if kinds and value is not None and type(value) not in kinds:
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise TypeError(f"tf_data.{type(self).__name__}.{name} = {value!r:.60}: expected {wanted} or None")
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
+        if name in self._aliases:
+            return getattr(self, self._aliases[name])
         raise self._told(name)
 
     def _told(self, name: str) -> AttributeError:
         return told(f"tf_data.{type(self).__name__}", name, self._elsewhere)
 
 
+def _merged(one: _Set, other: _Set) -> _Set:
+    """Both settings; where both set a field, the second counts."""
+    made: dict[str, Any] = {}
+    for each in fields(one):  # pyright: ignore[reportArgumentType] - all are dataclasses
+        first, second = getattr(one, each.name), getattr(other, each.name)
+        made[each.name] = _merged(first, second) if is_dataclass(first) else first if second is None else second
+    return replace(one, **made)  # pyright: ignore[reportArgumentType] - the same
+
+
 @dataclass
 class ThreadingOptions(_Fields):
-    """How many threads: `private_threadpool_size` is the `workers` of `ps.Options`; `None` or 0 leaves it open."""
+    """How many threads: `private_threadpool_size` is the `workers` of `ps.Options`; `None` or 0 leaves it open.
 
-    _elsewhere: ClassVar[Mapping[str, str]] = {
-        "max_intra_op_parallelism": "how many threads a library uses inside one task is the library's to set"
-    }
+    `max_intra_op_parallelism` is let go: how many threads a library uses inside one task is the library's to set.
+    """
 
     private_threadpool_size: int | None = None
+    max_intra_op_parallelism: int | None = _let_go(int)
 
 
 @dataclass
 class AutotuneOptions(_Fields):
-    """How far autotuning may go: `ram_budget` is the `memory_budget` of `ps.Options`, in bytes."""
+    """How far autotuning may go: `ram_budget` is the `memory_budget` of `ps.Options`, in bytes.
+
+    `enabled`, `initial_parallelism` and `min_parallelism` are let go: the engine measures, and what comes is the same.
+    """
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        "enabled": f"{_MEASURED}; to set it, give num_parallel_calls and prefetch(buffer_size)",
         "cpu_budget": "threading.private_threadpool_size says how many tasks run at a time",
         "autotune_algorithm": _MEASURED,
-        "initial_parallelism": _MEASURED,
-        "min_parallelism": _MEASURED,
     }
 
     ram_budget: int | None = None
+    enabled: bool | None = _let_go(bool)
+    initial_parallelism: int | None = _let_go(int)
+    min_parallelism: int | None = _let_go(int)
 
 
 @dataclass
 class OptimizationOptions(_Fields):
-    """Whether the plan is rewritten: `apply_default_optimizations` is the `rewrite` of `ps.Options`."""
+    """Whether the plan is rewritten: `apply_default_optimizations` is the `rewrite` of `ps.Options`.
 
-    _elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        (
-            *("filter_fusion", "filter_parallelization", "inject_prefetch", "map_and_batch_fusion"),
-            *("map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination", "parallel_batch"),
-            *("seq_interleave_prefetch", "shuffle_and_repeat_fusion"),
-        ),
-        _REWRITES,
-    )
+    The switches of single rewrites are let go: rewrites never change what comes, and `ds.explain()` shows them.
+    """
 
     apply_default_optimizations: bool | None = None
+    filter_fusion: bool | None = _let_go(bool)
+    filter_parallelization: bool | None = _let_go(bool)
+    inject_prefetch: bool | None = _let_go(bool)
+    map_and_batch_fusion: bool | None = _let_go(bool)
+    map_and_filter_fusion: bool | None = _let_go(bool)
+    map_fusion: bool | None = _let_go(bool)
+    map_parallelization: bool | None = _let_go(bool)
+    noop_elimination: bool | None = _let_go(bool)
+    parallel_batch: bool | None = _let_go(bool)
+    seq_interleave_prefetch: bool | None = _let_go(bool)
+    shuffle_and_repeat_fusion: bool | None = _let_go(bool)
 
 
 @dataclass
 class Options(_Fields):
     """The options of `tf.data`, to be set field by field and given to `with_options`.
 
-    A field that means nothing here is an `AttributeError` that says what to use. Whatever `tf.data` has no field for
-    (`seed`, `executor`) is set by `penstock.Options`, which `with_options` takes as well.
+    Fields that never change what comes, and set nothing here, are let go. One that would is an `AttributeError` that
+    says what to use. Whatever `tf.data` has no field for (`seed`, `executor`) is set by `penstock.Options`, which
+    `with_options` takes as well.
 
     >>> from penstock import tf_data
     >>> options = tf_data.Options()
     >>> options.deterministic = False
     >>> options.threading.private_threadpool_size = 4
+    >>> options.experimental_optimization.map_and_batch_fusion = True
     >>> tf_data.Dataset.range(3).with_options(options).options()
     Options(workers=4, deterministic=False)
     """
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        "experimental_deterministic": "its name is deterministic",
-        "experimental_threading": "its name is threading",
         "experimental_distribute": _ALONE,
         "experimental_external_state_policy": "a function's state is its own",
         "experimental_service": "there is no data service",
-        "experimental_slack": "batches are made ahead, under autotune.ram_budget",
-        "experimental_symbolic_checkpoint": "it.state_dict() holds a position always, never what is buffered",
-        "experimental_warm_start": "the first next() begins the work",
-        "framework_type": "nothing is reported to anybody",
-        "merge": "give each to with_options(): what a later one sets counts",
+    }
+    _aliases: ClassVar[Mapping[str, str]] = {
+        "experimental_deterministic": "deterministic",
+        "experimental_threading": "threading",
     }
 
     deterministic: bool | None = None
@@ -106,6 +137,23 @@ class Options(_Fields):
     threading: ThreadingOptions = field(default_factory=ThreadingOptions)
     autotune: AutotuneOptions = field(default_factory=AutotuneOptions)
     experimental_optimization: OptimizationOptions = field(default_factory=OptimizationOptions)
+    experimental_slack: bool | None = _let_go(bool)  # batches are made ahead, under autotune.ram_budget
+    experimental_symbolic_checkpoint: bool | None = _let_go(bool)  # positions never hold what is buffered
+    experimental_warm_start: bool | None = _let_go(bool)  # the first next() begins the work
+    framework_type: list[str] | None = field(
+        default=None, metadata={"kinds": (list,)}
+    )  # nothing is reported to anybody
+
+    def merge(self, options: Options) -> Options:
+        """Both settings, as new options; where both set a field, that of `options` counts.
+
+        >>> from penstock import tf_data
+        >>> tf_data.Options(deterministic=True).merge(tf_data.Options(deterministic=False)).deterministic
+        False
+        """
+        if not isinstance(options, Options):
+            raise TypeError(f"merge(options=): expected tf_data.Options, not {type(options).__name__}")
+        return _merged(self, options)
 
     def to_penstock(self) -> PenstockOptions:
         """The same settings as `penstock.Options`.
