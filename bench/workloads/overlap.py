@@ -31,6 +31,7 @@ def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
         unit="time for each step",
         measure="time",
         contenders=(
+            Contender("limit", "a list of batches: the steps alone", "overlap", {"ready": True}),
             Contender("limit", "two threads, written by hand", "overlap"),
             Contender("penstock", "Penstock", "overlap"),
             Contender("tfdata", "tf.data", "overlap", candidates=PREFETCH),

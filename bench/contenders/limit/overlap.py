@@ -1,4 +1,4 @@
-"""What can be reached in `overlap`: threads that take numbers, an event each for their results, and nothing else."""
+"""What can be reached in `overlap`: batches that are ready, and threads with an event for each result, nothing else."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ def version() -> str:
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     prepare, steps, parallel = Prepare(options), options["steps"], options["parallel"]
+    ready = [np.full(1, i, dtype=np.int64) for i in range(steps)]
 
     def run(tally: Tally, number: int) -> None:
-        train(prepared(prepare, steps, parallel), options, tally)
+        train(ready if options.get("ready") else prepared(prepare, steps, parallel), options, tally)
 
     return run
 
