@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from penstock.core.errors import ElementError, PlanError
 from penstock.sources.seekable import TFRECORD_ZSTD
 from penstock.sources.tfrecord import TFRECORD, tfrecord_files
 from penstock.sources.tfrecord_writing import framed, write
-from penstock.storage.indexing import Kind, index_files
+from penstock.storage.indexing import index_files
 
 # What TensorFlow 2.21's TFRecordWriter wrote of [b"", b"abc", b"\x00" * 3].
 GOLDEN = bytes.fromhex(
@@ -36,7 +37,7 @@ def test_any_bytes_are_records(tmp_path, kind):
 def test_the_index_is_that_of_a_scan(tmp_path, limit):
     records = [b"x" * i for i in range(7)]
     names = write(records, tmp_path / "a.tfrecord", max_bytes=limit, overwrite=False, index=True)
-    written = index_files(names, Kind("tfrecord", dict))  # a scan would fail
+    written = index_files(names, replace(TFRECORD, scan=dict))  # a scan would fail
     scanned = index_files(names, TFRECORD, refresh=True)
     assert [s.arrays["offsets"].tolist() for s in written] == [s.arrays["offsets"].tolist() for s in scanned]
     source = tfrecord_files(names)
@@ -78,7 +79,7 @@ def test_the_index_of_frames_is_that_of_a_scan(tmp_path, monkeypatch):
     pytest.importorskip("zstandard")
     monkeypatch.setattr("penstock.storage.compressing.FRAME_BYTES", 5000)
     names = ps.write_tfrecord(RECORDS, tmp_path / "a.tfrecord.zst", max_bytes=300_000)
-    written = index_files(names, Kind(TFRECORD_ZSTD.format, dict))  # a scan would fail
+    written = index_files(names, replace(TFRECORD_ZSTD, scan=dict))  # a scan would fail
     scanned = index_files(names, TFRECORD_ZSTD, refresh=True)
     for one, other in zip(written, scanned, strict=True):
         assert {name: array.tolist() for name, array in one.arrays.items()} == {

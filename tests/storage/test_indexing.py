@@ -14,6 +14,11 @@ import pytest
 from penstock.core.errors import DataError
 from penstock.storage import indexing
 from penstock.storage.indexing import Kind, cached_index_path, index_files, index_path
+from penstock.storage.sidecar import Sidecar
+
+
+def anything(arrays, size):
+    return True
 
 
 @pytest.fixture
@@ -28,7 +33,10 @@ def made(monkeypatch, tmp_path):
         seen(len(data))
         return {"bytes": np.frombuffer(data, np.uint8).astype(np.int64)}
 
-    return Kind("plain", scan), paths
+    def holds_bytes(arrays, size):
+        return "bytes" in arrays and len(arrays["bytes"]) == size
+
+    return Kind("plain", scan, holds_bytes), paths
 
 
 def file(folder, name, content=b"abc"):
@@ -85,10 +93,22 @@ def test_a_damaged_index_is_made_again_and_replaced(made, tmp_path):
     assert len(calls) == 4
 
 
+@pytest.mark.parametrize("arrays", [{}, {"other": np.arange(3)}, {"bytes": np.arange(2)}])
+def test_one_that_its_scan_would_not_make_is_made_again_and_replaced(made, tmp_path, arrays):
+    kind, calls = made
+    path = file(tmp_path / "d", "a.plain")
+    (true,) = index_files([path], kind)
+    Sidecar(kind.format, {}, true.stamp, arrays).save(index_path(path, kind))
+    for _ in range(2):
+        (again,) = index_files([path], kind)
+        assert again.arrays["bytes"].tolist() == list(b"abc")
+    assert len(calls) == 2
+
+
 def test_an_index_of_another_kind_does_not_stand_for_it(made, tmp_path):
     kind, calls = made
     path = file(tmp_path / "d", "a.plain")
-    other = Kind("plain", kind.scan, (("quoted", True),))
+    other = Kind("plain", kind.scan, kind.is_sound, (("quoted", True),))
     index_files([path], kind)
     index_files([path], other)
     assert len(calls) == 2
@@ -161,9 +181,9 @@ def test_the_file_at_fault_is_named_and_the_others_are_let_be(tmp_path):
 
     paths = [file(tmp_path / "d", name) for name in "abcdefgh"]
     with pytest.raises(DataError, match="/b is damaged"):
-        index_files(paths, Kind("plain", scan), workers=2)
+        index_files(paths, Kind("plain", scan, anything), workers=2)
     with pytest.raises(FileNotFoundError):
-        index_files([*paths[:1], str(tmp_path / "missing")], Kind("plain", scan))
+        index_files([*paths[:1], str(tmp_path / "missing")], Kind("plain", scan, anything))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("penstock-index")]
 
 
@@ -174,7 +194,7 @@ def test_a_file_that_changes_while_it_is_indexed_is_an_error(tmp_path):
         return {"bytes": np.zeros(0, np.int64)}
 
     with pytest.raises(DataError, match="changed while it was indexed"):
-        index_files([file(tmp_path / "d", "a")], Kind("plain", scan))
+        index_files([file(tmp_path / "d", "a")], Kind("plain", scan, anything))
     assert os.listdir(tmp_path / "d") == ["a"]
 
 
@@ -194,7 +214,9 @@ def test_processes_that_make_the_same_index_at_once_all_get_it(tmp_path):
 
 
 def test_names_tell_formats_and_parameters_apart():
-    csv = Kind("csv", dict, (("header", True),))
-    assert index_path("a.csv", csv) != index_path("a.csv", Kind("csv", dict, (("header", False),)))
-    assert index_path("a.tar", Kind("tar", dict)) == "a.tar.psindex"
-    assert cached_index_path("x/a.tar", Kind("tar", dict)) != cached_index_path("y/a.tar", Kind("tar", dict))
+    csv = Kind("csv", dict, anything, (("header", True),))
+    assert index_path("a.csv", csv) != index_path("a.csv", Kind("csv", dict, anything, (("header", False),)))
+    assert index_path("a.tar", Kind("tar", dict, anything)) == "a.tar.psindex"
+    assert cached_index_path("x/a.tar", Kind("tar", dict, anything)) != cached_index_path(
+        "y/a.tar", Kind("tar", dict, anything)
+    )

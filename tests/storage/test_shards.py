@@ -12,7 +12,7 @@ from penstock.storage.compression import decompress
 from penstock.storage.indexing import Kind, index_files, index_path
 from penstock.storage.shards import Shards, shard_names
 
-KIND = Kind("bin", dict)
+KIND = Kind("bin", dict, lambda arrays, size: True)
 
 
 def write(path, *pieces, **options):

@@ -15,6 +15,7 @@ from penstock.kernels.records import crc32c
 from penstock.storage.sidecar import Sidecar, Stamp, check_mapped
 
 STAMP = Stamp(10, 20, "ab")
+SOURCE = {"size": 1, "mtime_ns": 1, "digest": ""}
 
 
 def saved(path, **arrays):
@@ -103,17 +104,25 @@ def test_any_damage_is_refused_or_harmless(tmp_path):
         [],
         {},
         {"format": "x", "parameters": {}, "source": {}, "sections": []},
-        {"format": "x", "parameters": {}, "source": {"size": 1, "mtime_ns": 1, "digest": ""}, "sections": [{}]},
+        {"format": "x", "parameters": {}, "source": SOURCE, "sections": [{}]},
         *(
             {
                 "format": "x",
                 "parameters": {},
-                "source": {"size": 1, "mtime_ns": 1, "digest": ""},
+                "source": SOURCE,
                 "sections": [{"name": "a", "dtype": dtype, "shape": shape, "offset": offset, "crc32c": 0}],
             }
             for dtype, shape, offset in [
                 ("<i8", [1 << 62, 4], 0), ("<i8", [-1], 0), ("O", [1], 0), ("nothing", [1], 0), ("<i8", [1], -99999),
                 ("<i8", "ab", 0), ("<i8", [1.5], 0), ("<i8", [1], 1 << 70),
+                (",", [1], 0), ("(3,)<i8", [1], 0), ([["a", "<i8"]], [1], 0), ("V0", [1 << 60], 0), (None, [1], 0),
+            ]
+        ),
+        *(
+            {"format": "x", "parameters": parameters, "source": source, "sections": []}
+            for parameters, source in [
+                (None, SOURCE), ([1], SOURCE), ({}, SOURCE | {"size": "1"}), ({}, SOURCE | {"size": 1.0}),
+                ({}, SOURCE | {"mtime_ns": None}), ({}, SOURCE | {"more": 1}),
             ]
         ),
     ],
@@ -122,6 +131,14 @@ def test_a_description_that_nobody_wrote_is_refused(tmp_path, described):
     text = json.dumps(described).encode()
     head = struct.pack("<8sIII4x", b"PSINDEX\n", 1, len(text), crc32c(text))
     (tmp_path / "i").write_bytes(head + text + bytes(64))
+    with pytest.raises(DataError, match="damaged"):
+        Sidecar.load(str(tmp_path / "i"))
+
+
+def test_a_description_nested_beyond_all_bounds_is_refused(tmp_path):
+    text = b"[" * 200_000
+    head = struct.pack("<8sIII4x", b"PSINDEX\n", 1, len(text), crc32c(text))
+    (tmp_path / "i").write_bytes(head + text)
     with pytest.raises(DataError, match="damaged"):
         Sidecar.load(str(tmp_path / "i"))
 

@@ -17,7 +17,7 @@ from penstock.sources.arrow_tables import Nulls, Table, relative, shown, side_by
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.csv_columns import check_names, names_in, schema_of, types_in
 from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
-from penstock.sources.csv_records import Dialect, index_of
+from penstock.sources.csv_records import Dialect, has_blocks, index_of
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar, Stamp
 
@@ -139,7 +139,7 @@ def _kind_of_index(dialect: Dialect, block_bytes: int) -> Kind:
     def scan(path: str, tell: Any) -> Mapping[str, NDArray[Any]]:
         return index_of(path, dialect, block_bytes, tell)
 
-    return Kind("csv", scan, parameters)
+    return Kind("csv", scan, has_blocks, parameters)
 
 
 def _records(path: str, found: Stretch) -> Records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -23,6 +24,7 @@ from penstock.sources.stream import Faulty, with_faults
 T = TypeVar("T")
 
 _UTF8 = ("utf-8", "utf8")
+_REMEDY = "remove the index beside the file, and make the dataset again"
 _MOST_FAULTS = 1000  # records of a block, beyond which it is taken for something else than CSV of these types
 
 
@@ -96,11 +98,17 @@ class Apart:
     """Records of which some are no rows, each apart from the others; of them, those at `kept`."""
 
     def __init__(self, records: Records, maker: Rowmaker, kept: Rows | None = None) -> None:
-        ends, lines = _ends_of(records, maker.form.dialect)
+        try:
+            ends, lines = _ends_of(records, maker.form.dialect)
+        except DataError:
+            raise DataError(
+                f"{maker.path}: the records after line {records.line:,} do not end where the index says, but within "
+                f"quotes; {_REMEDY}"
+            ) from None
         if len(ends) - 1 != records.rows:
             raise DataError(
                 f"{maker.path}: there are {len(ends) - 1:,} records after line {records.line:,}, and {records.rows:,} "
-                "in the index; remove the index beside the file, and make the dataset again"
+                f"in the index; {_REMEDY}"
             )
         self._records = records
         self._maker = maker
@@ -229,13 +237,14 @@ def _line(content: bytes, row: int, form: Form) -> int:
     """The line in which a row begins, counted from 1."""
     line = number = 0
     began = 1
-    for ends in record_ends(io.BytesIO(content), "", form.dialect, lambda _: None):
-        for closes, empty in zip(ends.records.tolist(), ends.empty.tolist(), strict=True):
-            line += 1
-            if closes and not empty:
-                if number == row:
-                    return began
-                number += 1
-            if closes:
-                began = line + 1
+    with suppress(DataError):  # what comes after a quote that is never closed begins before it
+        for ends in record_ends(io.BytesIO(content), "", form.dialect, lambda _: None):
+            for closes, empty in zip(ends.records.tolist(), ends.empty.tolist(), strict=True):
+                line += 1
+                if closes and not empty:
+                    if number == row:
+                        return began
+                    number += 1
+                if closes:
+                    began = line + 1
     return began

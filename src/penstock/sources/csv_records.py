@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
+from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form
 
 _READ = 4 << 20  # bytes looked at at a time
 _MORE = 1 << 12
@@ -75,6 +76,16 @@ def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int]
         lines.append(line)
     made = {"offsets": offsets, "rows": rows, "lines": lines, "head": head or (0, 0)}
     return {name: np.array(values, np.int64) for name, values in made.items()}
+
+
+def has_blocks(arrays: Arrays, size: int) -> bool:
+    """Whether an index is one that `index_of` makes."""
+    if not are_offsets(arrays, size, "offsets", "rows", "lines") or not has_form(arrays, np.int64, {"head": (2,)}):
+        return False
+    offsets, rows, lines, head = (arrays[name] for name in ("offsets", "rows", "lines", "head"))
+    rows_follow = rows[0] == 0 and are_in_order(rows[:-1], rows[1:], strictly=True)
+    head_fits = are_within(head, size) and (len(offsets) < 2 or offsets[0] <= head[0] <= offsets[1])
+    return len(offsets) == len(rows) == len(lines) and rows_follow and bool(head_fits)
 
 
 def record_ends(

@@ -20,6 +20,7 @@ from penstock.kernels.lines import Wanted, scan_lines
 from penstock.kernels.records import Framing
 from penstock.sources.records import RecordFiles, memory_for_objects
 from penstock.storage.indexing import Kind
+from penstock.storage.soundness import Arrays, are_offsets, is_sorted
 
 _STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # what a byte means depends on the lines before
 
@@ -134,8 +135,8 @@ def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> Lin
 def line_kind(wanted: Wanted) -> Kind:
     """Return how files are indexed of which these lines count."""
     if wanted == Wanted.ALL:
-        return Kind("lines", _scan_all)
-    return Kind("lines", partial(_scan_some, wanted=wanted), (("wanted", wanted.name.lower()),))
+        return Kind("lines", _scan_all, _has_lines)
+    return Kind("lines", partial(_scan_some, wanted=wanted), _has_some_lines, (("wanted", wanted.name.lower()),))
 
 
 def _scan_all(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
@@ -145,6 +146,14 @@ def _scan_all(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[An
 def _scan_some(path: str, seen: Callable[[int], None], *, wanted: Wanted) -> Mapping[str, NDArray[Any]]:
     offsets, left_out = scan_lines(path, wanted, seen=seen)
     return {"offsets": offsets, "left_out": left_out}
+
+
+def _has_lines(arrays: Arrays, size: int) -> bool:
+    return are_offsets(arrays, size, "offsets") and arrays["offsets"][-1] == size
+
+
+def _has_some_lines(arrays: Arrays, size: int) -> bool:
+    return _has_lines(arrays, size) and is_sorted(arrays, size, "left_out")
 
 
 def line_files(

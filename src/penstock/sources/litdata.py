@@ -20,7 +20,7 @@ from penstock.sources.folder_index import FolderIndex, read_index
 from penstock.sources.litdata_arrow import MAGIC, ArrowRows, ends_in_arrow
 from penstock.sources.litdata_frames import FramedShards, SampledShards
 from penstock.sources.samples import Layout, SampleFiles, Stored
-from penstock.sources.shards import PackedShards, Payloads, PlainShards, Shard, scan_table
+from penstock.sources.shards import PackedShards, Payloads, PlainShards, Shard, has_table, scan_table
 from penstock.storage.indexing import Kind
 
 CALL = "read_litdata"
@@ -67,7 +67,7 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     return scan_table(path, seen)
 
 
-LITDATA = Kind("litdata", _scan)
+LITDATA = Kind("litdata", _scan, has_table)
 
 
 def litdata_samples(folder: str | os.PathLike[str], *, decode: bool = True) -> SampleFiles | ArrowRows:

@@ -25,10 +25,12 @@ from penstock.sources.shards import CACHE_BYTES, Shard, check_count
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.recent import Recent
 from penstock.storage.sidecar import Sidecar
+from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
 MAGIC = b"LDARW01\0"
 """What such a chunk ends in, after the table, an Arrow IPC file, and the bytes of that as `uint32`."""
 _TAIL = struct.Struct("<I8s")
+_MOST = 1 << 62  # rows, of which some take no bytes
 
 
 def ends_in_arrow(path: str) -> bool:
@@ -58,7 +60,13 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     return {"table": np.array([begin, length], np.int64), "rows": np.cumsum([0, *counts], dtype=np.int64)}
 
 
-ARROW = Kind("litdata-arrow", _scan)
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    if not has_form(arrays, np.int64, {"table": (2,), "rows": (None,)}) or not are_within(arrays["table"], size):
+        return False
+    return int(arrays["table"].sum()) <= size and are_offsets(arrays, _MOST, "rows") and arrays["rows"][0] == 0
+
+
+ARROW = Kind("litdata-arrow", _scan, _is_sound)
 
 
 class Batch:

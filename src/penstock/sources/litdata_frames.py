@@ -20,8 +20,10 @@ from penstock.sources.shards import CACHE_BYTES, PackedShards, PlainShards, Samp
 from penstock.storage.compression import decompress
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar
+from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
 _MAGIC = b"LDFZ01\0\0"
+_MOST = 1 << 33  # each number of its tables has 32 bits
 _HEAD = struct.Struct("<8sHHIII")  # magic, version, flags, samples, samples to a frame, frames
 _FRAME = np.dtype([("first", "<u4"), ("samples", "<u4"), ("begin", "<u8"), ("size", "<u4"), ("content", "<u4")])
 
@@ -55,6 +57,16 @@ def scan_frames(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[
 
 def _check(path: str, offsets: Rows, table: NDArray[np.int64], samples: Rows, end: int) -> None:
     """Refuse tables that do not fit each other, or the file."""
+    if (at := _misfit(offsets, table, samples, end)) is not None:
+        raise DataError(
+            f"{path}, at byte {end - _FRAME.itemsize * (len(table) - 1 - at)}: frame {at} of its table is damaged"
+        )
+    if len(wrong := np.flatnonzero(np.diff(offsets) < 0)):
+        raise DataError(f"{path}, at byte {_HEAD.size + 4 * int(wrong[0])}: the table of its samples is damaged")
+
+
+def _misfit(offsets: Rows, table: NDArray[np.int64], samples: Rows, end: int) -> int | None:
+    """The first frame that does not fit the samples, those before it, or the file after byte `end`."""
     first, begin, size, content = table[:-1].T
     held = offsets[np.minimum(table[1:, 0], len(offsets) - 1)] - offsets[np.minimum(first, len(offsets) - 1)]
     follows = np.concatenate([[end], (begin + size)[:-1]]) <= begin
@@ -62,15 +74,22 @@ def _check(path: str, offsets: Rows, table: NDArray[np.int64], samples: Rows, en
         (first + samples != table[1:, 0]) | ~follows | (begin + size > table[-1, 1]) | (held != content) | (samples < 1)
     )
     if (len(first) and first[0]) or (not len(first) and len(offsets) > 1) or offsets[0] or bad.any():
-        at = int(np.flatnonzero(bad)[0]) if bad.any() else 0
-        raise DataError(
-            f"{path}, at byte {end - _FRAME.itemsize * (len(first) - at)}: frame {at} of its table is damaged"
-        )
-    if len(wrong := np.flatnonzero(np.diff(offsets) < 0)):
-        raise DataError(f"{path}, at byte {_HEAD.size + 4 * int(wrong[0])}: the table of its samples is damaged")
+        return int(np.flatnonzero(bad)[0]) if bad.any() else 0
+    return None
 
 
-FRAMES = Kind("litdata-frames", scan_frames)
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    if not are_offsets(arrays, _MOST, "offsets") or not has_form(arrays, np.int64, {"frames": (None, 4)}):
+        return False
+    offsets, table = arrays["offsets"], arrays["frames"]
+    if not len(table) or not are_within(table, _MOST) or not are_within(table[:, 1], size):
+        return False
+    last = table[-1].tolist()
+    fits = last[0] == len(offsets) - 1 and last[1] == size
+    return fits and _misfit(offsets, table, np.diff(table[:, 0]), 0) is None
+
+
+FRAMES = Kind("litdata-frames", scan_frames, _is_sound)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from penstock.sources import encodings
 from penstock.sources.encodings import Encoding, shaped
 from penstock.sources.folder_index import FolderIndex, chosen, read_index
 from penstock.sources.samples import Layout, SampleFiles, Stored
-from penstock.sources.shards import PackedShards, PlainShards, Shard, scan_table
+from penstock.sources.shards import PackedShards, PlainShards, Shard, has_table, scan_table
 from penstock.storage.indexing import Kind
 
-MDS = Kind("mds", scan_table)
+MDS = Kind("mds", scan_table, has_table)
 CALL = "read_mds"
 _VERSION = 2
 _COMPRESSIONS = {"gz": "gzip", "zstd": "zstd", "bz2": "bz2"}

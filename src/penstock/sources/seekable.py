@@ -22,12 +22,14 @@ from penstock.sources.tfrecord_stream import TfRecordStream
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.local import advise_ranges
 from penstock.storage.recent import Recent
-from penstock.storage.seekable import Frames, decompressed_frame, frames_of
+from penstock.storage.seekable import LARGEST_FRAME, Frames, decompressed_frame, frames_of
 from penstock.storage.sidecar import Sidecar, check_mapped
+from penstock.storage.soundness import Arrays, are_offsets
 
 CACHE_BYTES = 1 << 28
 """Bytes of decompressed frames that are kept."""
 _HEAD, _TAIL = 12, 4  # bytes around a record
+_MOST = 1 << 62  # bytes of content
 
 
 def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
@@ -48,7 +50,16 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     return {"offsets": offsets, "compressed": frames.compressed, "content": frames.content}
 
 
-TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan)
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    if not are_offsets(arrays, size, "compressed") or not are_offsets(arrays, _MOST, "content", "offsets"):
+        return False
+    compressed, content, offsets = arrays["compressed"], arrays["content"], arrays["offsets"]
+    begins_and_ends = compressed[0] == content[0] == offsets[0] == 0 and content[-1] == offsets[-1]
+    frames_fit = len(compressed) == len(content) and np.diff(content).max(initial=0) <= LARGEST_FRAME
+    return bool(begins_and_ends and frames_fit)
+
+
+TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from penstock.storage.compression import decompress
 from penstock.storage.indexing import Kind
 from penstock.storage.recent import Recent
 from penstock.storage.sidecar import Stamp
+from penstock.storage.soundness import Arrays, are_offsets
 
 CACHE_BYTES = 1 << 28
 """Bytes of decompressed samples that are kept."""
@@ -86,6 +87,11 @@ def scan_table(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[A
     """Return the index of a shard that is not compressed."""
     with open(path, "rb") as file:
         return {"offsets": read_table(file, os.fstat(file.fileno()).st_size, path)}
+
+
+def has_table(arrays: Arrays, size: int) -> bool:
+    """Whether an index is one that `scan_table` makes."""
+    return are_offsets(arrays, size, "offsets") and arrays["offsets"][-1] == size
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from penstock.sources.records import content_of
 from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found, runs_of
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar, check_mapped
+from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form, is_sorted
 
 _ARRAYS = ("heads", "begins", "ends", "extension", "members", "keys", "key_ends", "skipped")
 
@@ -31,7 +32,43 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     return {name: getattr(samples, name) for name in _ARRAYS} | {"extensions": np.frombuffer(names, np.uint8)}
 
 
-TAR = Kind("tar", _scan)
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    members: dict[str, tuple[int | None, ...]] = dict.fromkeys(("heads", "begins", "ends"), (None,))
+    is_formed = (
+        has_form(arrays, np.int64, {**members, "members": (None,), "key_ends": (None,), "skipped": (3,)})
+        and has_form(arrays, np.int32, {"extension": (None,)})
+        and has_form(arrays, np.uint8, {"keys": (None,), "extensions": (None,)})
+    )
+    return is_formed and _members_fit(arrays, size) and _samples_fit(arrays)
+
+
+def _members_fit(arrays: Arrays, size: int) -> bool:
+    heads, begins, ends, extension = (arrays[name] for name in ("heads", "begins", "ends", "extension"))
+    text = arrays["extensions"].tobytes()
+    return (
+        len(heads) == len(begins) == len(ends) == len(extension)
+        and are_within(heads, size)
+        and are_within(ends, size)
+        and are_in_order(heads, begins)
+        and are_in_order(begins, ends)
+        and int(ends.sum() - begins.sum()) <= size  # each byte is of one member
+        and are_within(extension, text.count(b"\0") if text else -1)
+    )
+
+
+def _samples_fit(arrays: Arrays) -> bool:
+    members, key_ends, keys = arrays["members"], arrays["key_ends"], arrays["keys"]
+    return (
+        len(members) == len(key_ends) + 1
+        and are_offsets(arrays, len(arrays["begins"]), "members")
+        and members[0] == 0
+        and members[-1] == len(arrays["begins"])
+        and are_in_order(members[:-1], members[1:], strictly=True)
+        and is_sorted(arrays, len(keys), "key_ends")
+    )
+
+
+TAR = Kind("tar", _scan, _is_sound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +91,7 @@ class TarFiles:
     @cached_property
     def samples(self) -> list[Samples]:
         """Where the samples of each archive are."""
-        return [samples_of(sidecar, path) for sidecar, path in zip(self.sidecars, self.paths, strict=True)]
+        return [samples_of(sidecar) for sidecar in self.sidecars]
 
     @property
     def length(self) -> int:
@@ -175,15 +212,12 @@ class TarFiles:
         self.__dict__.update(state)
 
 
-def samples_of(sidecar: Sidecar, path: str) -> Samples:
+def samples_of(sidecar: Sidecar) -> Samples:
     """Return the samples that an index has."""
     arrays = sidecar.arrays
     text = arrays["extensions"].tobytes().decode("utf-8", "surrogateescape")
     samples = Samples(**{name: arrays[name] for name in _ARRAYS}, extensions=text.split("\0") if text else [])
     check_mapped([sidecar])
-    is_sound = len(samples.members) == len(samples) + 1 and samples.members[-1] == len(samples.begins)
-    if not is_sound or len({*map(len, (samples.heads, samples.begins, samples.ends, samples.extension))}) > 1:
-        raise DataError(f"the index of {path} is damaged; remove it, and it is made again")
     return samples
 
 

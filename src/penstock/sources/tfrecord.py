@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 from penstock.kernels.records import Framing, scan_tfrecords
 from penstock.sources.records import RecordFiles
 from penstock.storage.indexing import Kind
+from penstock.storage.soundness import Arrays, are_offsets
 
 
 def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     return {"offsets": scan_tfrecords(path, seen=seen)}
 
 
-TFRECORD = Kind("tfrecord", _scan)
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    return are_offsets(arrays, size, "offsets") and arrays["offsets"][0] == 0 and arrays["offsets"][-1] == size
+
+
+TFRECORD = Kind("tfrecord", _scan, _is_sound)
 
 
 def tfrecord_files(paths: list[str], *, verify: bool = True) -> RecordFiles:

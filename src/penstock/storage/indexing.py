@@ -20,19 +20,27 @@ from penstock.storage.sidecar import Sidecar, Stamp
 Scan = Callable[[str, Callable[[int], None]], Mapping[str, NDArray[Any]]]
 """What makes the arrays of a file's index: called with its path, it tells how many bytes it has seen as it goes on."""
 
+IsSound = Callable[[Mapping[str, NDArray[Any]], int], bool]
+"""Whether arrays are such as the scan makes, of a file of so many bytes: what an index holds is not believed unseen."""
+
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of index: a format with parameters, and the scan that makes it. Others of a file do not stand for it."""
+    """A kind of index: a format with parameters, the scan that makes it, and what tells one that it made from others.
+
+    Indexes of other kinds, of the same file, do not stand for it.
+    """
 
     format: str
     scan: Scan
+    is_sound: IsSound
     parameters: tuple[tuple[str, Any], ...] = ()
 
     def named(self, path: str) -> str:
         """Return the name of the index of a file, one for each format and each choice of parameters.
 
-        >>> Kind("tfrecord", dict).named("a.tfrecord"), Kind("tfrecord", dict).named("a.bin")
+        >>> kind = Kind("tfrecord", dict, lambda arrays, size: True)
+        >>> kind.named("a.tfrecord"), kind.named("a.bin")
         ('a.tfrecord.psindex', 'a.bin.tfrecord.psindex')
         """
         if self.parameters:
@@ -82,7 +90,7 @@ def _load(path: str, kind: Kind) -> Sidecar | None:
         except (OSError, DataError):  # not there, or damaged: it is made again, and replaced
             continue
         same = sidecar.format == kind.format and dict(sidecar.parameters) == dict(kind.parameters)
-        if same and sidecar.stamp.is_of(path):
+        if same and sidecar.stamp.is_of(path) and kind.is_sound(sidecar.arrays, sidecar.stamp.size):
             return sidecar
     return None
 

@@ -6,6 +6,7 @@ import json
 import math
 import operator
 import os
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from penstock.kernels.records import crc32c
 _MAGIC = b"PSINDEX\n"
 _VERSION = 1
 _HEAD = struct.Struct("<8sIII4x")  # magic, version, bytes of the description, its CRC-32C
+_NUMBERS = re.compile("[<>|][biufc][0-9]{1,2}")
 _ALIGNED = 64  # bytes: where each array begins
 _READ_UP_TO = 1 << 16  # bytes of arrays
 _SAMPLE = 1 << 12  # bytes looked at in each of _SAMPLES places
@@ -124,8 +126,9 @@ class Sidecar:
             described = json.loads(text)
             content, mapped = _content(path, _HEAD.size + length)
             arrays = {section["name"]: _section(path, section, content) for section in described["sections"]}
-            return cls(described["format"], described["parameters"], Stamp(**described["source"]), arrays, mapped)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            stamp = _stamp(**described["source"])
+            return cls(described["format"], dict(described["parameters"]), stamp, arrays, mapped)
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{path} is damaged: its description is not as it should be ({error!r:.100})") from error
@@ -150,10 +153,16 @@ def _content(path: str, begin: int) -> tuple[NDArray[np.uint8], MappedFile | Non
     return content, None
 
 
+def _stamp(size: Any, mtime_ns: Any, digest: Any) -> Stamp:
+    return Stamp(operator.index(size), operator.index(mtime_ns), str(digest))
+
+
 def _section(path: str, section: dict[str, Any], content: NDArray[np.uint8]) -> NDArray[Any]:
+    if not _NUMBERS.fullmatch(section["dtype"]):  # what else is a dtype to NumPy may be an error of any kind
+        raise DataError(f"{path} is damaged: {section['name']} is no array of numbers")
     dtype, shape = np.dtype(section["dtype"]), tuple(map(operator.index, section["shape"]))
     offset, length = operator.index(section["offset"]), math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or min((offset, *shape)) < 0 or offset + length > len(content):
+    if min((offset, *shape)) < 0 or offset + length > len(content):
         raise DataError(f"{path} is damaged: it was cut short")
     if not length:
         return np.empty(shape, dtype)
