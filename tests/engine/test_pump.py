@@ -12,8 +12,7 @@ from penstock.elements.chunk import Items
 from penstock.engine.lifetime import WORKER
 from penstock.engine.pump import Pump
 from penstock.plan.flow import Piece
-
-PATIENCE = 20  # seconds that a test waits for a thread
+from tests.workers import PATIENCE, await_workers
 
 
 def piece(*values):
@@ -30,10 +29,7 @@ def taken(pump):
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
-    for thread in threading.enumerate():
-        if thread.name == WORKER:
-            thread.join(PATIENCE)
-            assert not thread.is_alive()
+    await_workers()
 
 
 @pytest.mark.parametrize("depth", [1, 2, 100])

@@ -13,12 +13,12 @@ import pytest
 from penstock import Dataset, Options
 from penstock.core.errors import ClosedError
 from penstock.engine.legacy import Legacy
-from penstock.engine.lifetime import WORKER
 from penstock.engine.observer import Unobserved
 from penstock.engine.settings import settings_of
 from penstock.engine.spreader import Spreader
 from penstock.engine.task import Cost
 from penstock.engine.workshop import Workshop
+from tests.workers import await_workers
 
 PLAN = Dataset.range(9).filter(lambda x: True)._plan
 
@@ -35,10 +35,7 @@ def shop_with():
     yield make
     for shop in shops:
         shop.close()
-    for thread in threading.enumerate():
-        if thread.name == WORKER:
-            thread.join(20)
-            assert not thread.is_alive()
+    await_workers()
 
 
 def crew_of(shop, tuner=None):
