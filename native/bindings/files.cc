@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "bindings/buffers.h"
 #include "bindings/module.h"
 #include "kernels/lasting.h"
 
@@ -72,6 +73,17 @@ void advise(const nb::list& paths) {
   advise_files(names.data(), names.size());
 }
 
+// The same of ranges of one file.
+void advise_some(nb::handle path, nb::handle begins, nb::handle ends) {
+  const Buffer low(begins), high(ends);
+  const auto* const from = low.words<const std::int64_t>("begins");
+  const auto* const to = high.words<const std::int64_t>("ends");
+  if (low.rows() != high.rows()) throw nb::value_error("every range has a beginning and an end");
+  const char* const name = path_of(path);
+  nb::gil_scoped_release release;
+  advise_ranges(name, from, to, low.rows());
+}
+
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (!nb::inst_ready(self)) {
     PyErr_SetString(PyExc_BufferError, "a mapping of no file");
@@ -99,6 +111,7 @@ void bind_files(nb::module_& module) {
   module.def("cuts", LastingMap::cuts);
   module.def("read_files", read_files);
   module.def("advise_files", advise);
+  module.def("advise_ranges", advise_some);
 }
 
 }  // namespace penstock::bindings

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace penstock {
@@ -21,6 +22,14 @@ OpenFile open_file(const char* path) noexcept {
   }
   file.size = status.st_size;
   return file;
+}
+
+void advise_range([[maybe_unused]] const OpenFile& file, std::int64_t begin, std::int64_t end) noexcept {
+#ifdef POSIX_FADV_WILLNEED
+  end = std::min(end, file.size);
+  for (begin = std::max<std::int64_t>(begin, 0); begin < end; begin += kAdvised)
+    ::posix_fadvise(file.descriptor, begin, std::min(kAdvised, end - begin), POSIX_FADV_WILLNEED);
+#endif
 }
 
 }  // namespace
@@ -48,11 +57,15 @@ void close_file(OpenFile& file) noexcept {
 void advise_files(const char* const* paths, std::size_t count) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
     OpenFile file = paths[i] ? open_file(paths[i]) : OpenFile{};
-#ifdef POSIX_FADV_WILLNEED
-    if (file.descriptor >= 0) ::posix_fadvise(file.descriptor, 0, file.size, POSIX_FADV_WILLNEED);
-#endif
+    if (file.descriptor >= 0) advise_range(file, 0, file.size);
     close_file(file);
   }
+}
+
+void advise_ranges(const char* path, const std::int64_t* begins, const std::int64_t* ends, std::size_t count) noexcept {
+  OpenFile file = path ? open_file(path) : OpenFile{};
+  for (std::size_t i = 0; i < count && file.descriptor >= 0; ++i) advise_range(file, begins[i], ends[i]);
+  close_file(file);
 }
 
 }  // namespace penstock

@@ -23,4 +23,11 @@ void close_file(OpenFile& file) noexcept;
 // Has the system begin to read the whole of each of `paths` that is a regular file, without waiting for it.
 void advise_files(const char* const* paths, std::size_t count) noexcept;
 
+// The same of some ranges of one file, `begins[i]` to `ends[i]`; what lies outside of the file is left out.
+void advise_ranges(const char* path, const std::int64_t* begins, const std::int64_t* ends, std::size_t count) noexcept;
+
+// Bytes that the system is told of at a time: of a longer range it reads no more than a device's `read_ahead_kb`, which
+// is rarely less than this, and forgets the rest.
+inline constexpr std::int64_t kAdvised = 128 << 10;
+
 }  // namespace penstock

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/files.h"
 #include "kernels/fork_lock.h"
 
 namespace penstock {
@@ -52,9 +53,10 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::will_need(std::int64_t begin, std::int64_t end) const noexcept {
-  begin = begin / kPage * kPage;
-  ::madvise(const_cast<unsigned char*>(data_) + begin, static_cast<std::size_t>(std::min(end, size_) - begin),
-            MADV_WILLNEED);
+  end = std::min(end, size_);
+  for (begin = begin / kPage * kPage; begin < end; begin += kAdvised)
+    ::madvise(const_cast<unsigned char*>(data_) + begin, static_cast<std::size_t>(std::min(kAdvised, end - begin)),
+              MADV_WILLNEED);
 }
 
 bool MappedFile::is_resident(std::int64_t at) const noexcept {

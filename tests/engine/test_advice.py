@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.engine.advice import AHEAD_BYTES, BLOCK, MOST_ROWS, QUIET, Advisor, advising
+from penstock.engine.advice import AHEAD_BYTES, BLOCK, MOST_ROWS, MOST_SAMPLES, QUIET, Advisor, advising, spacing
 from penstock.engine.task import Cost
 from penstock.engine.tuning import Tuner
 from penstock.ops.read.source import Read
@@ -273,6 +273,50 @@ def test_it_ends_some_tasks_after_the_last_that_read():
     assert advisor.after(10, 20, rows_of) is None
     advisor.observe(COLD, 1)
     assert advisor.after(20, 30, rows_of) is not None
+
+
+@pytest.mark.parametrize("task", [1, 7, 64])
+def test_of_blocks_some_positions_are_told_of_each_block_in_time_though_few_tasks_read(task):
+    """Blocks of 1000 positions, 8 MB each, of 50 of which a task makes few: 4 blocks ahead are 32 MiB."""
+    advisor = Advisor(heard=True, spacing=lambda: 1000.0)
+    told, late = set(), 0
+    for position in range(0, 50_000, task):
+        rows = advisor.after(position, 50_000, rows_of)
+        if rows is not None:
+            assert len(rows) <= MOST_SAMPLES
+            assert position <= rows[0]
+            assert rows[-1] < position + 10_000
+            told.update((rows // 1000).tolist())
+        begins = set(range(position // 1000, (position + task - 1) // 1000 + 1))
+        late += len(begins - told)
+        reads = 8_000_000 // BLOCK if position % 1000 < task else 0
+        advisor.observe(Cost(1, 1, reads=reads), task)
+    assert late <= 2 * max(1000 // task, 1)  # the first
+    assert told >= set(range(2, 50))
+
+
+def test_of_blocks_it_ends_some_blocks_after_the_last_that_was_read():
+    advisor = Advisor(heard=True, spacing=lambda: 100.0)
+    advisor.observe(COLD, 10)
+    for _ in range(10 * QUIET - 1):
+        advisor.observe(WARM, 10)
+    assert advisor.after(0, 10_000, rows_of) is not None
+    for _ in range(2):
+        advisor.observe(WARM, 10)
+    assert advisor.after(5000, 10_000, rows_of) is None
+
+
+def test_how_many_items_a_block_makes(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "a.csv").write_text("a\n" + "".join(f"{i:09}\n" for i in range(10_000)))
+    ds = ps.read_csv(tmp_path / "a.csv", block_bytes=10_000)
+    assert spacing(ds._plan, 10_000, 1) == 1000
+    assert spacing(ds.shuffle(seed=1)._plan, 625, 16) == 62.5
+    assert spacing(ds.shard(4, 1)._plan, 2500, 1) == 250
+    assert spacing(ds.repeat()._plan, 1 << 48, 8) == 125
+    assert spacing(ps.Dataset.zip(ds, ps.Dataset.range(10_000))._plan, 10_000, 1) == 1000
+    assert spacing(ps.Dataset.from_source(Recorded())._plan, COUNT, 1) == 0
+    assert spacing(ps.Dataset.range(5)._plan, 5, 1) == 0
 
 
 @given(

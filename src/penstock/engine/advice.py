@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -23,42 +24,66 @@ AHEAD_BYTES = 32 << 20  # that are read from the disk beyond the window
 MOST_ROWS = 1 << 14  # that one task tells of
 QUIET = 16  # tasks without a read, after which all data is taken to be in memory
 BLOCK = 512  # bytes of what a task is said to have read
-RECENT = 8  # tasks that the mean of their reads is of
+RECENT = 8  # tasks that the mean of their reads is of, or blocks that are read whole
+SAMPLES = 8  # positions of each block that are told of
+MOST_SAMPLES = 16  # that one task tells of
 
 
 class Advisor:
     """Chooses the rows to tell of, each once, where somebody wants to be told (`heard`).
 
     Data that is in memory costs nothing: nobody is told of anything until a task has read from a disk, nor after
-    `QUIET` tasks that have not. How far ahead follows from what tasks did read.
+    `QUIET` tasks that have not. How far ahead follows from what tasks did read. Where many rows are read as one block,
+    few tasks read at all: then blocks count in place of tasks, and some rows of each are told of.
     """
 
-    def __init__(self, *, heard: bool, size: int = 1) -> None:
-        """Begin where all is in memory; a position is made of `size` rows."""
+    def __init__(self, *, heard: bool, size: int = 1, spacing: Callable[[], float] = lambda: 0.0) -> None:
+        """Begin where all is in memory; a position is made of `size` rows, and a block of `spacing()` positions."""
         self._most = max(MOST_ROWS // size, 1)
-        self._quiet = QUIET if heard else -1  # tasks since one that read; or nobody listens
+        self._quiet: float = QUIET if heard else -1  # tasks since one that read; or nobody listens
         self._told = 0  # the first position that nobody was told of
         self._bytes = 0.0  # read from the disk for one position, of recent tasks
+        self._spacing_of: Callable[[], float] = spacing
+
+    @cached_property
+    def _spacing(self) -> float:
+        return self._spacing_of()
 
     def observe(self, cost: Cost, positions: float) -> None:
         """Take in what a task took that made so many positions."""
         if self._quiet < 0 or (self._quiet >= QUIET and not cost.reads):
             return
+        weight = min(positions / self._spacing, 1.0) if self._spacing else 1.0
         if self._quiet >= QUIET:
-            self._bytes = cost.reads * BLOCK / positions
-        self._bytes += (cost.reads * BLOCK / positions - self._bytes) / RECENT
-        self._quiet = 0 if cost.reads else self._quiet + 1
+            self._bytes = weight * cost.reads * BLOCK / positions
+        self._bytes += (cost.reads * BLOCK / positions - self._bytes) * weight / RECENT
+        self._quiet = 0 if cost.reads else self._quiet + weight
 
     def after(self, position: int, end: int, rows_of: RowsOf) -> Rows | None:
         """The rows to tell of, where tasks have begun for all before `position` of `end`; `None`: none."""
         if not 0 <= self._quiet < QUIET:
             return None
         low = max(self._told, position)
-        high = min(position + max(int(AHEAD_BYTES / max(self._bytes, 1.0)), 1), low + self._most, end)
+        step = max(int(self._spacing / SAMPLES), 1)
+        most = self._most if step == 1 else min(self._most, MOST_SAMPLES) * step
+        high = min(position + max(int(AHEAD_BYTES / max(self._bytes, 1.0)), 1), low + most, end)
         if low >= high:
             return None
-        rows, self._told = rows_of(low, high)
-        return rows
+        if step == 1:
+            rows, self._told = rows_of(low, high)
+            return rows
+        self._told = high
+        places = range(-(-low // step) * step, high, step)
+        return np.concatenate([rows_of(at, at + 1)[0] for at in places]) if places else None
+
+
+def spacing(plan: Node, items: int, size: int) -> float:
+    """How many of the `items`, each made of `size` rows of the plan, come of one block, about; 0: rows are read alone.
+
+    Of several sources it is the one with the largest blocks, for it is read least often.
+    """
+    rows, blocks = fold(plan, _blocks_of)
+    return min(items / blocks, rows / blocks / size) if blocks else 0.0
 
 
 def advising(plan: Node) -> Advise | None:
@@ -96,6 +121,17 @@ def _of_node(node: Node, inputs: tuple[Advise | None, ...]) -> Advise | None:
                 advise(reached)
 
     return run
+
+
+def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    """How many rows and blocks a source has that listens; none where it reads row by row."""
+    source = getattr(node, "source", None)
+    if node.inputs or getattr(source, "advise", None) is None:
+        return max(inputs, key=lambda found: found[0] / max(found[1], 1), default=(0, 0))
+    with suppress(DataError, OSError):
+        blocks = getattr(source, "blocks", None)
+        return (0, 0) if blocks is None else (blocks.length, blocks.count)
+    return 0, 0
 
 
 def _of_source(node: Node) -> Advise | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from penstock.core.errors import BudgetError, ClosedError, WorkerError
 from penstock.core.frames import is_ours
-from penstock.engine.advice import Advisor
+from penstock.engine.advice import Advisor, spacing
 from penstock.engine.compile import compiled
 from penstock.engine.cursor import Cursor
 from penstock.engine.job import Job
@@ -66,7 +66,11 @@ class Run:
         self._drawn_seed = drawn_seed
         self._epoch = cursor.epoch
         self._maker = Maker(job, compiled(job.source, legacy.memory.allocate, observer.wrap), legacy.memory)
-        self._advisor = Advisor(heard=self._maker.advise is not None, size=job.size)
+        self._advisor = Advisor(
+            heard=self._maker.advise is not None,
+            size=job.size,
+            spacing=partial(spacing, job.source, job.items, job.size),
+        )
         self._next = cursor.row  # the first item that no parcel has been begun for
         self._received = list(cursor.ahead)  # spans after it that were received before
         self._failure: BaseException | None = None

@@ -13,7 +13,7 @@ from penstock.core.errors import CursorError, WorkerError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Items
 from penstock.elements.size import own_bytes_of
-from penstock.engine.advice import Advisor, RowsOf
+from penstock.engine.advice import Advisor, RowsOf, spacing
 from penstock.engine.crew import Crew
 from penstock.engine.parcel import Result
 from penstock.engine.spreader import Spreader, Unit
@@ -63,7 +63,7 @@ class Stage:
     def open(self, epoch: int, mark: Mark = None) -> Flow:
         """The pieces of an epoch, from a mark on."""
         units = self._units(epoch, mark, self._tuner)
-        self._advisor = Advisor(heard=self._spreader.advise is not None)
+        self._advisor = Advisor(heard=self._spreader.advise is not None, spacing=self._spacing)
         try:
             while self._shop.is_inline(self._tuner):
                 self._shop.check_open()
@@ -103,6 +103,9 @@ class Stage:
         unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
         unit.soon = None if work.later is None else self._advisor.after(*work.later)
         return unit
+
+    def _spacing(self) -> float:
+        return 0.0 if self._base is None else spacing(self._base, self._base.stride, 1)
 
     def _has_room(self, window: Window) -> bool:
         """Whether to begin another unit.

@@ -1,6 +1,6 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
 
-from penstock.kernels.files import MappedFile, advise_files, maps_cut, read_regular_files
+from penstock.kernels.files import MappedFile, advise_files, advise_ranges, maps_cut, read_regular_files
 from penstock.kernels.memory import Begun, Pool, SideThread, begin_gather, gather
 from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
@@ -26,6 +26,7 @@ __all__ = [
     "Pool",
     "SideThread",
     "advise_files",
+    "advise_ranges",
     "begin_filling",
     "begin_gather",
     "copy_numbers",

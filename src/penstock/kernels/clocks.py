@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 from penstock.kernels import _native
 
 
@@ -16,3 +18,12 @@ def thread_times() -> tuple[int, int, int, int, int]:
     True
     """
     return _native.thread_times()
+
+
+def process_reads() -> int:
+    """The blocks of 512 bytes that this process has had read from a disk, by any of its threads.
+
+    >>> process_reads() <= process_reads()
+    True
+    """
+    return resource.getrusage(resource.RUSAGE_SELF).ru_inblock

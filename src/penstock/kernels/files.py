@@ -31,6 +31,14 @@ def advise_files(paths: list[str]) -> None:
     _native.advise_files(paths)
 
 
+def advise_ranges(path: str, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+    """Have the system begin to read `path` from `begins[i]` up to `ends[i]`, without waiting for it, nor for the GIL.
+
+    >>> advise_ranges("/nothing/here", np.array([0]), np.array([10]))
+    """
+    _native.advise_ranges(path, begins, ends)
+
+
 class MappedFile:
     """A file mapped into memory, read-only, for as long as this or a view of its `content` lives.
 

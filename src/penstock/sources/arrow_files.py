@@ -15,6 +15,7 @@ from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
 from penstock.kernels import MappedFile, maps_cut
+from penstock.sources.arrow_footer import batch_extents
 from penstock.sources.arrow_tables import (
     Nulls,
     Table,
@@ -27,6 +28,7 @@ from penstock.sources.arrow_tables import (
     told,
 )
 from penstock.sources.blocked import BlockedSource, Held
+from penstock.storage.local import Extent
 
 _MAGIC = b"ARROW1"
 _ALL = 1 << 62
@@ -43,6 +45,9 @@ class Batch(NamedTuple):
     compressed: bool
     kept: NDArray[np.int64] | None
     """The rows of it that are read, sorted, where it is not all."""
+    begin: int = 0
+    end: int = 0
+    """Where it lies in the file, as far as that is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +80,12 @@ class ArrowFiles:
                 return self.table.columns(table if found.kept is None else table.take(found.kept))
         finally:
             self.check(block)
+
+    def extents(self, block: int) -> list[Extent]:
+        """Where a record batch lies; nothing where little of it is read, for where its columns are is not known."""
+        found = self.batches[block]
+        wanted, every = len(self._wanted[found.file]), len(self._schemas[found.file])
+        return [(self.paths[found.file], found.begin, found.end)] if 2 * wanted > every else []
 
     def check(self, block: int) -> None:
         found = self.batches[block]
@@ -197,9 +208,12 @@ def _batches_of(path: str, file: int) -> Iterator[Batch]:
             yield from _of_stream(arrow, source, file)
         elif (count := (reader := arrow.ipc.open_file(source)).num_record_batches) > 0:
             compressed = not _is_mapped(reader.get_batch(0), source)
+            source.seek(0)
+            lies = batch_extents(np.frombuffer(source.read_buffer(), np.uint8))
             for number in range(count):
                 source.seek(0)
-                yield Batch(file, number, -1, _rows_of(arrow, source, number), compressed, None)
+                rows, extent = _rows_of(arrow, source, number), lies[number] if len(lies) == count else (0, 0)
+                yield Batch(file, number, -1, rows, compressed, None, *extent)
 
 
 def _rows_of(arrow: Any, source: Any, number: int) -> int:
@@ -220,7 +234,9 @@ def _of_stream(arrow: Any, source: Any, file: int) -> Iterator[Batch]:
         if message.type != "record batch":
             raise DataError(f"a stream with a {message.type} cannot be read at random; write it as an IPC file")
         batch = arrow.ipc.read_record_batch(message, schema)
-        yield Batch(file, number, position, batch.num_rows, not _is_mapped(batch, source), None)
+        yield Batch(
+            file, number, position, batch.num_rows, not _is_mapped(batch, source), None, position, source.tell()
+        )
         number += 1
 
 

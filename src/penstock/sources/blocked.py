@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -21,13 +20,13 @@ from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Spec
 from penstock.elements.structure import Structure, flatten
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
+from penstock.sources.block_advice import BlockAdvice
 from penstock.sources.block_parts import given, parts, picked
-from penstock.storage.local import advise_ranges
 from penstock.storage.recent import Recent
 
 CACHE_BYTES = 1 << 30
 """Bytes of decoded blocks that a source keeps."""
-_TOLD = 64  # blocks that the system was told of last
+_DENSE = 16  # of so many rows of a mapped block one is told of: then its pages are read anyhow
 _NARROW = 64  # bytes of a row: narrower columns are gathered together
 
 
@@ -88,7 +87,7 @@ class Store(Protocol):
         """Raise a `DataError`, once a block is read, where it is a view of a file that has been cut short since."""
         ...
 
-    # One whose blocks lie in local files, each in one place, also has `extent(block) -> (path, begin, end)`.
+    # One whose blocks lie in local files also has `extents(block) -> Iterable[Extent]`.
 
     def describe(self, block: int, row: int) -> str:
         """Return which record row `row` of a block is."""
@@ -173,17 +172,14 @@ class BlockedSource:
     @property
     def advise(self) -> Callable[[Rows], None] | None:
         """What has the system begin to read the blocks of rows, where the store says where they lie."""
-        return self._advise if hasattr(self.store, "extent") else None
+        return None if self._advice is None else self._advise
 
     def _advise(self, rows: Rows) -> None:
-        blocks = np.unique(self.store.bounds.searchsorted(rows, "right") - 1).tolist()
-        new = [block for block in blocks if block not in self._recent and block not in self._told]
-        for block in new:
-            self._told[block] = True  # the rows of a block are told of a few at a time
-        while len(self._told) > _TOLD:
-            self._told.popitem(last=False)
-        extent: Callable[[int], tuple[str, int, int]] = self.store.extent  # type: ignore[attr-defined]
-        advise_ranges(map(extent, new))
+        blocks, counts = np.unique(self.store.bounds.searchsorted(rows, "right") - 1, return_counts=True)
+        if self.store.block_bytes is None:
+            blocks = blocks[counts * _DENSE >= self.store.bounds[blocks + 1] - self.store.bounds[blocks]]
+        if self._advice is not None:
+            self._advice.tell(block for block in blocks.tolist() if block not in self._recent)
 
     def describe(self, row: int) -> str:
         block = int(self.store.bounds.searchsorted(row, "right")) - 1
@@ -231,7 +227,9 @@ class BlockedSource:
         narrow, layout = self._narrow, self._layout
         packed = np.empty((len(rows), layout.itemsize), np.uint8)
         by_place = {place: parts(spec, len(rows)) for place, spec in enumerate(self._specs) if place not in narrow}
+        decoded = self._ahead(spans)
         for number, found in self._recent.each(spans):
+            decoded(number)
             low, high = spans[number]
             local = rows[order[low:high]] - self.store.bounds[number]
             try:
@@ -254,18 +252,27 @@ class BlockedSource:
             columns.append(given(self._unpacked(packed, place), into) if part is None else part.done(back, into))
         return Columns(self._structure, columns, len(rows))
 
+    def _ahead(self, blocks: Iterable[int]) -> Callable[[int], None]:
+        """What is to be told of each block that is decoded, so that those after it are being read."""
+        if self._advice is None or self.store.block_bytes is None:
+            return lambda _: None
+        return self._advice.ahead(block for block in blocks if block not in self._recent)
+
     def _unpacked(self, packed: NDArray[np.uint8], place: int) -> NDArray[Any]:
         return packed.view(self._layout).reshape(-1)[f"f{place}"]
 
     @cached_property
-    def _told(self) -> OrderedDict[int, bool]:
-        return OrderedDict()
+    def _advice(self) -> BlockAdvice | None:
+        extents = getattr(self.store, "extents", None)
+        return None if extents is None else BlockAdvice(extents)
 
     @cached_property
     def _recent(self) -> Recent[Block | Loose]:
         return Recent(self._decoded, self.cache_bytes)
 
     def _decoded(self, number: int) -> Block | Loose:
+        if self._advice is not None and self.store.block_bytes is not None:
+            self._advice.decoding(number)
         made = self.store.decode(number)
         return Block(made) if isinstance(made, list) else made
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple, Protocol
 
@@ -19,6 +20,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
 from penstock.elements.structure import LEAF, Structure, flatten, unflatten
 from penstock.sources.arrow_tables import relative, shown
 from penstock.sources.blocked import BlockedSource, Held
+from penstock.storage.local import Extent
 
 _BLOCK_BYTES = 1 << 20
 _OBJECT_BYTES = 64  # of a value of unknown length, about
@@ -41,6 +43,10 @@ class Opened(Protocol):
 
     def read(self, name: str, low: int, high: int) -> NDArray[Any]:
         """The rows of one."""
+        ...
+
+    def extents(self, name: str, low: int, high: int) -> Iterable[Extent]:
+        """Where these rows lie, as far as that is known."""
         ...
 
 
@@ -97,6 +103,14 @@ class ChunkedFiles:
             for name, spec in zip(self.names, specs, strict=True)
         ]
 
+    def extents(self, block: int) -> list[Extent]:
+        """Where the chunks of a block lie."""
+        low, high = self.bounds[block : block + 2].tolist()
+        file = int(self.starts.searchsorted(low, "right")) - 1
+        low, high = low - int(self.starts[file]), high - int(self.starts[file])
+        source = self._opened(file)
+        return [extent for name in self.names for extent in source.extents(name, low, high)]
+
     def check(self, block: int) -> None:
         """Nothing: rows are read into memory of their own."""
 
@@ -124,6 +138,16 @@ class ChunkedFiles:
     def __reduce__(self) -> tuple[Any, ...]:
         of_files = (self.name, self.library, self.paths, self.sizes)
         return ChunkedFiles, (*of_files, self.names, self.spec, self.starts, self.bounds)
+
+
+def corners(shape: Sequence[int], chunks: Sequence[int], low: int, high: int) -> Iterator[tuple[int, ...]]:
+    """Yield which chunks of an array have its rows from `low` to `high`, by their place along each dimension.
+
+    >>> list(corners((10, 6), (4, 3), 3, 5))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    along = [range(-(-size // chunk)) for size, chunk in zip(shape[1:], chunks[1:], strict=True)]
+    return product(range(low // chunks[0], -(-high // chunks[0])), *along)
 
 
 def chunked_files(

@@ -19,6 +19,7 @@ from penstock.sources.csv_columns import check_names, names_in, schema_of, types
 from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
 from penstock.sources.csv_records import Dialect, has_blocks, index_of
 from penstock.storage.indexing import Kind, index_files
+from penstock.storage.local import Extent
 from penstock.storage.sidecar import Sidecar, Stamp
 
 
@@ -78,10 +79,10 @@ class CsvFiles:
         except DataError:
             return Apart(records, maker, found.kept)
 
-    def extent(self, block: int) -> tuple[str, int, int]:
+    def extents(self, block: int) -> list[Extent]:
         """Where a block lies."""
         found = self.stretches[block]
-        return self.makers[found.file].path, found.begin, found.end
+        return [(self.makers[found.file].path, found.begin, found.end)]
 
     def check(self, block: int) -> None:
         """Nothing: parsed rows are in memory of their own."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
-from penstock.sources.chunked import Described
+from penstock.sources.chunked import Described, corners
+from penstock.storage.local import Extent
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,20 @@ class Hdf5:
             item = self.file[name]
             kind = h5py.check_string_dtype(item.dtype)
             return item.asstr()[low:high] if kind is not None and kind.encoding == "utf-8" else item[low:high]
+
+    def extents(self, name: str, low: int, high: int) -> Iterator[Extent]:
+        """Where these rows lie in the file, chunk by chunk; values of any length lie elsewhere, which is not known."""
+        with _told(f"{self.path}, {name}"):
+            item = self.file[name]
+            if item.chunks:
+                for corner in corners(item.shape, item.chunks, low, high):
+                    first = tuple(at * size for at, size in zip(corner, item.chunks, strict=True))
+                    found = item.id.get_chunk_info_by_coord(first)
+                    if found.byte_offset is not None:  # else nothing was ever written there
+                        yield self.path, found.byte_offset, found.byte_offset + found.size
+            elif (begin := item.id.get_offset()) is not None:
+                width = item.dtype.itemsize * prod(item.shape[1:])
+                yield self.path, begin + low * width, begin + high * width
 
 
 def open_hdf5(path: str) -> Hdf5:

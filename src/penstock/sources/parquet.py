@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +26,12 @@ from penstock.sources.arrow_tables import (
     told,
 )
 from penstock.sources.blocked import BlockedSource, Held
+from penstock.storage.local import Extent
 from penstock.storage.recent import Recent
 
 _FOOTERS = 64 << 20  # bytes of file footers that are kept
 _SAMPLED = 1024  # rows that tell how large text and lists are
+_FAR = 1 << 61  # bytes: beyond the end of any file
 _FEW_DIFFERENT = 8  # times that each text comes among them, at least, to be read as a dictionary
 
 
@@ -97,6 +100,20 @@ class ParquetFiles:
             if found.kept is not None:
                 table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
             return self.table.columns(table)
+
+    def extents(self, block: int) -> list[Extent]:
+        """Where the columns of a row group lie."""
+        found = self.groups[block]
+        ((_, kept),) = self._footer.each([found.file])
+        leaves = self._leaves.get(found.file)
+        if leaves is None:
+            leaves = self._leaves.setdefault(found.file, _leaves_of(kept.metadata, self.table.schema.names))
+        group, path = kept.metadata.row_group(found.group), self.paths[found.file]
+        return [(path, *_lies(group.column(leaf))) for leaf in leaves]
+
+    @cached_property
+    def _leaves(self) -> dict[int, list[int]]:
+        return {}
 
     def check(self, block: int) -> None:
         """Nothing: decoded rows are in memory of their own."""
@@ -181,6 +198,20 @@ def _schema(path: str, kept: Footer) -> Any:
 def _first(metadata: Any, group: int) -> int:
     """The number in the file of the first row of a row group."""
     return sum(metadata.row_group(i).num_rows for i in range(group))
+
+
+def _leaves_of(metadata: Any, names: Sequence[str]) -> list[int]:
+    """The numbers of the columns of a file that those of these names consist of."""
+    paths = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
+    begins = tuple(f"{name}." for name in names)
+    return [leaf for leaf, path in enumerate(paths) if f"{path}.".startswith(begins)]
+
+
+def _lies(column: Any) -> tuple[int, int]:
+    """Where a column of a row group begins and ends, by a footer that may say anything."""
+    begin = min(at for at in (column.dictionary_page_offset, column.data_page_offset) if at is not None)
+    begin = min(max(begin, 0), _FAR)
+    return begin, begin + min(max(column.total_compressed_size, 0), _FAR)
 
 
 def _check_columns(call: str, first: str, one: Any, second: str, other: Any, columns: Sequence[str] | None) -> None:

@@ -20,7 +20,7 @@ from penstock.kernels.records import scan_tfrecord_bytes
 from penstock.sources.records import content_of
 from penstock.sources.tfrecord_stream import TfRecordStream
 from penstock.storage.indexing import Kind, index_files
-from penstock.storage.local import advise_ranges
+from penstock.storage.local import advise_extents
 from penstock.storage.recent import Recent
 from penstock.storage.seekable import LARGEST_FRAME, Frames, decompressed_frame, frames_of
 from penstock.storage.sidecar import Sidecar, check_mapped
@@ -179,7 +179,7 @@ class SeekableRecords:
         of = (np.searchsorted(self._starts, rows, side="right") - 1).tolist()
         spans = (self._span(file, row) for file, row in zip(of, rows.tolist(), strict=True))
         wanted = {frame for span in spans for frame in self._frames_between(*span) if frame not in self._recent}
-        advise_ranges(map(self._extent, wanted))
+        advise_extents(map(self._extent, wanted))
 
     def _extent(self, frame: int) -> tuple[str, int, int]:
         file, at = self._place(frame)

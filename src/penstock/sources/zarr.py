@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
-from penstock.sources.chunked import Described
+from penstock.sources.chunked import Described, corners
+from penstock.storage.local import Extent
+
+_WHOLE = 1 << 62  # bytes: beyond the end of any file
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,15 @@ class Zarr:
         with _told(f"{self.path}{name and ', '}{name}, rows {low:,} to {high:,}"):
             return np.asarray((self.node[name] if name else self.node)[low:high])
 
+    def extents(self, name: str, low: int, high: int) -> Iterator[Extent]:
+        """The files with the chunks or shards of these rows, where the store is a folder."""
+        with _told(f"{self.path}{name and ', '}{name}"):
+            array = self.node[name] if name else self.node
+            folder = getattr(array.store, "root", None)
+            if folder is not None:
+                for corner in corners(array.shape, _chunks(array), low, high):
+                    yield os.path.join(folder, array.path, array.metadata.encode_chunk_key(corner)), 0, _WHOLE
+
 
 def open_zarr(path: str) -> Zarr:
     """Return a store open for reading; what is none is a `DataError`."""
@@ -52,9 +64,13 @@ def open_zarr(path: str) -> Zarr:
 def _described(array: Any) -> Described | None:
     if not array.shape:
         return None
-    chunks = getattr(array, "shards", None) or array.chunks
     spec = _spec(array)
-    return None if spec is None else Described(array.shape[0], spec, chunks[0])
+    return None if spec is None else Described(array.shape[0], spec, _chunks(array)[0])
+
+
+def _chunks(array: Any) -> tuple[int, ...]:
+    """The shape of what is kept as one."""
+    return getattr(array, "shards", None) or array.chunks
 
 
 def _spec(array: Any) -> LeafSpec | None:

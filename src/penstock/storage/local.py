@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import groupby
-from typing import cast
+from typing import TypeAlias, cast
 
-from penstock.kernels import read_regular_files
+import numpy as np
+
+from penstock.kernels import advise_ranges, read_regular_files
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC
-_NEAR = 1 << 16  # bytes between two ranges that are read as one
+_NEAR = 1 << 16  # bytes between two parts that are read as one
+
+Extent: TypeAlias = tuple[str, int, int]
+"""A part of a file: its path, where it begins, and where it ends, or the file before."""
 
 
 def read_files(paths: list[str]) -> list[bytes]:
@@ -60,31 +64,24 @@ def _rest(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
-def advise_ranges(ranges: Iterable[tuple[str, int, int]]) -> None:
-    """Have the system begin to read ranges of files, `(path, begin, end)`, without waiting for them.
+def advise_extents(extents: Iterable[Extent]) -> None:
+    """Have the system begin to read parts of files, without waiting for them.
 
     What is wrong with a file is said when it is read.
     """
-    if not hasattr(os, "posix_fadvise"):
-        return
-    for path, of_file in groupby(sorted(ranges), key=lambda found: found[0]):
-        with suppress(OSError):
-            descriptor = os.open(path, _FLAGS)
-            try:
-                for begin, end in joined(of_file):
-                    os.posix_fadvise(descriptor, begin, end - begin, os.POSIX_FADV_WILLNEED)
-            finally:
-                os.close(descriptor)
+    for path, of_file in groupby(sorted(extents), key=lambda extent: extent[0]):
+        begins, ends = zip(*joined(of_file), strict=True)
+        advise_ranges(path, np.array(begins, np.int64), np.array(ends, np.int64))
 
 
-def joined(ranges: Iterable[tuple[str, int, int]]) -> list[tuple[int, int]]:
-    """Return sorted ranges of one file with those joined that lie near each other.
+def joined(extents: Iterable[Extent]) -> list[tuple[int, int]]:
+    """Return where sorted parts of one file lie, with those joined that lie near each other.
 
     >>> joined([("a", 0, 5), ("a", 3, 9), ("a", 1000, 2000), ("a", 1 << 20, 1 << 21)])
     [(0, 2000), (1048576, 2097152)]
     """
     found: list[tuple[int, int]] = []
-    for _, begin, end in ranges:
+    for _, begin, end in extents:
         if found and begin <= found[-1][1] + _NEAR:
             found[-1] = found[-1][0], max(found[-1][1], end)
         else:

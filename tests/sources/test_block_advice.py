@@ -1,0 +1,34 @@
+"""Blocks are told of before they are decoded, each once, so far ahead and only where files come from a disk."""
+
+from __future__ import annotations
+
+import penstock as ps
+from penstock.sources import block_advice
+from penstock.sources.block_advice import AHEAD_BYTES, BlockAdvice
+
+
+def test_blocks_that_follow_are_told_of_as_far_as_so_many_bytes(monkeypatch):
+    told, disk = [], iter(range(1000))
+    monkeypatch.setattr(block_advice, "advise_extents", lambda extents: told.extend(path for path, _, _ in extents))
+    monkeypatch.setattr(block_advice, "process_reads", lambda: next(disk))
+    advice = BlockAdvice(lambda block: [(block, 0, AHEAD_BYTES // 4)])
+    decoded = advice.ahead([9, 7, 5, 3, 1, 2])
+    assert told == [9, 7, 5, 3]
+    decoded(9)
+    assert told == [9, 7, 5, 3, 1]
+    advice.decoding(3)
+    assert told == [9, 7, 5, 3, 1]  # it was told of
+    advice.decoding(4)
+    assert told == [9, 7, 5, 3, 1, 4]
+    monkeypatch.setattr(block_advice, "process_reads", lambda: 1000)
+    advice.decoding(6)
+    advice.decoding(8)  # nothing was read since: all is in memory
+    advice.ahead([10, 11])
+    assert told[-1] == 6
+
+
+def test_what_is_wrong_with_a_block_is_left_to_who_decodes_it():
+    def extents(block):
+        raise ps.errors.DataError("its footer is gone")
+
+    assert BlockAdvice(extents).tell([1, 2]) == 0
