@@ -68,12 +68,41 @@ def test_what_is_no_saved_dataset_is_refused(folder, tmp_path):
         ({"leaves": [{"file": "leaf-0", "kind": "pickle", "dtype": "", "shape": []}] * 2}, "kind 'pickle'"),
         ({"leaves": [{"file": "leaf-0", "kind": "array", "dtype": "what", "shape": []}] * 2}, "what"),
         ({"sizes": {}}, "leaf-0.values.npy has"),
+        *(
+            (change, "in another form")
+            for change in [
+                {"length": -1},
+                {"length": 1 << 62},
+                {"length": 10**30},
+                {"length": 3.0},
+                {"length": float("inf")},
+                {"length": None},
+                {"sizes": []},
+                {"sizes": {"leaf-1.npy": float("nan")}},
+                {"leaves": "ab"},
+                {"nesting": "x"},
+                {"nesting": 3},
+                {"nesting": []},
+                {"nesting": {"dict": 3}},
+                {"nesting": {"dict": ["a"]}},
+                {"leaves": [{"file": "leaf-0", "kind": "array", "dtype": ",", "shape": []}] * 2},
+                {"leaves": [{"file": "leaf-0", "kind": "array", "dtype": "[(", "shape": []}] * 2},
+                {"leaves": [{"file": "leaf-0", "kind": "array", "dtype": "<f4", "shape": "ab"}] * 2},
+                {"leaves": [{"file": "leaf-0", "kind": "array", "dtype": "<f4", "shape": [-1]}] * 2},
+            ]
+        ),
     ],
 )
 def test_a_manifest_in_another_form_is_refused(folder, change, says):
     path = Path(folder, NAME)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(DataError, match=says):
+        Dataset.load(folder)
+
+
+def test_a_manifest_nested_beyond_all_bounds_is_refused(folder):
+    Path(folder, NAME).write_text("[" * 200_000)
+    with pytest.raises(DataError, match="cannot be read"):
         Dataset.load(folder)
 
 

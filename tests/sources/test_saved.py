@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import DataError
+from penstock.sources.manifest import NAME
 from penstock.sources.saved import saved
 from penstock.sources.saving import save
 from penstock.testing.laws import same, verify_determinism, verify_resume
@@ -90,6 +92,69 @@ def test_a_file_that_holds_something_else_is_named(folder):
         file.write(b"x" * len(content))
     with pytest.raises(DataError, match=rf"{name}: .*save the dataset again"):
         saved(folder).read_many(np.array([0]))
+
+
+SMALL = [{"n": np.arange(i % 4, dtype=np.int16), "s": "té" * (i % 5), "x": np.full((2, 3), float(i))} for i in range(9)]
+"""Whose leaves are kept in all three ways: n as leaf-0, s as leaf-1, x as leaf-2."""
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        (name, change)
+        for name in ("leaf-0.values", "leaf-0.offsets", "leaf-0.shapes", "leaf-1.values", "leaf-1.offsets", "leaf-2")
+        for change in (
+            lambda array: array.astype(np.float32), lambda array: array[:-2], lambda array: array[None],
+            lambda array: np.zeros((), array.dtype), lambda array: np.array([b"text"]),
+        )
+        if not (name.endswith("values") and change(np.arange(9)).shape == (7,))
+    ],
+)  # fmt: skip
+def test_an_array_of_another_form_is_named(tmp_path, name, change):
+    save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
+    path = tmp_path / "a" / f"{name}.npy"
+    np.save(path, change(np.load(path)))
+    told = json.loads((tmp_path / "a" / NAME).read_text())
+    told["sizes"][path.name] = path.stat().st_size
+    (tmp_path / "a" / NAME).write_text(json.dumps(told))
+    with pytest.raises(DataError, match=rf"{name}\.npy holds .*; save the dataset again"):
+        list(Dataset.load(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("name", ["leaf-0.offsets", "leaf-0.shapes", "leaf-1.offsets"])
+@pytest.mark.parametrize("number", [-1, 10**6, 1 << 32, 1 << 62, -(1 << 63), (1 << 63) - 1])
+def test_a_number_that_fits_no_values_is_named_with_its_element(tmp_path, name, number):
+    save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
+    path = tmp_path / "a" / f"{name}.npy"
+    array = np.load(path)
+    array[4] = number
+    np.save(path, array)
+    source = saved(tmp_path / "a")
+    with pytest.raises(DataError, match=r"leaf-\d\.offsets\.npy is damaged: element [34] lies outside") as error:
+        source.read_many(np.array([8, 4, 3]))
+    assert error.value.element in (1, 2)
+    assert same(source.read_many(np.array([8, 0])).elements(), [SMALL[8], SMALL[0]])
+
+
+def test_what_is_no_text_is_named_with_its_element(tmp_path):
+    save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
+    path = tmp_path / "a" / "leaf-1.values.npy"
+    values = np.load(path)
+    values[-1] = 255
+    np.save(path, values)
+    with pytest.raises(DataError, match=r"leaf-1\.values\.npy is damaged: element 8 is no text") as error:
+        saved(tmp_path / "a").read_many(np.array([0, 8]))
+    assert error.value.element == 1
+
+
+@pytest.mark.parametrize(
+    "dtype", [[("a", "<i4"), ("b", "f8", (2,))], np.dtype([("a", "u1"), ("b", "f8")], align=True), "M8[ns]", ">f4"]
+)
+def test_elements_of_any_dtype_come_back(tmp_path, dtype):
+    array = np.frombuffer(bytes(range(96)), np.dtype(dtype), 4)
+    save(list(array), str(tmp_path / "a"), fingerprint="", overwrite=False)
+    again = np.array(list(Dataset.load(tmp_path / "a")))
+    assert (again == array).all()
 
 
 def test_files_that_are_cut_short_while_they_are_mapped_are_an_error(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import operator
 import os
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +18,7 @@ from penstock.elements.structure import Structure, flatten, unflatten
 NAME = "penstock.json"
 FORMAT = "penstock dataset"
 VERSION = 1
+_MOST = 1 << 62
 TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
 
 
@@ -36,7 +39,7 @@ class Leaf:
         """The spec of the leaf."""
         if self.kind in TEXTS:
             return ObjectSpec(TEXTS[self.kind])
-        return ArraySpec(self.shape, np.dtype(self.dtype))
+        return ArraySpec(self.shape, _dtype_of(self.dtype))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -89,7 +92,7 @@ def read_manifest(folder: str) -> Manifest:
             told = json.load(file)
     except FileNotFoundError:
         raise DataError(f"load({folder!r}): no {NAME} is in it, so it is no dataset saved by ds.save(path)") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"load({folder!r}): its {NAME} cannot be read: {error}") from None
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise DataError(f"load({folder!r}): its {NAME} does not speak of a dataset saved by ds.save(path)")
@@ -100,16 +103,19 @@ def read_manifest(folder: str) -> Manifest:
         )
     try:
         manifest = _from_json(told)
-    except (KeyError, TypeError, ValueError, ElementError) as error:
+    except Exception as error:  # noqa: BLE001 - what NumPy takes for a dtype it parses as Python
         raise DataError(f"load({folder!r}): its {NAME} lacks something, or has it in another form: {error}") from None
     _check_files(folder, manifest)
     return manifest
 
 
 def _from_json(told: dict[str, Any]) -> Manifest:
-    leaves = tuple(Leaf(leaf["file"], leaf["kind"], leaf["dtype"], tuple(leaf["shape"])) for leaf in told["leaves"])
-    sizes = {str(name): int(size) for name, size in told["sizes"].items()}
-    made = Manifest(int(told["length"]), told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]))
+    leaves = tuple(Leaf(leaf["file"], leaf["kind"], leaf["dtype"], _shape(leaf["shape"])) for leaf in told["leaves"])
+    sizes = {str(name): operator.index(size) for name, size in told["sizes"].items()}
+    length = operator.index(told["length"])
+    made = Manifest(length, told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]))
+    if not 0 <= length < _MOST:
+        raise ValueError("length")
     if made.structure.num_leaves != len(leaves):
         raise ValueError(f"{len(leaves)} leaves")
     for leaf in leaves:
@@ -117,6 +123,18 @@ def _from_json(told: dict[str, Any]) -> Manifest:
             raise ValueError(f"leaf {leaf.file!r} of kind {leaf.kind!r}")
         leaf.spec()
     return made
+
+
+def _shape(told: Any) -> tuple[int | None, ...]:
+    shape = tuple(None if size is None else operator.index(size) for size in told)
+    if not all(size is None or 0 <= size < _MOST for size in shape):
+        raise ValueError(f"shape {shape}")
+    return shape
+
+
+def _dtype_of(text: str) -> np.dtype[Any]:
+    """The dtype that `str` makes this of: that of a structured one is Python."""
+    return np.dtype(ast.literal_eval(text) if text[:1] in ("[", "{") else text)
 
 
 def _check_files(folder: str, manifest: Manifest) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.elements.chunk import Column, Columns
-from penstock.elements.spec import Spec
+from penstock.elements.spec import ArraySpec, Spec
 from penstock.elements.structure import LEAF
 from penstock.kernels import MappedFile, maps_cut
 from penstock.sources.arrays import ArraySource
@@ -97,13 +97,18 @@ class Arrays:
 class Uneven:
     """Arrays of different shapes: all values end to end, where each begins, and its shape."""
 
+    path: str
     values: NDArray[Any]
     offsets: NDArray[np.int64]
     shapes: NDArray[np.int64]
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
-        ends = self.offsets[rows + 1].tolist()
-        spans = zip(self.offsets[rows].tolist(), ends, self.shapes[rows].tolist(), strict=True)
+        lows, highs, shapes = self.offsets[rows], self.offsets[rows + 1], self.shapes[rows]
+        sizes = shapes.prod(axis=1, dtype=np.float64)  # what is too large for that is no size at all
+        have_shapes = (sizes == highs - lows) & (shapes >= 0).all(axis=1)
+        _check(rows, have_shapes & _are_within(lows, highs, self.values), self.path)
+        ends = highs.tolist()
+        spans = zip(lows.tolist(), ends, shapes.tolist(), strict=True)
         parts = [self.values[low:high].reshape(shape) for low, high, shape in spans]
         last = max(ends, default=0)
         self.values[max(last - 1, 0) : last].tobytes()  # views are not read yet: where their end is there, all is
@@ -114,38 +119,84 @@ class Uneven:
 class Texts:
     """Texts or bytes: all end to end, and where each begins."""
 
+    path: str
     values: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     decode: bool
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
-        spans = zip(self.offsets[rows].tolist(), self.offsets[rows + 1].tolist(), strict=True)
+        lows, highs = self.offsets[rows], self.offsets[rows + 1]
+        _check(rows, _are_within(lows, highs, self.values), self.path)
+        spans = zip(lows.tolist(), highs.tolist(), strict=True)
         contents = [self.values[low:high].tobytes() for low, high in spans]
-        return [content.decode("utf-8", "surrogatepass") for content in contents] if self.decode else contents
+        if not self.decode:
+            return contents
+        texts: list[str] = []
+        try:
+            texts.extend(content.decode("utf-8", "surrogatepass") for content in contents)
+        except UnicodeDecodeError as failure:
+            raise _damaged(rows, len(texts), f"{self.path}.values.npy", f"is no text: {failure.reason}") from failure
+        return texts
 
 
 def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile]) -> Reading:
     arrays = [_mapped(os.path.join(folder, name), files) for name in leaf.files]
-    has = length if leaf.kind == "array" else length + 1
-    if len(arrays[0 if leaf.kind == "array" else 1]) != has:
-        raise DataError(f"load({folder!r}): {leaf.files[0]} does not have {length:,} elements; save the dataset again")
+    for name, array, (dtype, shape) in zip(leaf.files, arrays, _forms(leaf, length), strict=True):
+        if array.dtype != dtype or not _fits(array.shape, shape):
+            raise DataError(
+                f"load({folder!r}): {name} holds {array.dtype}{list(array.shape)}, and not what {length:,} elements "
+                "would have there; save the dataset again"
+            )
+    base = os.path.join(folder, leaf.file)
     if leaf.kind == "array":
         return Arrays(ArraySource(LEAF, [arrays[0]]))
     if leaf.kind == "uneven":
-        return Uneven(*arrays)
-    return Texts(arrays[0], arrays[1], decode=leaf.kind == "str")
+        return Uneven(base, *arrays)
+    return Texts(base, arrays[0], arrays[1], decode=leaf.kind == "str")
+
+
+def _forms(leaf: Leaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
+    """The dtype and the shape of each file of a leaf."""
+    spec = leaf.spec()
+    if not isinstance(spec, ArraySpec):
+        return [(np.uint8, (None,)), (np.int64, (length + 1,))]
+    if leaf.kind == "array":
+        return [(spec.dtype, (length, *spec.shape))]
+    return [(spec.dtype, (None,)), (np.int64, (length + 1,)), (np.int64, (length, len(spec.shape)))]
+
+
+def _fits(found: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    return len(found) == len(shape) and all(size in (None, has) for size, has in zip(shape, found, strict=True))
+
+
+def _are_within(lows: Rows, highs: Rows, values: NDArray[Any]) -> NDArray[np.bool_]:
+    return (lows >= 0) & (lows <= highs) & (highs <= len(values))
+
+
+def _check(rows: Rows, fits: NDArray[np.bool_], base: str) -> None:
+    """Raise a `DataError` for the first of `rows` that does not fit the files of its leaf."""
+    if not fits.all():
+        at = int(np.argmin(fits))
+        raise _damaged(rows, at, f"{base}.offsets.npy", "lies outside of the values, or has another shape")
+
+
+def _damaged(rows: Rows, at: int, path: str, why: str) -> DataError:
+    error = DataError(f"{path} is damaged: element {int(rows[at])} {why}; save the dataset again")
+    error.element = at
+    return error
 
 
 def _mapped(path: str, files: list[MappedFile]) -> NDArray[Any]:
     """The array in a `.npy` file, mapped into memory by one more of `files`; not to be written to."""
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-    except ValueError as error:
-        if os.path.getsize(path) and "mmap an empty file" not in str(error):
-            raise DataError(f"{path}: {error}; save the dataset again") from None
-        array: NDArray[Any] = np.load(path, allow_pickle=False)  # nothing is in it to map
-        array.flags.writeable = False
-        return array
+        found = _opened(path)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
+        raise DataError(f"{path}: {error}; save the dataset again") from None
+    if not isinstance(found, np.memmap):
+        found.flags.writeable = False
+        return found
     mapped = MappedFile(path)
     files.append(mapped)
     order = "C" if found.flags.c_contiguous else "F"
@@ -153,3 +204,13 @@ def _mapped(path: str, files: list[MappedFile]) -> NDArray[Any]:
         return np.ndarray(found.shape, found.dtype, mapped.content.data, found.offset, order=order)
     except TypeError:
         raise DataError(f"{path}: the file was cut short; save the dataset again") from None
+
+
+def _opened(path: str) -> NDArray[Any]:
+    try:
+        return np.lib.format.open_memmap(path, mode="r")
+    except ValueError as error:
+        if "mmap an empty file" not in str(error):
+            raise
+    with open(path, "rb") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
