@@ -15,6 +15,7 @@ from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
 from penstock.kernels import MappedFile, maps_cut
+from penstock.sources.apart import TableApart, columns_or_apart
 from penstock.sources.arrow_footer import batch_extents
 from penstock.sources.arrow_tables import (
     Nulls,
@@ -69,15 +70,18 @@ class ArrowFiles:
     def spec(self) -> Spec:
         return self.table.layout.spec
 
-    def decode(self, block: int) -> list[Held]:
+    def decode(self, block: int) -> list[Held] | TableApart:
         found = self.batches[block]
         path = self.paths[found.file]
         self.states[found.file].check(path)
         try:
-            with told(f"{path}, record batch {found.batch}"):
+            place = f"{path}, record batch {found.batch}"
+            with told(place):
                 batch = read_batch(self._mapped(found.file), found, self._schemas[found.file], self._wanted[found.file])
                 table = require("pyarrow", extra="arrow", purpose=self.name).Table.from_batches([batch])
-                return self.table.columns(table if found.kept is None else table.take(found.kept))
+                table = table if found.kept is None else table.take(found.kept)
+            numbers = np.arange(found.rows) if found.kept is None else found.kept
+            return columns_or_apart(table, self.table, place, numbers)
         finally:
             self.check(block)
 

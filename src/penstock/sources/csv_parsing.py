@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
+from penstock.sources.apart import made_apart
 from penstock.sources.arrow_tables import Table, told
 from penstock.sources.blocked import Held
 from penstock.sources.csv_records import Dialect, record_ends
@@ -139,25 +140,7 @@ class Apart:
 
     def made(self, rows: Rows, make: Callable[[Records], T]) -> T:
         """Return what is made of the records at `rows`, as `columns` does."""
-        try:
-            return make(self._picked(rows))
-        except DataError as failure:
-            error = failure
-        first, count = 0, len(rows)
-        while count > 1:  # the first at fault is one of `count` from `first` on
-            half = count // 2
-            wrong = self._wrong(rows[first : first + half], make)
-            first, count = (first, half) if wrong else (first + half, count - half)
-        error = self._wrong(rows[first : first + 1], make) or error
-        error.element = first
-        raise error
-
-    def _wrong(self, rows: Rows, make: Callable[[Records], Any]) -> DataError | None:
-        try:
-            make(self._picked(rows))
-        except DataError as error:
-            return error
-        return None
+        return made_apart(rows, lambda some: make(self._picked(some)))
 
     def _picked(self, rows: Rows) -> Records:
         content, ends = self._records.content, self._ends

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
+from penstock.sources.apart import TableApart, columns_or_apart
 from penstock.sources.arrow_tables import (
     Nulls,
     Table,
@@ -90,16 +91,18 @@ class ParquetFiles:
     def spec(self) -> Spec:
         return self.table.layout.spec
 
-    def decode(self, block: int) -> list[Held]:
+    def decode(self, block: int) -> list[Held] | TableApart:
         found = self.groups[block]
         path = self.paths[found.file]
         self.states[found.file].check(path)
         ((_, kept),) = self._footer.each([found.file])
-        with told(f"{path}, row group {found.group}", _first(kept.metadata, found.group)):
+        place = f"{path}, row group {found.group}"
+        with told(place):
             table = read_group(path, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
             if found.kept is not None:
                 table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
-            return self.table.columns(table)
+        rows = np.arange(table.num_rows) if found.kept is None else found.kept
+        return columns_or_apart(table, self.table, place, rows + _first(kept.metadata, found.group))
 
     def extents(self, block: int) -> list[Extent]:
         """Where the columns of a row group lie."""
