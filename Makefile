@@ -80,9 +80,10 @@ bench: $(VENV)/installed-bench ## Run the benchmarks: make bench ARGS="images --
 
 environment: $(VENV)/installed-dev ## Make .venv with the package and the developers' tools.
 
-frameworks: environment ## Install PyTorch and JAX into .venv as well, so that the tests of their feeds run too.
-	$(call say,Installing PyTorch and JAX$(,) whose feeds are tested where they are there)
+frameworks: environment ## Install PyTorch, JAX and what sources are tested beside into .venv, so that those tests run too.
+	$(call say,Installing PyTorch$(,) JAX$(,) ArrayRecord and Datasets$(,) which are tested with where they are there)
 	@$(PIP) torch==2.13.0 "jax>=0.4.30"
+	@$(PIP) array-record datasets
 
 clean: ## Remove .venv and everything that was built.
 	$(call say,Removing .venv$(,) build and the tools' caches)
