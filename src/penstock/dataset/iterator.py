@@ -206,7 +206,12 @@ class Iterator(Generic[T]):
         return shards and engine.regrouping.is_sharded(self._plan)
 
     def stats(self) -> watch.stats.Stats:
-        """What has been counted since the iterator was made or a state loaded; see `Stats`."""
+        """What has been counted since the iterator was made or a state loaded; see `Stats`. As text it is a table.
+
+        >>> it = Dataset.range(10).filter(lambda x: x % 2 == 0).batch(2).iterator()
+        >>> len(next(it)), it.stats().items, it.stats().rows
+        (2, 1, 2)
+        """
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)

@@ -77,7 +77,12 @@ class Switch:
         return len(self._iterators)
 
     def begin(self, name: str, *, epoch: int | None = None) -> Iterator[Any]:
-        """Begin the next epoch of one dataset, or `epoch`; the iterator it had is closed, and the others stay."""
+        """Begin the next epoch of one dataset, or `epoch`; the iterator it had is closed, and the others stay.
+
+        >>> with Switch(val=Dataset.range(3)) as switch:
+        ...     [len(list(switch.begin("val"))) for _ in range(2)]
+        [3, 3]
+        """
         self[name].close()
         self._iterators[name] = self._datasets[name].iterator(epoch=epoch)
         return self._iterators[name]
@@ -94,7 +99,14 @@ class Switch:
         return {"version": VERSION, "datasets": {name: each.state_dict() for name, each in self._iterators.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from saved positions; those of other names or other plans are a `CursorError`, and none is loaded."""
+        """Go on from saved positions; those of other names or other plans are a `CursorError`, and none is loaded.
+
+        >>> with Switch(train=Dataset.range(9)) as first, Switch(train=Dataset.range(9)) as again:
+        ...     _ = next(first["train"]), next(first["train"])
+        ...     again.load_state_dict(first.state_dict())
+        ...     int(next(again["train"]))
+        2
+        """
         saved = _saved(state)
         if saved.keys() != self._iterators.keys():
             raise CursorError(

@@ -160,6 +160,11 @@ class FixedLenSequenceFeature(_Shown):
     A batch is padded to its longest with `default_value`, one value: zero or empty text by default. Of an `Example` it
     needs `allow_missing=True`; of the lists of a `SequenceExample`, where each step is an item, a record without it is
     a `DataError` unless that is given.
+
+    >>> records = [ps.records.encode_example({"x": values}) for values in ([1, 2, 3], [4])]
+    >>> x = ps.records.FixedLenSequenceFeature([], "int64", allow_missing=True)
+    >>> ps.records.parse_example({"x": x})(records)["x"].tolist()
+    [[1, 2, 3], [4, 0, 0]]
     """
 
     required: ClassVar[int] = 2
@@ -188,7 +193,12 @@ class FixedLenSequenceFeature(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class VarLenFeature(_Shown):
-    """A feature with any number of values, as `Sparse`: of shape `[n]`, of a batch `[records, longest]`."""
+    """A feature with any number of values, as `Sparse`: of shape `[n]`, of a batch `[records, longest]`.
+
+    >>> records = [ps.records.encode_example({"x": values}) for values in ([1, 2, 3], [4])]
+    >>> ps.records.parse_example({"x": ps.records.VarLenFeature("int64")})(records)["x"].to_dense().tolist()
+    [[1, 2, 3], [4, 0, 0]]
+    """
 
     required: ClassVar[int] = 1
 

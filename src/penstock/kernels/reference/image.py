@@ -94,11 +94,6 @@ def normalize_pixels(image: NDArray[Any], affine: NDArray[np.float32], dtype: st
     return (image.astype(np.float32) * gain + offset).astype(dtype)
 
 
-def flip_pixels(image: NDArray[Any]) -> NDArray[Any]:
-    """Mirror the columns."""
-    return np.ascontiguousarray(image[:, ::-1])
-
-
 def uniforms(draw: int) -> Any:
     """Yield the uniforms in [0, 1) that one 64-bit draw expands to: splitmix64, 53 bits each."""
     state = draw
