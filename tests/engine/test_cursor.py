@@ -50,6 +50,16 @@ def test_what_was_received_ahead_takes_a_few_bytes_too():
         (saved(epoch=None), "epoch is None"),
         (saved(epoch=-1), "epoch is -1"),
         (saved(seed="x"), "seed is 'x'"),
+        (saved(seed=1 << 64), "seed is 18446744073709551616, which is too large"),
+        (saved(epoch=1 << 62), "epoch is 4611686018427387904, which is too large"),
+        (saved(version=10**9999), "has version a number of thousands of digits"),
+        *(
+            (saved(**{name: sign * 10**9999}), f"{name} is a number of thousands of digits")
+            for name in ("seed", "epoch", "row", "offset")
+            for sign in (1, -1)
+        ),
+        (saved(ahead=[[10**9999, 1]]), "'ahead' is a number of thousands of digits"),
+        (saved(row="x" * 1000), "row is 'xxxxxxxxxx"),
         (saved(ahead=5), "'ahead' is 5"),
         (saved(ahead="AAAA"), "'ahead' is 'AAAA', which is damaged"),
         (saved(ahead=[[1]]), "'ahead'"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import cloudpickle
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import DataError
 from penstock.sources.manifest import NAME
@@ -90,7 +92,7 @@ def test_a_file_that_holds_something_else_is_named(folder):
         content = file.read()
         file.seek(0)
         file.write(b"x" * len(content))
-    with pytest.raises(DataError, match=rf"{name}: .*save the dataset again"):
+    with pytest.raises(DataError, match=rf"{name}: it is no array in NumPy's format"):
         saved(folder).read_many(np.array([0]))
 
 
@@ -119,6 +121,19 @@ def test_an_array_of_another_form_is_named(tmp_path, name, change):
     (tmp_path / "a" / NAME).write_text(json.dumps(told))
     with pytest.raises(DataError, match=rf"{name}\.npy holds .*; save the dataset again"):
         list(Dataset.load(tmp_path / "a"))
+
+
+def test_the_length_of_a_header_is_not_believed(tmp_path):
+    save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
+    path = tmp_path / "a" / "leaf-2.npy"
+    content = path.read_bytes()
+    path.write_bytes(content[:8] + (1 << 31).to_bytes(4, "little") + content[12:])
+    tracemalloc.start()
+    for read in (Dataset.load, lambda _: ps.read_numpy(path)):
+        with pytest.raises(DataError, match=r"leaf-2\.npy: it is no array in NumPy's format"):
+            list(read(tmp_path / "a"))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["leaf-0.offsets", "leaf-0.shapes", "leaf-1.offsets"])

@@ -70,7 +70,7 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
         raise CursorError(f"the saved state lacks {', '.join(missing)}; pass what state_dict() returned")
     if fields["version"] not in READ:
         raise CursorError(
-            f"the saved state has version {fields['version']!r}, and this Penstock reads versions {READ[0]} and "
+            f"the saved state has version {_shown(fields['version'])}, and this Penstock reads versions {READ[0]} and "
             f"{READ[1]}; load it with the release that saved it"
         )
     if fields["fingerprint"] != fingerprint:
@@ -83,9 +83,11 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     numbers["offset"] = fields.get("offset", 0)
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise CursorError(f"the saved state's {name} is {value!r}; expected a whole number of at least 0")
-    if numbers["seed"] >= 1 << 64 or (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
-        raise CursorError(f"the saved state's seed {numbers['seed']} or epoch {numbers['epoch']} is too large to count")
+            raise CursorError(f"the saved state's {name} is {_shown(value)}; expected a whole number of at least 0")
+        if value >= 1 << 64:
+            raise CursorError(f"the saved state's {name} is {_shown(value)}, which is too large to count")
+    if (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
+        raise CursorError(f"the saved state's epoch is {numbers['epoch']}, which is too large to count")
     if items is None:
         mark = fields.get("mark")
         mark = engine.marks.unpacked(mark) if isinstance(mark, str) else mark
@@ -100,10 +102,18 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     try:
         ahead = tuple(sorted((int(low), int(high)) for low, high in spans))
     except (TypeError, ValueError, OverflowError):
-        raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}; expected pairs of rows") from None
+        raise CursorError(f"the saved state's 'ahead' is {_shown(fields['ahead'])}; expected pairs of rows") from None
     reached = numbers["row"]
     for low, high in ahead:
         if not reached <= low < high <= items:
-            raise CursorError(f"the saved state's 'ahead' is {fields['ahead']!r}, which does not fit its row")
+            raise CursorError(f"the saved state's 'ahead' is {_shown(fields['ahead'])}, which does not fit its row")
         reached = high
     return Cursor(**numbers, ahead=ahead)
+
+
+def _shown(value: object) -> str:
+    """What a state has, as far as that is worth saying."""
+    try:
+        return f"{value!r:.60}"
+    except ValueError:  # Python does not write out numbers of thousands of digits
+        return "a number of thousands of digits"

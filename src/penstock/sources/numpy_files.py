@@ -28,6 +28,7 @@ from penstock.sources.arrow_tables import relative, shown
 from penstock.storage.sidecar import Stamp
 
 _LONGEST_HEADER = 1 << 20
+_LONGEST_TEXT = 10_000  # of a header, as NumPy has it
 _MOST_DEFLATED = 1032  # how many times its size deflate can make of something
 _LOCAL_HEADER = 30  # bytes of a zip file's, before the name
 
@@ -235,26 +236,37 @@ def _member(
 
 def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, member: str) -> Array:
     """What the header of an array says, checked against the bytes from `begin` to `end` that there are for it."""
-    at = source.tell()
+    shape, fortran, dtype, header = array_header(source, place, end - begin)
+    if not shape:
+        raise DataError(f"{place}: an array of shape {shape} has no rows")
+    header += begin
+    native = dtype if dtype.fields else dtype.newbyteorder("=")
+    described = Array(native, tuple(shape[1:]), (Part(file, header, shape[0], member),), native != dtype)
+    return _elsewhere(described) if fortran and len(shape) > 1 else described
+
+
+def array_header(source: IO[bytes], place: str, nbytes: int) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Return the shape, whether columns come first, the dtype and the bytes of the header of an array of `nbytes`.
+
+    What does not fit those, and arrays of objects, are a `DataError` that begins with the place.
+    """
+    head = BytesIO(source.read(_LONGEST_TEXT + 12))  # its length is not believed before memory is taken for it
     try:
-        version = np.lib.format.read_magic(source)
+        version = np.lib.format.read_magic(head)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(source, max_header_size=10_000)
+        shape, fortran, dtype = read(head, max_header_size=_LONGEST_TEXT)
     except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
         raise DataError(f"{place}: it is no array in NumPy's format: {error}") from None
     if dtype.hasobject:
         raise DataError(f"{place}: it holds Python objects, which only pickle can read, and pickle can run any code")
-    if not shape or not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
+    if not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
         raise DataError(f"{place}: an array of shape {shape} has no rows")
-    header = begin + source.tell() - at
-    if header + dtype.itemsize * prod(shape) > end:
+    if head.tell() + dtype.itemsize * prod(shape) > nbytes:
         raise DataError(
             f"{place}: an array of {dtype}{list(shape)} takes {dtype.itemsize * prod(shape):,} bytes, and there are "
-            f"{max(end - header, 0):,}: the file is cut short, or its header is damaged"
+            f"{max(nbytes - head.tell(), 0):,}: the file is cut short, or its header is damaged"
         )
-    native = dtype if dtype.fields else dtype.newbyteorder("=")
-    described = Array(native, tuple(shape[1:]), (Part(file, header, shape[0], member),), native != dtype)
-    return _elsewhere(described) if fortran and len(shape) > 1 else described
+    return shape, fortran, dtype, head.tell()
 
 
 def _elsewhere(array: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from penstock.elements.structure import LEAF
 from penstock.kernels import MappedFile, maps_cut
 from penstock.sources.arrays import ArraySource
 from penstock.sources.manifest import Leaf, Manifest, read_manifest
+from penstock.sources.numpy_files import array_header
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,29 +190,16 @@ def _damaged(rows: Rows, at: int, path: str, why: str) -> DataError:
 
 def _mapped(path: str, files: list[MappedFile]) -> NDArray[Any]:
     """The array in a `.npy` file, mapped into memory by one more of `files`; not to be written to."""
-    try:
-        found = _opened(path)
-    except OSError:
-        raise
-    except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
-        raise DataError(f"{path}: {error}; save the dataset again") from None
-    if not isinstance(found, np.memmap):
-        found.flags.writeable = False
-        return found
+    with open(path, "rb") as file:
+        shape, by_columns, dtype, begin = array_header(file, path, os.path.getsize(path))
+    order = "F" if by_columns else "C"
+    if not math.prod(shape) * dtype.itemsize:  # nothing is in it to map
+        array = np.empty(shape, dtype, order)
+        array.flags.writeable = False
+        return array
     mapped = MappedFile(path)
     files.append(mapped)
-    order = "C" if found.flags.c_contiguous else "F"
     try:
-        return np.ndarray(found.shape, found.dtype, mapped.content.data, found.offset, order=order)
+        return np.ndarray(shape, dtype, mapped.content.data, begin, order=order)
     except TypeError:
         raise DataError(f"{path}: the file was cut short; save the dataset again") from None
-
-
-def _opened(path: str) -> NDArray[Any]:
-    try:
-        return np.lib.format.open_memmap(path, mode="r")
-    except ValueError as error:
-        if "mmap an empty file" not in str(error):
-            raise
-    with open(path, "rb") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
