@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from penstock import dataset, elements
 from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import ElementError, PlanError
@@ -104,6 +106,7 @@ class Group(Handle[T_co]):
         [[7, 8], [9, 0]]
         """
         plan = _unbatched("rebatch", self._plan)
+        batch_size = batch_size.tolist() if isinstance(batch_size, np.ndarray) else batch_size
         left = policy("rebatch", plan.spec(), drop_remainder, remainder, mask_key)
         if not isinstance(batch_size, Sequence):
             size = check_count("rebatch", "batch_size", batch_size, least=1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import UNKNOWN, Dataset, Options
+from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import ElementError
 from penstock.ops.elementwise.beside import Beside, whole
 from penstock.ops.group import pending
@@ -187,3 +187,5 @@ def test_explain_says_what_a_restore_does_again():
 
 def test_only_iterating_tells_the_length():
     assert Dataset.range(3).group_by_window(parity, batched, 2).cardinality() == UNKNOWN
+    assert Dataset.counter().group_by_window(parity, batched, 2).cardinality() == INFINITE
+    assert Dataset.counter().flat_map(lambda x: [x]).cardinality() == UNKNOWN

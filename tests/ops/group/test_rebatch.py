@@ -65,6 +65,10 @@ def test_sizes_below_one_are_refused(size, says):
         Dataset.range(4).batch(2).rebatch(size)
 
 
+def test_sizes_may_be_an_array():
+    assert [batch.tolist() for batch in Dataset.range(5).batch(2).rebatch(np.array([1, 3]))] == [[0], [1, 2, 3], [4]]
+
+
 @pytest.mark.parametrize("sizes", [3, [3, 1]])
 def test_ragged_batches_of_which_the_plan_knows_nothing_stay_ragged(sizes):
     words = Dataset.range(5).map(lambda n: {"word": np.arange(n), "n": n}).ragged_batch(2, row_splits_dtype=np.int32)

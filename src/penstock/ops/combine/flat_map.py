@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from penstock.elements.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenPlan, Unfolding
 from penstock.ops.combine.unpack import Held, Unpack
 from penstock.plan.flow import BEYOND, MOST_READ, Flow, Mark, Open, Piece, Reader, first_child_id, resumed
-from penstock.plan.node import Node, Rows
+from penstock.plan.node import INFINITE, UNKNOWN, Node, Rows
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,12 @@ class FlatMap(Unfolding):
     def name(self) -> str:
         calls = self._calls
         return calls.name if calls is not None and calls.helps else "flat_map"
+
+    @cached_property
+    def length(self) -> int:
+        calls = self._calls
+        windows = calls is not None and calls.input.helps
+        return INFINITE if windows and self.input.length == INFINITE else UNKNOWN
 
     def arguments(self) -> str:
         calls = self._calls
