@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,12 +29,15 @@ MAKERS = FRESH | {
     *(np.issubdtype, np.logspace, np.meshgrid, np.outer, np.result_type, np.sort, np.tile, np.tri, np.tril, np.triu),
 }
 """Functions that are pure, and are called with constants alone; what the `FRESH` ones return may be written into."""
-NAMED_TUPLE = frozenset(
-    [
-        *("__annotations__", "__doc__", "__getnewargs__", "__match_args__", "__module__", "__new__", "__orig_bases__"),
-        *("__replace__", "__repr__", "__slots__", "_asdict", "_field_defaults", "_fields", "_make", "_replace"),
-    ]
-)
+
+
+class Plain(NamedTuple):
+    """A class of named tuples with nothing of its own."""
+
+    field: object
+
+
+NAMED_TUPLE = frozenset(vars(Plain)) - {"field"}
 """What every class of named tuples has."""
 
 
