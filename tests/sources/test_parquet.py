@@ -211,7 +211,7 @@ def test_each_row_group_is_decoded_once_an_epoch(tmp_path, monkeypatch):
     read, plain = [], parquet.read_group
     monkeypatch.setattr(parquet, "read_group", lambda *given: read.append(given[2]) or plain(*given))
     shuffled = ds.shuffle(seed=1).batch(32).with_options(ps.Options(executor="threads", workers=4))
-    shuffled = shuffled.prefetch(8)  # with more under way, as where batches cost next to nothing, the cache is too small
+    shuffled = shuffled.prefetch(8)  # with more under way, as where batches cost nothing, the cache is too small
     assert sorted(z for batch in shuffled for z in batch["z"].tolist()) == list(range(10_000))
     assert sorted(read) == list(range(20))
 
