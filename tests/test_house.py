@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 import penstock
 
@@ -61,9 +60,11 @@ def has_code(path: Path) -> bool:
 # Imports
 
 
-def test_imports_point_down_only(capsys: pytest.CaptureFixture[str]) -> None:
-    status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
-    assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
+def test_imports_point_down_only() -> None:
+    # in a process of its own: it sets up logging anew, and a handler that a library left here would close our output
+    linted = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache"]
+    done = subprocess.run(linted, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_no_room_imports_the_package_that_gathers_the_rooms() -> None:
