@@ -127,6 +127,24 @@ def test_any_json_is_read_or_refused_by_a_stream_too(changes):
         return
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"offset": 1 << 62}, "offset is 4611686018427387904, more than the 3 items that were received"),
+        ({"offset": 4}, "offset is 4, more than the 3"),
+        ({"offset": 1 << 62, "row": 1 << 62}, "row is 4611686018427387904, which is too large to count"),
+        ({"row": (1 << 48) + 1, "form": "another"}, "row is 281474976710657, which is too large to count"),
+    ],
+)
+def test_a_stream_cannot_stand_where_nothing_was_received(changes, says):
+    it = ps.Dataset.counter().filter(lambda x: True).iterator()
+    assert [next(it) for _ in range(3)] == [0, 1, 2]
+    state = {**it.state_dict(), **changes}
+    with pytest.raises(CursorError, match=says):
+        it.load_state_dict(state)
+    assert next(it) == 3
+
+
 def test_a_state_of_version_1_is_read():
     ds = ps.Dataset.range(40).interleave(lambda x: [x] * 9, cycle_length=16).batch(4)
     it = ds.iterator()

@@ -198,6 +198,10 @@ def changed(states, index, **fields):
         (changed(states_of(), 1, shard={"of": 4}), "the saved state's shard is {'of': 4}"),
         (changed(states_of(), 1, shard=[4, 1, 12]), r"the saved state's shard is \[4, 1, 12\]; pass"),
         (changed(states_of(), 1, shard=[4, 1, None, 0, 0, "", ""]), r"the saved state's shard is \[4, 1, None, 0, 0"),
+        *(
+            (changed(states_of(), 1, shard=[4, 1, *counts, *states_of()[1]["shard"][4:]]), "which cannot be")
+            for counts in ((12, 13), (12, -1), (1 << 62, 0))
+        ),
         (changed(states_of(), 1, version=99), "version 99"),
         (changed(states_of(), 1, ahead=[[9, 10]]), "out of order"),
         ([1, 2], "a saved state is a dict"),

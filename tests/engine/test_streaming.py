@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import subprocess
 import sys
@@ -122,10 +123,12 @@ def test_an_iterator_that_is_dropped_leaves_nothing(way):
     assert reference() is None  # and the fixture looks for threads
 
 
-def closed_while_it_waits(ds, begun):
+def closed_while_it_waits(ds, begun, state=None):
     """Close, from another thread, an iterator that waits for its next item; say whether that said so."""
     ended = []
     it = ds.iterator()
+    if state is not None:
+        it.load_state_dict(state)
 
     def consume():
         try:
@@ -138,7 +141,7 @@ def closed_while_it_waits(ds, begun):
     assert begun.wait(20)
     it.close()
     consumer.join(20)
-    assert it.state_dict()["row"] == 0
+    assert it.state_dict()["row"] == (0 if state is None else state["row"])
     return len(ended) == 1 and ended[0].startswith("this iterator was closed")
 
 
@@ -169,6 +172,57 @@ def test_what_looks_for_an_element_that_never_comes_can_be_closed(way):
 
     ds = D.counter().filter(never).take(1).with_options(way)
     assert closed_while_it_waits(ds, begun)
+
+
+def endless(begun):
+    """All numbers from 0 on; it can be waited for the thousandth."""
+    yield from range(1000)
+    begun.set()
+    yield from itertools.count(1000)
+
+
+FAR = {
+    "generator": lambda begun: D.from_generator(endless, args=[begun]),
+    "batches": lambda begun: D.from_generator(endless, args=[begun]).batch(2),
+    "shuffled": lambda begun: D.from_generator(endless, args=[begun]).shuffle(10),
+    "repeated": lambda begun: D.from_generator(lambda: begun.set() or iter([1, 2])).repeat(),
+    "flat_map": lambda begun: D.range(3).flat_map(lambda x: endless(begun)),
+    "interleave": lambda begun: D.range(3).interleave(lambda x: endless(begun), cycle_length=2),
+    "datasets": lambda begun: D.range(3).flat_map(lambda x: D.counter().map(lambda y: begun.set() or y)),
+    "rows": lambda begun: D.counter().filter(lambda x: x < 1000 or begun.set() is None),
+}
+
+
+@pytest.mark.parametrize("build", FAR)
+def test_what_goes_to_a_place_without_end_can_be_closed(build, way):
+    begun = threading.Event()
+    ds = FAR[build](begun).with_options(way)
+    state = {**ds.iterator().state_dict(), "row": 1 << 47, "offset": 1 << 47}
+    assert closed_while_it_waits(ds, begun, state)
+
+
+@pytest.mark.parametrize(
+    ("build", "mark"),
+    [
+        (FAR["generator"], [1 << 47, None]),
+        (FAR["flat_map"], [[None, 0], [1 << 47, [1 << 47, 0]]]),
+        (FAR["flat_map"], [[None, 0], [1 << 47, [None, 1 << 47]]]),
+        (FAR["interleave"], [[None, 2], 0, 0, [[[None, at], 1 << 47, [1 << 47, 0]] for at in (0, 1)]]),
+        (FAR["interleave"], [[None, 2], 0, 0, [[[None, at], 1 << 47, [None, 1 << 47]] for at in (0, 1)]]),
+    ],
+)
+def test_what_makes_elements_again_without_end_can_be_closed(build, mark):
+    begun = threading.Event()
+    it = build(begun).iterator()
+    assert len(list(islice(it, 300))) == 300
+    state = it.state_dict()
+    assert state["form"]
+    assert closed_while_it_waits(build(begun), begun, {**state, "row": 1 << 47, "mark": mark, "offset": 0})
+
+
+def test_an_iterator_of_c_code_can_be_left_out_of_and_interrupted():
+    said = "interrupted\nthis iterator was cancelled; make another, or load a saved state\n"
+    assert ran(FAR_INTERRUPTED) == (said, "", 0)
 
 
 # Failed
@@ -388,6 +442,31 @@ try:
 except ps.errors.ClosedError as error:
     print(error)
 print(it.state_dict()["row"] == len(received))
+"""
+
+
+FAR_INTERRUPTED = """
+import itertools, signal, threading
+import penstock as ps
+
+def endless():
+    if again:
+        threading.Timer(0, signal.raise_signal, [signal.SIGINT]).start()
+    return itertools.count()
+
+again = []
+it = ps.Dataset.from_generator(endless).iterator()
+assert all(next(it) == number for number in range(300))
+it.load_state_dict({**it.state_dict(), "row": 1 << 47, "mark": [1 << 47, None]})
+again.append(True)
+try:
+    next(it)
+except KeyboardInterrupt:
+    print("interrupted")
+try:
+    next(it)
+except ps.errors.ClosedError as error:
+    print(error)
 """
 
 

@@ -18,6 +18,7 @@ from penstock.plan.flow import (
     child_ids,
     close,
     joined,
+    left_out,
     mixed,
     ordinals,
     read_all,
@@ -52,6 +53,17 @@ def test_pieces_are_joined_in_order_and_columns_stay_columns():
     assert isinstance(both.chunk, Columns)
     assert both.chunk.elements() == both.ids.tolist() == [0, 1, 2, 3]
     assert joined(columns[:1]) is columns[0]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 8, 1000])
+def test_the_first_of_an_iterator_are_left_out_and_no_others(count):
+    elements = iter(range(1000))
+    pieces = list(left_out(elements, count, "mark"))
+    assert [(len(piece), piece.after) for piece in pieces] == [(0, "mark")] * len(pieces)
+    assert bool(pieces) == bool(count)
+    assert list(elements) == list(range(count, 1000))
+    with pytest.raises(CursorError, match="beyond the end"):
+        list(left_out(iter(range(count)), count + 1, None))
 
 
 # Readers

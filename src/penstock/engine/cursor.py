@@ -9,6 +9,7 @@ from penstock import engine
 from penstock.core.errors import CursorError
 from penstock.engine.outline import Outline, differences
 from penstock.plan.fingerprint import FORM_DIGITS
+from penstock.plan.node import INFINITE_STRIDE
 
 VERSION = 2
 READ = (1, VERSION)  # before 2 marks were never packed, and all lines of the plan were in a state
@@ -89,6 +90,7 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     if (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
         raise CursorError(f"the saved state's epoch is {numbers['epoch']}, which is too large to count")
     if items is None:
+        _check_stream(numbers["row"], numbers["offset"])
         mark = fields.get("mark")
         mark = engine.marks.unpacked(mark) if isinstance(mark, str) else mark
         form = str(fields.get("form", ""))
@@ -109,6 +111,14 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
             raise CursorError(f"the saved state's 'ahead' is {_shown(fields['ahead'])}, which does not fit its row")
         reached = high
     return Cursor(**numbers, ahead=ahead)
+
+
+def _check_stream(row: int, offset: int) -> None:
+    """Refuse a place of a stream that cannot be: going on from it would make elements again without end."""
+    if offset > row:
+        raise CursorError(f"the saved state's offset is {offset}, more than the {row} items that were received")
+    if row > INFINITE_STRIDE:
+        raise CursorError(f"the saved state's row is {row}, which is too large to count")
 
 
 def _shown(value: object) -> str:

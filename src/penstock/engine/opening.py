@@ -100,18 +100,31 @@ def beginning(node: Node, sources: tuple[Open, ...], shop: Workshop) -> Open:
 
 
 def _begin(node: Node, sources: tuple[Open, ...], shop: Workshop, epoch: int, mark: Mark = None) -> Flow:
-    return node.flow(sources, epoch, mark, shop.allocate)
+    flow = node.flow(sources, epoch, mark, shop.allocate)
+    return flow if sources else _while_open(flow, shop)
+
+
+def _while_open(flow: Flow, shop: Workshop) -> Flow:
+    """The pieces of a flow while the run goes on: no stage below would end it, and who asks may ask for ever."""
+    try:
+        for piece in flow:
+            shop.check_open()
+            yield piece
+    finally:
+        close(flow)
 
 
 def _unfold(node: Unfolding, source: Open, shop: Workshop, epoch: int, mark: Mark = None) -> Flow:
     inner = shop.inner()
 
-    def open_plan(plan: Node, key: int) -> Open:
+    def open_within(plan: Node | Open, key: int) -> Open:
+        if not isinstance(plan, Node):
+            return lambda epoch, mark=None: _while_open(plan(epoch, mark), shop)
         inner.begin_again()
         passes = PLAIN if shop.settings.rewrite is False else passes_within(plan)
         return opened(rewritten(bind_seeds(plan, key), passes).plan, inner)
 
-    return node.unfold(source, epoch, mark, open_plan)
+    return node.unfold(source, epoch, mark, open_within)
 
 
 def first_element(plan: Node) -> Any:

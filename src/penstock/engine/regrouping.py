@@ -23,7 +23,7 @@ from penstock.ops.order.streams import VirtualStreams
 from penstock.plan.fingerprint import FORM_DIGITS, fingerprint_of, form, plan_lines
 from penstock.plan.flow import Mark, resumed
 from penstock.plan.graph import fold, with_inputs
-from penstock.plan.node import Node
+from penstock.plan.node import INFINITE_STRIDE, Node
 from penstock.rewrite.seeds import needs_seed
 
 KEPT = "map(), enumerate(), batches of a fixed size and prefetch()"
@@ -234,7 +234,7 @@ def _saved(state: object, here: Sharding) -> Saved:
         raise CursorError(f"the saved state's shard is {told!r:.80}; pass what state_dict() returned") from None
     if whole != here.whole:
         raise CursorError(differences(fields.get("plan"), plan_lines(here.plan)))
-    if not 0 <= saved.index < saved.of or min(saved.elements, saved.passed) < 0:
+    if not 0 <= saved.index < saved.of or not 0 <= saved.passed <= saved.elements <= INFINITE_STRIDE:
         raise CursorError(f"the saved state's shard is {told!r:.80}, which cannot be")
     return saved
 

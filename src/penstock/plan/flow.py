@@ -7,6 +7,8 @@ the elements that came after. Where one piece ends and the next begins never cha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
 
@@ -14,7 +16,7 @@ import numpy as np
 
 from penstock.core.errors import CursorError
 from penstock.core.seeds import INCREMENT, START, mix
-from penstock.elements.chunk import Chunk, concat
+from penstock.elements.chunk import Chunk, Items, concat
 from penstock.plan.node import INFINITE_STRIDE, Rows
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ MOST_EPOCHS = 1 << 18
 """Epochs whose elements are numbered one after another; later ones begin at a number drawn by hash, below 2**62."""
 
 
+A_MILLISECOND = 1_000_000  # ns
+NO_IDS = np.zeros(0, np.int64)
+END = object()
 BEYOND = "the saved state stands beyond the end of what the pipeline yields now; it no longer yields what it did"
 
 
@@ -217,6 +222,22 @@ def close(flow: Flow) -> None:
     stop = getattr(flow, "close", None)
     if stop is not None:
         stop()
+
+
+def left_out(elements: Iterator[Any], count: int, mark: Mark) -> Flow:
+    """Leave out the first `count` elements of an iterator, which go on at `mark`.
+
+    What is yielded meanwhile, after each millisecond, is empty pieces: whoever asks can stop in between.
+    """
+    run = 1
+    while count:
+        run, began = min(run, count), perf_counter_ns()
+        if next(islice(elements, run - 1, run), END) is END:
+            raise CursorError(BEYOND)
+        count -= run
+        yield Piece(Items([]), NO_IDS, mark)
+        if perf_counter_ns() - began < A_MILLISECOND:
+            run *= 2
 
 
 def joined(parts: list[Piece]) -> Piece:

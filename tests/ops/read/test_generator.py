@@ -53,6 +53,21 @@ def test_it_resumes_exactly(n):
     verify_determinism(ds)
 
 
+def test_a_generator_that_yields_less_than_it_did_is_no_end():
+    length = [1000]
+    ds = Dataset.from_generator(lambda: iter(range(length[0])))
+    it = ds.iterator()
+    assert [next(it) for _ in range(600)] == list(range(600))
+    state = it.state_dict()
+    for length[0] in (600, 601):
+        it.load_state_dict(state)
+        assert list(it) == list(range(600, length[0]))
+    length[0] = 400
+    it.load_state_dict(state)
+    with pytest.raises(ps.errors.CursorError, match="beyond the end of what the pipeline yields now"):
+        next(it)
+
+
 def test_an_iterator_with_a_state_goes_on_from_it():
     ds = Dataset.from_generator(Counting, args=[100_000])
     with ds.iterator(epoch=0) as it:

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.errors import CursorError
 from penstock.elements.chunk import Chunk, Items
-from penstock.ops.combine.inner import OpenPlan, Unfolding
+from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.ops.combine.unpack import Held, Unpack
 from penstock.plan.flow import BEYOND, MOST_READ, Flow, Mark, Open, Piece, Reader, first_child_id, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Node, Rows
@@ -42,7 +42,7 @@ class FlatMap(Unfolding):
     def in_tasks(self, below: Node) -> Node:
         return Unpack(below)
 
-    def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
+    def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Flow:
         at, inside = resumed(mark, (None, None))
         with Reader(source, epoch, at) as reader:
             while reader.ready():
@@ -56,15 +56,15 @@ class FlatMap(Unfolding):
                     if low < place:
                         yield Piece(*_part(piece, low, place), [[before, start + place], None])
                     holder = Piece(Items([piece.chunk.element(place).result]), piece.ids[place : place + 1])
-                    yield from self._one_by_one(holder, [before, start + place], inside, open_plan)
+                    yield from self._one_by_one(holder, [before, start + place], inside, open_within)
                     low, inside = place + 1, None
                 if low < len(piece):
                     yield Piece(*_part(piece, low, len(piece)), [reader.mark, None])
 
-    def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_plan: OpenPlan) -> Flow:
+    def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_within: OpenWithin) -> Flow:
         given, mark = resumed(inside, (0, None))
         begin = first_child_id(int(holder.ids[0]))
-        with self.elements_of(holder, mark, open_plan) as elements:
+        with self.elements_of(holder, mark, open_within) as elements:
             while (piece := elements.read(MOST_READ)) is not None:
                 ids = np.arange(begin + given, begin + given + len(piece), dtype=np.int64)
                 given += len(piece)

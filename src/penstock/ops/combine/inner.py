@@ -14,14 +14,14 @@ from penstock.core.seeds import mix
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import Node, Passing, Rows, Spec, Streamed
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
 """The plan of a result that is a dataset; `None` for anything else."""
-OpenPlan: TypeAlias = Callable[[Node, int], Open]
-"""What opens a plan, its unseeded operations keyed by a number."""
+OpenWithin: TypeAlias = Callable[[Node | Open, int], Open]
+"""What opens a plan, its unseeded operations keyed by a number, or what has none, such that it ends with the run."""
 
 AT_A_TIME = 64  # elements taken from an iterator before they are handed on
 
@@ -62,17 +62,18 @@ class Unfolding(Streamed):
         """What tasks make of the input, which is `below` to them."""
         return below
 
-    def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
-        """The pieces of one epoch, from `mark` on, where `open_plan` opens the datasets that stand for elements."""
+    def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Flow:
+        """The pieces of one epoch, from `mark` on, where `open_within` opens the datasets that stand for elements."""
         raise NotImplementedError
 
-    def elements_of(self, holder: Piece, mark: Mark, open_plan: OpenPlan) -> Reader:
+    def elements_of(self, holder: Piece, mark: Mark, open_within: OpenWithin) -> Reader:
         """A reader of what the only element of `holder` stands for, from its own mark on."""
         result, name = holder.chunk.element(0), self._calls.name if self._calls is not None else self.name
         try:
-            plan = self.plan_of(result)
-            begin = _begin(result, name) if plan is None else open_plan(plan, mix(self.seed or 0, int(holder.ids[0])))
-            return Reader(begin, 0, mark)
+            if is_sequence(result):
+                return Reader(lambda epoch, mark=None: _of_sequence(result, mark), 0, mark)
+            begin = self.plan_of(result) or _begin(result, name)
+            return Reader(open_within(begin, mix(self.seed or 0, int(holder.ids[0]))), 0, mark)
         except Exception as error:
             blame(error, self, 0)
             raise
@@ -100,8 +101,6 @@ def _elements(sequence: Any) -> list[Any]:
 
 
 def _begin(result: Any, operation: str) -> Open:
-    if is_sequence(result):
-        return lambda epoch, mark=None: _of_sequence(result, mark)
     if isinstance(result, str | bytes | dict) or not isinstance(result, Iterable):
         raise ElementError(
             f"{operation}: the function returned {type(result).__name__} {result!r:.60}; return a dataset, an array or "
@@ -119,7 +118,7 @@ def _of_sequence(values: Any, mark: Mark) -> Flow:
 def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
     """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
     (count,) = resumed(mark and [mark], (0,))
-    next(islice(elements, count, count), None)
+    yield from left_out(elements, count, count)
     while run := list(islice(elements, AT_A_TIME)):
         ids = np.arange(count, count + len(run), dtype=np.int64)
         count += len(run)

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.errors import CursorError
 from penstock.elements.chunk import concat
-from penstock.ops.combine.inner import OpenPlan, Unfolding
+from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, first_child_id, resumed
 
 
@@ -49,13 +49,13 @@ class Interleave(Unfolding):
     cycle_length: int = 1
     block_length: int = 1
 
-    def unfold(self, source: Open, epoch: int, mark: Mark, open_plan: OpenPlan) -> Flow:
+    def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Flow:
         at, turn, used, saved = resumed(mark, (None, 0, 0, [None] * self.cycle_length))
         if turn >= self.cycle_length or used >= self.block_length:
             raise CursorError(
                 f"the saved state's mark is at place {used} of block {turn}, which {self.label()} has not"
             )
-        slots = [self._reopened(source, epoch, each, open_plan) for each in saved]
+        slots = [self._reopened(source, epoch, each, open_within) for each in saved]
         with ExitStack() as stack:
             stack.callback(lambda: [slot.reader.close() for slot in slots if slot is not None])
             reader = stack.enter_context(Reader(source, epoch, at))
@@ -67,7 +67,7 @@ class Interleave(Unfolding):
                 if slot is None:
                     if not reader.ready() and not any(slots):
                         return
-                    slots[turn] = slot = self._next(reader, open_plan)
+                    slots[turn] = slot = self._next(reader, open_within)
                 piece = None if slot is None else slot.reader.read(self.block_length - used)
                 if slot is None or piece is None:
                     slots[turn] = None
@@ -99,20 +99,20 @@ class Interleave(Unfolding):
             slot.given += count
         return Piece(chunk.select((starts + within).ravel()), ids.ravel())
 
-    def _next(self, reader: Reader, open_plan: OpenPlan) -> Slot | None:
+    def _next(self, reader: Reader, open_within: OpenWithin) -> Slot | None:
         """A slot of the input's next element, if there is one."""
         if not reader.ready():
             return None
         here, holder = reader.mark, reader.read(1)
-        return None if holder is None else Slot(holder, here, 0, self.elements_of(holder, None, open_plan))
+        return None if holder is None else Slot(holder, here, 0, self.elements_of(holder, None, open_within))
 
-    def _reopened(self, source: Open, epoch: int, saved: Mark, open_plan: OpenPlan) -> Slot | None:
+    def _reopened(self, source: Open, epoch: int, saved: Mark, open_within: OpenWithin) -> Slot | None:
         if saved is None:
             return None
         here, given, mark = resumed(saved, (None, 0, None))
         with Reader(source, epoch, here) as reader:
             holder = reader.read(1)
-        return None if holder is None else Slot(holder, here, given, self.elements_of(holder, mark, open_plan))
+        return None if holder is None else Slot(holder, here, given, self.elements_of(holder, mark, open_within))
 
     def arguments(self) -> str:
         block = [] if self.block_length == 1 else [f"block_length={self.block_length}"]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from time import perf_counter_ns
 from typing import Any, cast
 
 from penstock.core.errors import CursorError, ElementError
 from penstock.elements.chunk import Items
 from penstock.elements.spec import compatible, describe, spec_of
-from penstock.plan.flow import Flow, Mark, Open, Piece, close, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, close, left_out, ordinals, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Spec, Streamed
@@ -49,7 +48,7 @@ class FromGenerator(Streamed):
                     raise CursorError("the saved state has one of a generator which now cannot take it")
                 cast("Any", elements).load_state_dict(copy.deepcopy(state))
             else:
-                next(islice(elements, count, count), None)
+                yield from left_out(elements, count, [count, None])
             keeps_state = hasattr(elements, "state_dict") and hasattr(elements, "load_state_dict")
             failure: Exception | None = None
             while failure is None:
