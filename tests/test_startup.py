@@ -106,6 +106,12 @@ def test_nothing_that_runs_is_loaded_before_anything_is_iterated() -> None:
         assert within(loaded, {f"penstock.{place}" for place in RUNNING}) - rooms == set()
 
 
+def test_numpy_is_loaded_by_no_room_but_before_all() -> None:
+    asks = f"import sys; {IMPORT}; print(*(name for name in sys.modules if name.startswith(('numpy', 'penstock.'))))"
+    printed = subprocess.run([sys.executable, "-c", asks], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert printed.stdout.startswith("numpy")
+
+
 def test_what_is_said_not_to_be_loaded_exists() -> None:
     paths = {place: SRC.joinpath(*place.split(".")) for place in ELSEWHERE | RUNNING}
     assert [place for place, path in paths.items() if not path.is_dir() and not path.with_suffix(".py").exists()] == []
