@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock import Dataset
+from penstock.elements.structure import flatten
 from penstock.ops.group.batching import Batching
 from penstock.plan.graph import post_order
-from penstock.testing import groups
+from penstock.testing import functions, groups
 from penstock.testing.draft import Draft
 from penstock.testing.streams import STEPS
 
@@ -58,5 +60,16 @@ def test_the_example_is_like_the_elements():
             assert {key: leaf.shape for key, leaf in batch.items()} == {
                 key: leaf.shape for key, leaf in draft.example.items()
             }
+
+    look()
+
+
+@pytest.mark.parametrize("element", [(1,), (1, 2), {"x": 1}, 1, functions.Pair(1, 2)])
+def test_the_example_of_windows_is_like_the_elements(element):
+    @given(st.data())
+    @settings(max_examples=5, database=None, derandomize=True)
+    def look(data):
+        draft = groups.window(data.draw, Draft(Dataset.from_tensors(element).repeat(9), element))
+        assert flatten(draft.dataset[0])[1] == flatten(draft.example)[1]
 
     look()

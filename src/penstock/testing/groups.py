@@ -96,7 +96,8 @@ def window(draw: Draw, draft: Draft) -> Draft:
     """Cut windows, and make each an element."""
     sizes, left = [draw(st.integers(1, 3)) for _ in range(3)], draw(st.sampled_from(POLICIES[:4]))
     leaves, structure = flatten(draft.example)
-    example = unflatten(structure, ["text"] * len(leaves))
+    texts = unflatten(structure, ["text"] * len(leaves))
+    example = functions.as_windows(*texts) if type(texts) is tuple else functions.as_windows(texts)
     return Draft(draft.dataset.window(*sizes, **left).map(functions.as_windows), example)
 
 
