@@ -26,7 +26,7 @@ UNKNOWN = -2
 INFINITE_STRIDE = 1 << 48
 """Rows counted to one epoch of an infinite dataset."""
 ENDLESS_EPOCHS = 1 << 14
-"""Epochs of an infinite dataset that its finite parts use before they begin again with the first: rows fit an int64."""
+"""Epochs of an infinite dataset that its finite parts use at most before they begin again with the first."""
 
 
 class Program(Protocol):
@@ -104,6 +104,12 @@ class Node:
     def stride(self) -> int:
         """Rows counted to one epoch, where the node is indexed."""
         return INFINITE_STRIDE if self.length < 0 else self.length
+
+    @cached_property
+    def epochs(self) -> int:
+        """How many epochs an `int64` can count the rows of, and those that they are made of; at least one."""
+        own = (1 << 63) // max(self.stride, 1)
+        return max(min([own, *(node.epochs for node in self.inputs)]), 1)
 
     def spec(self) -> Spec | None:
         """The spec of one element, or `None` where only running can tell."""
@@ -218,7 +224,7 @@ class Streamed(Node):
 
 
 def rows_within(rows: Rows, length: int, source: Node) -> Rows:
-    """The rows of a dataset of `length` cut from `source`; anew after `ENDLESS_EPOCHS` where that is endless."""
+    """The rows of a dataset of `length` cut from `source`; anew after some of its epochs where that is endless."""
     if source.length != INFINITE or not 0 < length <= INFINITE_STRIDE:
         return rows
-    return rows % (length * ENDLESS_EPOCHS)
+    return rows % (length * min(ENDLESS_EPOCHS, source.epochs))

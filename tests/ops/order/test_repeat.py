@@ -110,3 +110,17 @@ def test_epochs_of_repeats_of_repeats_are_never_too_many_to_count(below, epoch):
     assert len(set(first)) == 9
     assert first == list(islice(ds.iterator(epoch=epoch), 9))
     assert not set(first) & set(islice(ds.iterator(epoch=epoch + 1), 9))
+
+
+@pytest.mark.parametrize("size", [7, 700, 10**9])
+@pytest.mark.parametrize("cut", [lambda ds: ds.take(1), lambda ds: ds[2:4], lambda ds: ds.skip(1)[:3].batch(2)])
+@pytest.mark.parametrize("epoch", [0, 1, 2, 7, 30_000])
+def test_a_small_part_repeated_and_cut_begins_anew_where_its_epochs_cannot_be_counted(size, cut, epoch):
+    part = cut(Dataset.range(size))
+    ds = part.repeat().take(2 * len(part)).repeat()
+    once = list(map(str, part))
+    for cut_again in (ds, Dataset.zip(ds, Dataset.range(9)).map(lambda x, y: x), part.repeat().take(9).repeat()):
+        with cut_again.iterator(epoch=epoch) as it:
+            assert list(map(str, islice(it, 2 * len(once)))) == once * 2
+    mixed = Dataset.choose_from_datasets([part.repeat(), part.repeat()], Dataset.range(2).repeat(3)).repeat()
+    assert len(list(islice(mixed.iterator(epoch=epoch), 9))) == 9

@@ -61,7 +61,7 @@ class Mixture(Node):
     @cached_property
     def _epochs(self) -> tuple[Rows, Rows]:
         """For each member, after how many epochs a finite mixture begins it again, and the rows of an epoch of it."""
-        again = [ENDLESS_EPOCHS if node.length == INFINITE else 1 << 62 for node in self.members]
+        again = [min(ENDLESS_EPOCHS, node.epochs) if node.length == INFINITE else 1 << 62 for node in self.members]
         return np.array(again), np.array([node.stride for node in self.members])
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:

@@ -32,11 +32,20 @@ class Repeat(Passing):
             return INFINITE
         return UNKNOWN if self.input.length == UNKNOWN else self.input.length * self.count
 
+    @property
+    def _cycles(self) -> int:
+        """Epochs of the input to one of this: of an endless repeat, as many as it could use."""
+        if self.length == INFINITE and self.input.length != INFINITE:
+            return -(-self.stride // self.input.stride)
+        return max(self.count, 1)
+
+    @cached_property
+    def epochs(self) -> int:
+        return max(self.input.epochs // self._cycles, 1)
+
     def rows_of(self, rows: Rows) -> Rows:
         if self.length == INFINITE and self.input.length != INFINITE:
-            # Epoch e of an endless repeat begins at an epoch of the input, past all that epoch e - 1 could use.
-            cycles = -(-self.stride // self.input.stride)
-            return strided(rows, length=self.stride, input_stride=cycles * self.input.stride)
+            return strided(rows, length=self.stride, input_stride=self._cycles * self.input.stride)
         return rows
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
