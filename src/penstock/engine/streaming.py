@@ -53,7 +53,7 @@ class StreamRun:
         self.rows_made = 0
         self.bytes_made = 0
         self.unit = _unit(plan)
-        self._plan = plan
+        self.plan = plan
         self._observer = observer
         self._legacy = legacy
         self._epoch = cursor.epoch
@@ -153,7 +153,7 @@ class StreamRun:
         self._is_begun = True
         place, settings = self._next, self.settings
         self._shop = Workshop(settings, self._legacy, self._observer)
-        self._flow = opened(self._plan, self._shop)(self._epoch, place.mark)
+        self._flow = opened(self.plan, self._shop)(self._epoch, place.mark)
         self._left_out = place.offset
         self._before = place.mark
         self._pump = None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
+from penstock import engine
 from penstock.engine.budget import available_cores
 from penstock.engine.memory import Memory
 from penstock.engine.run import Run
 from penstock.ops.group.grouping import Grouping
+from penstock.plan.node import Node
 from penstock.watch.counters import BYTES, CALLS, CPU, FAILED, GIVEN, ROWS, WALL, Cell, Counters
 from penstock.watch.stats import OperationStats, Stats
 
@@ -23,8 +27,10 @@ def stats_of(
     """The counts of a run that may not have begun: `items` received; `times` waited, stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
-    if run is not None and run.batch is not None and operations:
+    if isinstance(run, Run) and run.batch is not None and operations:
         operations = (*operations, _stacking(run.batch, run, counters))
+    elif run is not None and not isinstance(run, Run):
+        operations = _as_written(operations, run.plan)
     made = 0 if run is None else run.items_made
     received = NS * items / made if made else 0.0  # of the work done, what went into items received, in seconds
     return Stats(
@@ -62,6 +68,23 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
         left_out = max(given - cell[ROWS], 0) if operation.selects else 0
         own.append(_stats(operation.label, cell, left_out))
     return tuple(own)
+
+
+def _as_written(operations: tuple[OperationStats, ...], plan: Node) -> tuple[OperationStats, ...]:
+    """One for each operation as the user writes it: what parts of it took counts as its own."""
+    parts = engine.parts.parts_of(plan)
+    if len(parts) != len(operations):  # not all has begun
+        return operations
+    told = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))
+    return tuple(
+        _together([operation for _, operation in pairs]) for _, pairs in groupby(told, lambda pair: pair[0].place)
+    )
+
+
+def _together(parts: list[OperationStats]) -> OperationStats:
+    """The last of them, with what all took."""
+    sums = {name: sum(getattr(part, name) for part in parts) for name in ("wall", "cpu", "wait", "left_out", "failed")}
+    return replace(parts[-1], **sums)
 
 
 def _stacking(batch: Grouping, run: Run | StreamRun, counters: Counters) -> OperationStats:
