@@ -31,6 +31,86 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
         (lambda: ps.records.encode_example(3), TypeError, r"encode_example\(\): expected a dict of features"),
         (lambda: ps.records.encode_example({"a": object()}), ps.errors.ElementError, '"a": expected numbers or text'),
         (lambda: ps.read_json(__file__, fields=3), TypeError, r"read_json\(fields=3\): expected a list of names"),
+        (
+            lambda: NUMBERS.bucket_by_sequence_length(int, 3, [1, 2]),
+            TypeError,
+            r"bucket_by.*\(bucket_boundaries=3\): .* list",
+        ),
+        (lambda: NUMBERS.bucket_by_sequence_length(int, [3], None), TypeError, r"bucket_batch_sizes=None\): .* list"),
+        (
+            lambda: NUMBERS.bucket_by_sequence_length(int, [3], [1, 2], 5),
+            ps.errors.PlanError,
+            r"^bucket_.*\(padded_shapes=",
+        ),
+        (
+            lambda: NUMBERS.bucket_by_sequence_length(int, [3], [1, 2], [5]),
+            ps.errors.PlanError,
+            r"^bucket_by_sequence_l",
+        ),
+        (lambda: NUMBERS.batch_by_tokens(8, int, None, []), ps.errors.PlanError, r"^batch_by_tokens\(padding_values="),
+        (lambda: NUMBERS.save(None), TypeError, r"save\(path=None\): expected a path, not NoneType"),
+        (
+            lambda: NUMBERS.ignore_errors(quarantine=3),
+            TypeError,
+            r"ignore_errors\(quarantine=3\): expected a path, not int",
+        ),
+        (lambda: ps.replace(0, quarantine=b"x"), TypeError, r"replace\(quarantine=b'x'\): expected a path, not bytes"),
+        (lambda: ps.Dataset.counter(dtype="abc"), TypeError, r"counter\(0, 1\): expected a dtype, not 'abc'"),
+        (
+            lambda: ps.Dataset.from_generator(list, args=3),
+            TypeError,
+            r"from_generator\(args=3\): expected a list of arg",
+        ),
+        (
+            lambda: ps.image.resize(3, interpolation=["nearest"]),
+            ValueError,
+            r"resize\(interpolation=\['nearest'\]\): exp",
+        ),
+        (lambda: ps.read_image_folder(None), TypeError, r"read_image_folder\(path=None\): expected a path"),
+        (
+            lambda: ps.read_image_folder(".", extensions=".jpg"),
+            TypeError,
+            r"extensions='.jpg'\): expected a list of names",
+        ),
+        (lambda: ps.read_image_folder(".", extensions=[3]), TypeError, r"extensions=\[3\]\): .* names, and 3 is none"),
+        (
+            lambda: ps.read_csv(__file__, columns="age"),
+            TypeError,
+            r"read_csv\(columns='age'\): expected a list of names",
+        ),
+        (
+            lambda: ps.read_csv(__file__, types=["age"]),
+            TypeError,
+            r"read_csv\(types=\['age'\]\): expected a dict, not list",
+        ),
+        (lambda: ps.read_csv(__file__, names=3), TypeError, r"read_csv\(names=3\): expected a list of names, not int"),
+        (lambda: ps.read_csv(__file__, delimiter=3), TypeError, r"read_csv\(delimiter=3\): expected a text, not int"),
+        (
+            lambda: ps.read_csv(__file__, encoding="nope"),
+            ValueError,
+            r"read_csv\(encoding='nope'\): expected one in which",
+        ),
+        (lambda: ps.read_csv(__file__, encoding=None), ValueError, r"read_csv\(encoding=None\): expected one in which"),
+        (lambda: ps.read_text(__file__, encoding=3), ps.errors.PlanError, r"read_text\(encoding=3\): there is no such"),
+        (lambda: ps.read_text(__file__, errors=3), ps.errors.PlanError, r"read_text\(errors=3\): there is no such way"),
+        (lambda: ps.read_sql("x.db", 3, key="id"), TypeError, r"read_sql\(relation=3\): expected a text, not int"),
+        (lambda: ps.read_zarr(3), TypeError, r"read_zarr\(paths=3\): expected a list of paths, not int"),
+        (lambda: ps.read_mds(3), TypeError, r"read_mds\(folder=3\): expected a path, not int"),
+        (lambda: ps.read_litdata(None), TypeError, r"read_litdata\(folder=None\): expected a path, not NoneType"),
+        (lambda: ps.write_tar([], 3), TypeError, r"write_tar\(path=3\): expected a path, not int"),
+        (lambda: ps.write_tar([], "x.tar", encoders=[3]), TypeError, r"write_tar\(encoders=\[3\]\): expected a dict"),
+        (lambda: ps.write_tar([], "x.tar", max_bytes="9"), TypeError, r"write_tar\(max_bytes='9'\): expected a whole"),
+        (lambda: ps.write_tfrecord([], None), TypeError, r"write_tfrecord\(path=None\): expected a path, not NoneType"),
+        (
+            lambda: ps.write_tfrecord([], "x", max_bytes=0.5),
+            TypeError,
+            r"write_tfrecord\(max_bytes=0.5\): expected a who",
+        ),
+        (
+            lambda: ps.read_fixed_length(__file__, shape=3),
+            TypeError,
+            r"read_fixed_length\(shape=3\): expected a list of",
+        ),
         (lambda: ps.read_fixed_length(__file__, dtype="?!"), TypeError, r"read_fixed_length\(dtype='\?!'\): expected"),
     ],
 )
@@ -57,3 +137,21 @@ def test_a_record_is_named_once(failing: Any) -> None:
         list(failing)
     made = [note for note in error.value.__notes__ if note.startswith("made from")]
     assert made == ["made from the number 2"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        (lambda refuse: NUMBERS.reduce(0, lambda total, x: refuse(total + x)), "in reduce(lambda), at element 0"),
+        (NUMBERS.exclude, "in exclude(refuse), of the number 0"),
+        (lambda refuse: NUMBERS.batch(2).exclude(refuse), "in exclude(refuse), of the number 0"),
+        (lambda refuse: ps.Dataset.zip(NUMBERS, NUMBERS).exclude(refuse), "in exclude(refuse), of the number 0"),
+    ],
+)
+def test_a_function_that_is_called_at_once_is_named_when_it_raises(fails: Any, said: str) -> None:
+    def refuse(_: Any) -> Any:
+        raise KeyError("refused")
+
+    with pytest.raises(KeyError) as error:
+        fails(refuse)
+    assert said in error.value.__notes__

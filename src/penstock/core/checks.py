@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import operator
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 MOST = 1 << 62
 """The largest count: twice as many rows still fit an `int64`."""
@@ -40,6 +43,54 @@ def check_flag(call: str, name: str, value: object) -> bool:
     if type(value).__name__ not in ("bool", "bool_"):  # NumPy's is called either
         raise TypeError(f"{call}({name}={value!r}): expected True or False, not {type(value).__name__}")
     return bool(value)
+
+
+def check_text(call: str, name: str, value: object) -> str:
+    """Return `value`, or say that it is no text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{call}({name}={value!r:.80}): expected a text, not {type(value).__name__}")
+    return value
+
+
+def check_path(call: str, name: str, value: object) -> str:
+    """Return `value` as a path of text, or say that it is none.
+
+    >>> check_path("save", "path", None)
+    Traceback (most recent call last):
+    TypeError: save(path=None): expected a path, not NoneType
+    """
+    path = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(path, str):
+        raise TypeError(f"{call}({name}={value!r:.80}): expected a path, not {type(value).__name__}")
+    return path
+
+
+def check_list(call: str, name: str, value: object, what: str) -> list[Any]:
+    """Return the items of `value`, or say that it is no list of `what`: one item alone, perhaps.
+
+    >>> check_list("read_csv", "columns", "age", "names")
+    Traceback (most recent call last):
+    TypeError: read_csv(columns='age'): expected a list of names, not str
+    """
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise TypeError(f"{call}({name}={value!r:.80}): expected a list of {what}, not {type(value).__name__}")
+    return list(value)  # pyright: ignore[reportUnknownArgumentType] - of anything
+
+
+def check_names(call: str, name: str, value: object) -> list[str]:
+    """Return `value` as a list of texts, or say what is wrong."""
+    items = check_list(call, name, value, "names")
+    for item in items:
+        if not isinstance(item, str):
+            raise TypeError(f"{call}({name}={value!r:.80}): expected a list of names, and {item!r:.40} is none")
+    return items
+
+
+def check_mapping(call: str, name: str, value: object) -> Mapping[Any, Any]:
+    """Return `value`, or say that it is no dict."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{call}({name}={value!r:.80}): expected a dict, not {type(value).__name__}")
+    return value  # pyright: ignore[reportUnknownVariableType] - of anything
 
 
 def whole(call: str, name: str, value: object) -> int:

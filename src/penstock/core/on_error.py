@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_path
 
 JUDGED_FROM = 10
 """Failures from which on a rate is judged."""
@@ -106,7 +106,7 @@ def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[
     >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.skip(budget=1)))
     [-6, 6, 3]
     """
-    return OnError(NOTHING, budget_of("skip", budget), None if quarantine is None else os.fspath(quarantine))
+    return OnError(NOTHING, budget_of("skip", budget), _path_of("skip", quarantine))
 
 
 def replace(
@@ -120,7 +120,7 @@ def replace(
     >>> list(ds), ds[1]
     ([-6, 0, 6, 3], 0)
     """
-    return OnError(value, budget_of("replace", budget), None if quarantine is None else os.fspath(quarantine))
+    return OnError(value, budget_of("replace", budget), _path_of("replace", quarantine))
 
 
 def budget_of(call: str, budget: object) -> ErrorBudget | None:
@@ -143,3 +143,7 @@ def on_error_of(call: str, given: object) -> OnError | None:
     if isinstance(given, OnError):
         return given
     raise ValueError(f"{call}(on_error={given!r}): expected 'raise', 'skip', ps.skip(...) or ps.replace(value)")
+
+
+def _path_of(call: str, quarantine: str | os.PathLike[str] | None) -> str | None:
+    return None if quarantine is None else check_path(call, "quarantine", quarantine)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from glob import glob, has_magic
 from typing import Any
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_list
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.sources.blocked import CACHE_BYTES
@@ -91,7 +91,7 @@ def read_zarr(
 
     check_count("read_zarr", "cache_bytes", cache_bytes, least=1)
     found: list[str] = []
-    for given in [paths] if isinstance(paths, str | os.PathLike) else paths:
+    for given in [paths] if isinstance(paths, str | os.PathLike) else check_list("read_zarr", "paths", paths, "paths"):
         pattern = os.path.expanduser(given)
         matches = sorted(glob(pattern, recursive=True)) if has_magic(pattern) else [pattern]
         if not matches:

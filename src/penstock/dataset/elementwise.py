@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from penstock.core.checks import check_count, check_flag
+from penstock.core.checks import check_count, check_flag, check_path
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.on_error import NOTHING, ErrorBudget, OnError, budget_of, on_error_of, skip
 from penstock.core.options import AUTOTUNE
@@ -177,7 +177,8 @@ class Elementwise(Handle[T_co]):
         [-6, 6, 3]
         """
         warns = check_flag("ignore_errors", "log_warning", log_warning)
-        on_error = skip(budget_of("ignore_errors", budget), quarantine)
+        path = None if quarantine is None else check_path("ignore_errors", "quarantine", quarantine)
+        on_error = skip(budget_of("ignore_errors", budget), path)
         whole = read.stream.with_sound_elements(self._plan)
         below = whole
         while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.core.checks import check_flag, check_names, check_path
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.sources.files import FileBytes
@@ -47,4 +48,6 @@ def read_image_folder(
     >>> ds.class_names, int(ds[1]["label"])
     (('cat', 'dog'), 1)
     """
-    return reading(image_folder(path, extensions=extensions, allow_empty=allow_empty))
+    call = "read_image_folder"
+    folder, endings = check_path(call, "path", path), check_names(call, "extensions", extensions)
+    return reading(image_folder(folder, extensions=endings, allow_empty=check_flag(call, "allow_empty", allow_empty)))

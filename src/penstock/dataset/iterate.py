@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock import dataset, engine, feed, sources
 from penstock import plan as plans
-from penstock.core.checks import check_count, check_flag
+from penstock.core.checks import check_count, check_flag, check_path
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import change_of
+from penstock.plan.functions import name_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -78,7 +79,11 @@ class Iterate(Handle[T_co]):
         state = initial_state
         with self.iterator() as it:
             for number, element in enumerate(it):
-                before, state = state, reduce_func(state, element)
+                try:
+                    before, state = state, reduce_func(state, element)
+                except Exception as error:
+                    error.add_note(f"in reduce({name_of(reduce_func)}), at element {number}")
+                    raise
                 if told := change_of(before, state):
                     raise ElementError(
                         f"reduce: at element {number} the state changed: {told}; begin with what it becomes, such as "
@@ -121,12 +126,10 @@ class Iterate(Handle[T_co]):
         plan = self._plan
         if plan.length == INFINITE:
             raise PlanError("save(): this dataset never ends; take() a part of it")
-
+        folder = check_path("save", "path", path)
         with self.iterator() as it:
             overwrite = check_flag("save", "overwrite", overwrite)
-            sources.saving.save(
-                it, os.fspath(path), fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite
-            )
+            sources.saving.save(it, folder, fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite)
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.checks import check_count, check_flag, whole
+from penstock.core.checks import check_count, check_flag, check_list, whole
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.combine import plan_of
 from penstock.dataset.handle import Handle, T_co
@@ -61,7 +61,10 @@ class Keyed(Handle[T_co]):
         """
         call = "bucket_by_sequence_length"
         boundaries = _boundaries(call, bucket_boundaries)
-        sizes = tuple(check_count(call, "bucket_batch_sizes", size, least=1) for size in bucket_batch_sizes)
+        sizes = tuple(
+            check_count(call, "bucket_batch_sizes", size, least=1)
+            for size in check_list(call, "bucket_batch_sizes", bucket_batch_sizes, "sizes")
+        )
         if len(sizes) != len(boundaries) + 1:
             raise ValueError(
                 f"{call}(): {len(boundaries)} boundaries make {len(boundaries) + 1} buckets, and there are "
@@ -219,7 +222,8 @@ class Keyed(Handle[T_co]):
 
 
 def _boundaries(call: str, given: Sequence[int]) -> tuple[int, ...]:
-    boundaries = tuple(whole(call, "bucket_boundaries", boundary) for boundary in given)
+    listed = check_list(call, "bucket_boundaries", given, "lengths")
+    boundaries = tuple(whole(call, "bucket_boundaries", boundary) for boundary in listed)
     if not boundaries or boundaries[0] < 1 or any(low >= high for low, high in pairwise(boundaries)):
         raise ValueError(f"{call}(bucket_boundaries={list(boundaries)}): expected lengths from 1 on, each larger")
     return boundaries

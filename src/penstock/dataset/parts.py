@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from penstock import plan as plans
 from penstock.core.errors import PlanError
 from penstock.ops import combine, order
+from penstock.plan.functions import name_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE, Node
 
@@ -36,12 +38,21 @@ def positions_where(plan: Node, is_bad: Callable[[plans.locate.Record], Any]) ->
         raise PlanError("exclude(): records can be asked of indexed, finite datasets; exclude nearer to the source")
     if reorders(plan):
         raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
+    judge = partial(_judged, is_bad)
     if all(len(node.inputs) < 2 for node in post_order(plan)):  # then records come in the order of the rows
         found = list(plans.locate.records(plan, np.arange(plan.length)))
         if len(found) == plan.length:
-            return np.flatnonzero([bool(is_bad(record)) for record in found])
-    bad = (any(is_bad(record) for record in plans.locate.records(plan, np.array([row]))) for row in range(plan.length))
+            return np.flatnonzero([judge(record) for record in found])
+    bad = (any(judge(record) for record in plans.locate.records(plan, np.array([row]))) for row in range(plan.length))
     return np.flatnonzero(np.fromiter(bad, np.bool_, plan.length))
+
+
+def _judged(is_bad: Callable[[plans.locate.Record], Any], record: plans.locate.Record) -> bool:
+    try:
+        return bool(is_bad(record))
+    except Exception as error:
+        error.add_note(f"in exclude({name_of(is_bad)}), of {record}")
+        raise
 
 
 def reorders(plan: Node) -> bool:

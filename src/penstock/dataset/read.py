@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock import sources, storage
-from penstock.core.checks import check_flag, check_seed
+from penstock.core.checks import check_flag, check_list, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
 from penstock.ops import read
@@ -77,7 +77,8 @@ class Read(Handle[T_co]):
                 f"from_generator(generator=): expected a function that returns an iterable, not "
                 f"{type(generator).__name__}; pass the function itself, not what it returns"
             )
-        return Dataset(read.generator.FromGenerator(generator, tuple(args), output_signature))
+        given = tuple(check_list("from_generator", "args", args, "arguments"))
+        return Dataset(read.generator.FromGenerator(generator, given, output_signature))
 
     @staticmethod
     def random(seed: int | None = None, *, rerandomize_each_iteration: bool = False) -> Dataset[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from penstock.core.checks import check_flag
+from penstock.core.checks import check_count, check_flag, check_list, check_path
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -86,8 +86,9 @@ def read_fixed_length(
     """
     from penstock.sources.fixed import fixed_files
 
+    sizes = None if shape is None else check_list("read_fixed_length", "shape", shape, "sizes")
     files = fixed_files(
-        list_files(paths), record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, dtype=dtype, shape=shape
+        list_files(paths), record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, dtype=dtype, shape=sizes
     )
     return reading(files)
 
@@ -123,5 +124,7 @@ def write_tfrecord(
 
     check_flag("write_tfrecord", "overwrite", overwrite)
     check_flag("write_tfrecord", "index", index)
+    path = check_path("write_tfrecord", "path", path)
+    most = None if max_bytes is None else check_count("write_tfrecord", "max_bytes", max_bytes, least=1)
     how = written_compression("write_tfrecord", compression, path)
-    return write(records, path, max_bytes=max_bytes, overwrite=overwrite, index=index, compression=how)
+    return write(records, path, max_bytes=most, overwrite=overwrite, index=index, compression=how)

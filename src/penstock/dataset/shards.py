@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.core.checks import check_count, check_flag
+from penstock.core.checks import check_count, check_flag, check_path
 from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
@@ -42,6 +42,7 @@ def read_mds(
     from penstock.sources.mds import mds_samples
 
     check_flag("read_mds", "decode", decode)
+    folder = check_path("read_mds", "folder", folder)
     return reading(mds_samples(folder, columns=columns, decode=decode))
 
 
@@ -72,6 +73,7 @@ def read_litdata(folder: str | os.PathLike[str], *, block_size: int | None = Non
     from penstock.sources.litdata_tokens import litdata_tokens
 
     check_flag("read_litdata", "decode", decode)
+    folder = check_path("read_litdata", "folder", folder)
     if block_size is None:
         return reading(litdata_samples(folder, decode=decode))
     if not decode:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_mapping, check_names, check_text
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -128,14 +128,19 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     from penstock.sources.csv_stream import csv_stream
     from penstock.sources.line_stream import compression_of_text
 
+    columns = None if columns is None else check_names("read_csv", "columns", columns)
+    names = None if names is None else check_names("read_csv", "names", names)
+    types = None if types is None else check_mapping("read_csv", "types", types)
     check_count("read_csv", "block_bytes", block_bytes, least=1)
     check_count("read_csv", "cache_bytes", cache_bytes, least=1)
     for name, value in (("delimiter", delimiter), ("quote", quote)):
-        if value is not None and (len(value) != 1 or not value.isascii() or value in "\r\n"):
+        if value is not None and (
+            len(check_text("read_csv", name, value)) != 1 or not value.isascii() or value in "\r\n"
+        ):
             raise ValueError(f"read_csv({name}={value!r}): expected one ASCII character")
     if delimiter == quote:
         raise ValueError(f"read_csv(delimiter={delimiter!r}): the quote is the same")
-    if "a,\n".encode(encoding) != b"a,\n":
+    if not keeps_ascii(encoding):
         raise ValueError(f"read_csv(encoding={encoding!r}): expected one in which ASCII is ASCII; convert the file")
     form = Form(Dialect(delimiter, quote), encoding.lower())
     files = list_files(paths)
@@ -144,6 +149,14 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     if any(how):
         return Dataset(ReadStream(csv_stream(files, how, columns, names, types, form, nulls, block_bytes)))
     return reading(csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes))
+
+
+def keeps_ascii(encoding: Any) -> bool:
+    """Whether there is such an encoding of text, and ASCII is ASCII in it."""
+    try:
+        return "a,\n".encode(encoding) == b"a,\n"
+    except (LookupError, TypeError, ValueError):
+        return False
 
 
 def read_sql(
@@ -182,6 +195,9 @@ def read_sql(
     """
     from penstock.sources.sql import Sqlite, sql_rows
 
+    check_text("read_sql", "relation", relation)
+    check_text("read_sql", "key", key)
+    columns = None if columns is None else check_names("read_sql", "columns", columns)
     check_count("read_sql", "rows_per_block", rows_per_block, least=1)
     check_count("read_sql", "cache_bytes", cache_bytes, least=1)
     if isinstance(connection, str | os.PathLike):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from penstock.core.checks import check_flag
+from penstock.core.checks import check_count, check_flag, check_mapping, check_path
 from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
@@ -102,4 +102,6 @@ def write_tar(
 
     check_flag("write_tar", "overwrite", overwrite)
     check_flag("write_tar", "index", index)
-    return write(samples, path, max_bytes=max_bytes, overwrite=overwrite, index=index, encoders=encoders or {})
+    most = None if max_bytes is None else check_count("write_tar", "max_bytes", max_bytes, least=1)
+    path, given = check_path("write_tar", "path", path), check_mapping("write_tar", "encoders", encoders or {})
+    return write(samples, path, max_bytes=most, overwrite=overwrite, index=index, encoders=given)

@@ -137,7 +137,7 @@ def _check_range(call: str, name: str, value: object) -> tuple[float, float]:
 
 
 def _check_resampling(call: str, interpolation: Interpolation, antialias: bool) -> tuple[Interpolation, bool]:
-    if interpolation not in kernel.FILTERS:
+    if not isinstance(interpolation, str) or interpolation not in kernel.FILTERS:
         known = ", ".join(map(repr, kernel.FILTERS))
         raise ValueError(f"{call}(interpolation={interpolation!r}): expected one of {known}")
     if not isinstance(antialias, (bool, np.bool_)):

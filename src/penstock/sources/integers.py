@@ -109,7 +109,10 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _number(name: str, dtype: DTypeLike) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
+    try:
+        kind = np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"{name}: expected a dtype, not {dtype!r:.80}: {error}") from None
     if kind.kind not in "iuf":
         raise PlanError(f"{name}: dtype {kind} is no integer or floating-point type")
     return kind

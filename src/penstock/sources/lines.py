@@ -170,7 +170,7 @@ def line_files(
         encoding = _checked(call, encoding)
     try:
         codecs.lookup_error(errors)
-    except LookupError:
+    except (LookupError, TypeError):
         raise PlanError(f"{call}(errors={errors!r}): there is no such way to handle errors") from None
     kind = line_kind(Wanted.ALL if keep_empty else Wanted.NOT_EMPTY)
     name = f"{call}({paths[0]!r})" if len(paths) == 1 else f"{call}({len(paths)} files)"
@@ -182,7 +182,7 @@ def _checked(call: str, encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
         newline = "\n".encode(encoding)
-    except (LookupError, UnicodeError):
+    except (LookupError, UnicodeError, TypeError):
         raise PlanError(f"{call}(encoding={encoding!r}): there is no such encoding of text") from None
     if name in ("utf-8", "utf-8-sig"):
         return "utf-8"  # a byte order mark is left out of the lines already

@@ -46,7 +46,7 @@ class ByLength(Batching, Gathering):
             return Batch(below, 1, mask_key=self.mask_key)
         shapes = self.padded_shapes if size is None else with_size(self.padded_shapes, size)
         values, known = self.padding_values, self.shapes_known
-        return PaddedBatch(below, 1, shapes, values, mask_key=self.mask_key, shapes_known=known)
+        return PaddedBatch(below, 1, shapes, values, mask_key=self.mask_key, shapes_known=known, operation=self.name)
 
     def spec(self) -> Spec | None:
         spec = self.batch().spec()

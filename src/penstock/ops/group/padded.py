@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,21 @@ class PaddedBatch(LeafwiseGrouping):
     """Stack `size` consecutive elements whose leaves are padded to `padded_shapes` with `padding_values`.
 
     Both are one for all leaves, or one for each in the nesting of the elements; `None` is the largest of the batch, and
-    zero or empty text.
+    zero or empty text. `operation` is what the user called.
     """
 
     padded_shapes: Any = None
     padding_values: Any = None
+    operation: str = field(default="padded_batch", kw_only=True, metadata={"runs": True})
 
     @property
     def name(self) -> str:
-        return "padded_batch"
+        return self.operation
 
     def told(self, structure: Structure) -> Sequence[tuple[Shape | None, Any]]:
-        call, wanted = "padded_batch(padded_shapes=", "a shape such as [None, 3]"
+        call, wanted = f"{self.name}(padded_shapes=", "a shape such as [None, 3]"
         shapes = per_leaf(self.padded_shapes, structure, is_shape, argument=call, wanted=wanted)
-        call, wanted = "padded_batch(padding_values=", "a number or a text"
+        call, wanted = f"{self.name}(padding_values=", "a number or a text"
         fills = per_leaf(self.padding_values, structure, _is_value, argument=call, wanted=wanted)
         return list(zip(map(as_shape, shapes), fills, strict=True))
 
@@ -54,10 +55,10 @@ class PaddedBatch(LeafwiseGrouping):
                 check_text_fill(told[1], leaf.type, origin)
             leaf = ArraySpec((), np.dtype(object))
         if not isinstance(leaf, ArraySpec):
-            raise TypeError(f"padded_batch: {leaf!r}{origin.where} is not padded; use batch, or to_dense() in a map")
+            raise TypeError(f"{self.name}: {leaf!r}{origin.where} is not padded; use batch, or to_dense() in a map")
         shape: Shape = (None,) * len(leaf.shape) if told[0] is None else told[0]
         if not fits(shape, leaf.shape):
-            raise ElementError(f"padded_batch: {leaf!r}{origin.where} does not fit into the shape {list(shape)}")
+            raise ElementError(f"{self.name}: {leaf!r}{origin.where} does not fit into the shape {list(shape)}")
         if leaf.shape or self.pads:
             fill_value(told[1], np.empty(0, leaf.dtype), origin)
         return ArraySpec((size, *filled(shape, leaf.shape)), leaf.dtype)
