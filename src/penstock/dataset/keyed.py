@@ -210,7 +210,7 @@ class Keyed(Handle[T_co]):
     def _said(self, call: str, argument: str, said: str, function: Callable[..., Any]) -> elementwise.beside.Beside:
         if not callable(function):
             raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
-        return elementwise.beside.Beside(self._plan, said, function, elementwise.beside.whole)
+        return elementwise.beside.Beside(self._plan, said, function, elementwise.beside.whole, call, argument)
 
     def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
         """The dataset, unless what the plan knows of its elements already tells that it must fail."""

@@ -150,7 +150,8 @@ class Order(Handle[T_co]):
         """
         if not callable(predicate):
             raise TypeError(f"take_while(predicate=): expected a function, not {type(predicate).__name__}")
-        judged = elementwise.beside.Beside(self._plan, "predicate", predicate, elementwise.beside.truth)
+        beside = elementwise.beside
+        judged = beside.Beside(self._plan, "predicate", predicate, beside.truth, "take_while", "predicate")
         return self._over(order.take_while.TakeWhile(judged))
 
     def unique(self, key: ElementFunction[T_co, Any] | None = None) -> Dataset[T_co]:
@@ -167,7 +168,7 @@ class Order(Handle[T_co]):
         """
         if key is not None and not callable(key):
             raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
-        keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct)
+        keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct, "unique", "key")
         return self._over(order.unique.Unique(keyed))
 
     def take(self, count: int) -> Dataset[T_co]:

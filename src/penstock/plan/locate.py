@@ -45,9 +45,9 @@ def blame(error: BaseException, node: Node, row: int) -> None:
     In a stream it is the operation alone: which elements were under way is the engine's to say.
     """
     if not node.indexed:
-        error.add_note(f"in {node.label()}")
+        error.add_note(f"in {node.blamed}")
         return
-    error.add_note(f"in {node.label()}, at {place(node, row)}")
+    error.add_note(f"in {node.blamed}, at {place(node, row)}")
     blame_records(error, node, row)
 
 

@@ -159,6 +159,11 @@ class Node:
         """The operation with its arguments."""
         return f"{self.name}({self.arguments()})"
 
+    @property
+    def blamed(self) -> str:
+        """The operation that the user wrote, as errors name it."""
+        return self.label()
+
 
 @dataclass(frozen=True)
 class Passing(Node):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 
@@ -35,3 +37,29 @@ def test_a_result_that_holds_no_elements_is_refused_by_name(result):
     ) as caught:
         list(ps.Dataset.range(1).flat_map(lambda _: result))
     assert any("flat_map" in note for note in caught.value.__notes__)
+
+
+def numbers_up_to(end):
+    yield from range(end)
+    raise LookupError("no more")
+
+
+@pytest.mark.parametrize("end", [0, 1, 63, 64, 65])
+@pytest.mark.parametrize(
+    ("build", "blamed"),
+    [
+        (lambda ds, end: ds.flat_map(lambda x: numbers_up_to(end)), "flat_map(lambda)"),
+        (lambda ds, end: ds.interleave(lambda x: numbers_up_to(end), cycle_length=1), "interleave(lambda, cyc"),
+        (
+            lambda ds, end: ds.group_by_window(lambda x: 1, lambda key, window: numbers_up_to(end), 2),
+            "group_by_window(lambda, lambda, 2)",
+        ),
+    ],
+)
+def test_an_iterator_that_fails_is_the_users_operation_and_yields_what_came_before(build, blamed, end):
+    it = build(ps.Dataset.range(3), end).iterator()
+    assert list(islice(it, end)) == list(range(end))
+    with pytest.raises(LookupError, match="no more") as caught:
+        next(it)
+    assert caught.value.__notes__[0].startswith(f"in {blamed}")
+    assert caught.value.__notes__[1:] == [f"while making element {end}"]

@@ -73,6 +73,34 @@ def test_what_is_no_truth_is_refused(value):
         truth(value)
 
 
+def fails(*args):
+    raise LookupError("no")
+
+
+@pytest.mark.parametrize(
+    ("ds", "blamed"),
+    [
+        (Dataset.range(9).unique(fails), "unique(key=fails)"),
+        (Dataset.range(9).take_while(fails), "take_while(predicate=fails)"),
+        (
+            Dataset.range(9).group_by_window(fails, lambda key, ds: ds.batch(2), window_size=2),
+            "group_by_window(key_func=fails)",
+        ),
+        (Dataset.range(9).group_by_reducer(fails, abs, max), "group_by_reducer(key_func=fails)"),
+        (
+            Dataset.range(9).bucket_by_sequence_length(fails, [2], [2, 2]),
+            "bucket_by_sequence_length(element_length_func=fails)",
+        ),
+        (Dataset.range(9).batch_by_tokens(9, length_func=fails), "batch_by_tokens(length_func=fails)"),
+    ],
+)
+def test_the_operation_that_the_user_wrote_is_blamed(ds, blamed):
+    with pytest.raises(LookupError) as caught:
+        list(ds)
+    assert caught.value.__notes__ == [f"in {blamed}, at row 0", "made from the number 0", "while making element 0"]
+    assert ds.check().stages[-1].error is not None
+
+
 def test_an_error_names_the_operation_and_the_record():
     def picky(x):
         return 1 // (x - 3)

@@ -153,4 +153,4 @@ def test_mistakes_are_found_when_it_is_built():
 def test_the_length_has_to_be_a_whole_number():
     with pytest.raises(ElementError, match="one whole number") as caught:
         list(words([1, 2]).bucket_by_sequence_length(lambda word: len(word) / 2, [3], [2, 2]))
-    assert any("length(lambda)" in note for note in caught.value.__notes__)
+    assert any("element_length_func=lambda" in note for note in caught.value.__notes__)

@@ -86,7 +86,7 @@ def test_objects_that_only_equal_themselves_are_refused():
 
     with pytest.raises(ElementError, match="pass a key=") as caught:
         list(Dataset.from_source([1, Plain()]).unique())
-    assert any("key()" in note for note in caught.value.__notes__)
+    assert any("unique()" in note for note in caught.value.__notes__)
 
 
 def test_mistakes_are_found_when_it_is_built():

@@ -68,15 +68,44 @@ class Unfolding(Streamed):
 
     def elements_of(self, holder: Piece, mark: Mark, open_within: OpenWithin) -> Reader:
         """A reader of what the only element of `holder` stands for, from its own mark on."""
-        result, name = holder.chunk.element(0), self._calls.name if self._calls is not None else self.name
+        result = holder.chunk.element(0)
         try:
             if is_sequence(result):
                 return Reader(lambda epoch, mark=None: _of_sequence(result, mark), 0, mark)
-            begin = self.plan_of(result) or _begin(result, name)
+            begin = self.plan_of(result) or self._begin(result)
             return Reader(open_within(begin, mix(self.seed or 0, int(holder.ids[0]))), 0, mark)
         except Exception as error:
             blame(error, self, 0)
             raise
+
+    def _begin(self, result: Any) -> Open:
+        if isinstance(result, str | bytes | dict) or not isinstance(result, Iterable):
+            raise ElementError(
+                f"{self.name}: the function returned {type(result).__name__} {result!r:.60}; return a dataset, an "
+                "array or an iterable of elements"
+            )
+        elements = iter(cast("Iterable[Any]", result))
+        return lambda epoch, mark=None: self._of_iterator(elements, mark)
+
+    def _of_iterator(self, elements: Iterator[Any], mark: Mark) -> Flow:
+        """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
+        (count,) = resumed(mark and [mark], (0,))
+        yield from left_out(elements, count, count)
+        failure: Exception | None = None
+        while failure is None:
+            run: list[Any] = []
+            try:
+                run.extend(islice(elements, AT_A_TIME))
+            except Exception as error:  # noqa: BLE001 - raised after the elements before it
+                failure = error
+            if not run:
+                break
+            ids = np.arange(count, count + len(run), dtype=np.int64)
+            count += len(run)
+            yield Piece(Items(run), ids, count)
+        if failure is not None:
+            blame(failure, self, 0)
+            raise failure
 
 
 def is_sequence(result: Any) -> bool:
@@ -100,26 +129,6 @@ def _elements(sequence: Any) -> list[Any]:
     return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
 
 
-def _begin(result: Any, operation: str) -> Open:
-    if isinstance(result, str | bytes | dict) or not isinstance(result, Iterable):
-        raise ElementError(
-            f"{operation}: the function returned {type(result).__name__} {result!r:.60}; return a dataset, an array or "
-            "an iterable of elements"
-        )
-    elements = iter(cast("Iterable[Any]", result))
-    return lambda epoch, mark=None: _of_iterator(elements, mark)
-
-
 def _of_sequence(values: Any, mark: Mark) -> Flow:
     (low,), chunk = resumed(mark and [mark], (0,)), chunk_of([values])[0]
     yield Piece(chunk.slice(low, len(chunk)), np.arange(low, len(chunk), dtype=np.int64), len(chunk))
-
-
-def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
-    """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
-    (count,) = resumed(mark and [mark], (0,))
-    yield from left_out(elements, count, count)
-    while run := list(islice(elements, AT_A_TIME)):
-        ids = np.arange(count, count + len(run), dtype=np.int64)
-        count += len(run)
-        yield Piece(Items(run), ids, count)

@@ -27,7 +27,8 @@ class Beside(Node):
     """Put before each element what `function` says of it, as `read` takes it.
 
     So tasks call the user's function, side by side, and the node above goes by what it said in order. `said` is what
-    that is to the node: a predicate, a key, a length. Where there is no function, `read` takes the element.
+    that is to the node: a predicate, a key, a length. Where there is no function, `read` takes the element. The user
+    gave it as `argument` of the operation `of`.
     """
 
     elementwise = True
@@ -37,6 +38,8 @@ class Beside(Node):
     said: str
     function: Callable[..., Any] | None
     read: Callable[[Any], Any] = field(metadata={"runs": True})
+    of: str = field(default="", metadata={"runs": True})
+    argument: str = field(default="", metadata={"runs": True})
 
     @property
     def name(self) -> str:
@@ -45,6 +48,11 @@ class Beside(Node):
     @property
     def helps(self) -> bool:
         return True
+
+    @property
+    def blamed(self) -> str:
+        argument = f"{self.argument}=" if self.arguments() else ""
+        return f"{self.of}({argument}{self.arguments()})" if self.of else self.label()
 
     @cached_property
     def length(self) -> int:
