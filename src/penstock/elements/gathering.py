@@ -5,32 +5,35 @@ from __future__ import annotations
 import numpy as np
 
 from penstock.elements.chunk import Chunk, Items
+from penstock.elements.ragged import Ragged
 from penstock.elements.stacking import Allocate, Stack, numbers, stack
 from penstock.elements.structure import LEAF, Structure, paths
 
 
 def stack_all(
-    chunk: Chunk, rows: np.ndarray, *, out: list[np.ndarray] | None, allocate: Allocate
+    chunk: Chunk, rows: np.ndarray, *, out: list[np.ndarray] | None, allocate: Allocate, keep_ragged: bool = False
 ) -> tuple[Structure, list[Stack]]:
     """The chunk's structure, and one array of shape (k, ...) for each of its leaves, or `Ragged` or `Sparse` rows.
 
     An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or
-    dtype of the memory given for it, it gets memory of its own.
+    dtype of the memory given for it, it gets memory of its own. Arrays that are rows of a `Ragged` must agree in their
+    shapes, unless it is to be kept.
     """
     if isinstance(chunk, Items) and (out is None or len(out) == 1):
-        array = numbers(chunk.values, None if out is None else out[0], allocate)
-        if array is not None:
-            return LEAF, [array]
+        found = numbers(chunk.values, None if out is None else out[0], allocate)
+        if found is not None:
+            return LEAF, [found]
     columns = chunk.to_columns(rows=rows)
     given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)
     types = chunk.types if isinstance(chunk, Items) and columns.structure == LEAF else None
     arrays: list[Stack] = []
     for column, memory, path in zip(columns.columns, given, paths(columns.structure), strict=True):
-        array = (
-            memory
-            if memory is not None and column is memory
-            else stack(column, memory, path=path, rows=rows, allocate=allocate, types=types)
-        )
+        if memory is not None and column is memory:
+            array: Stack = memory
+        elif keep_ragged and isinstance(column, Ragged) and column.ragged_rank == 1:
+            array = column
+        else:
+            array = stack(column, memory, path=path, rows=rows, allocate=allocate, types=types)
         arrays.append(owned(array, allocate))
     return columns.structure, arrays
 

@@ -11,6 +11,7 @@ import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, RaggedSpec, SparseSpec
+from penstock.elements.structure import flatten
 from penstock.ops.group.uneven import UnevenBatch
 from penstock.testing.laws import same, verify_determinism, verify_resume
 
@@ -114,3 +115,23 @@ def test_rows_of_ragged_batches_of_which_the_plan_knows_nothing_are_ragged_again
     assert "ragged int64[?, ~]" in str(ds.element_spec)
     verify_determinism(ds)
     verify_resume(ds)
+
+
+@pytest.mark.parametrize("options", [ps.Options(), ps.Options(executor="threads", workers=2)])
+@pytest.mark.parametrize(
+    "within",
+    [
+        lambda rows: Dataset.range(2).flat_map(lambda _: rows),
+        lambda rows: Dataset.range(2).interleave(lambda _: rows, cycle_length=2),
+        lambda rows: Dataset.range(2).flat_map(lambda _: rows).shuffle(3, seed=1).take(11).enumerate(),
+        lambda rows: rows.window(4).flat_map(lambda window: window),
+        lambda rows: rows.group_by_window(len, lambda key, window: window, window_size=2),
+    ],
+)
+def test_rows_that_a_functions_dataset_made_are_ragged_as_they_are_without_it(within, options):
+    rows = Dataset.range(9).map(lambda n: np.arange(n % 3)).ragged_batch(4).unbatch()
+    rows = within(rows).with_options(options)
+    batches = [flatten(batch)[0][-1] for batch in rows.batch(2)]
+    wanted = [flatten(row)[0][-1] for row in rows]
+    assert [row.tolist() for batch in batches for row in batch] == [row.tolist() for row in wanted]
+    assert {type(batch) for batch in batches} <= {ps.Ragged}

@@ -10,6 +10,7 @@ import numpy as np
 from penstock import elements
 from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
+from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched
 from penstock.elements.stacking import Stack, folded
 from penstock.elements.structure import Structure, unflatten
@@ -26,12 +27,20 @@ class Batch(Grouping):
         return None if spec is None else self.completed_spec(batched(spec, size), size)
 
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
-        structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
+        structure, arrays = self._stacked(chunk, rows, None, allocate)
         return unflatten(structure, arrays)
 
     def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
-        structure, arrays = stack_all(chunk, rows, out=None, allocate=allocate)
+        structure, arrays = self._stacked(chunk, rows, None, allocate)
         return self.folded(structure, arrays, self.size, len(rows) // self.size, allocate)
+
+    def _stacked(
+        self, chunk: Chunk, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate
+    ) -> tuple[Structure, list[Stack]]:
+        """The elements stacked; rows of `Ragged` stay such rows where the plan did not tell what they are."""
+        uneven = isinstance(chunk, Columns) and any(isinstance(column, Ragged) for column in chunk.columns)
+        keep = uneven and self.input.spec() is None
+        return stack_all(chunk, rows, out=out, allocate=allocate, keep_ragged=keep)
 
     def takes_views(self, chunk: Chunk | None) -> bool:
         columns = chunk.columns if isinstance(chunk, Columns) else [None]
@@ -48,7 +57,7 @@ class Batch(Grouping):
             if (below := self._below(out)) is not None and uniform:
                 memory = [_for_elements(array, len(rows), int(counts[0])) for array in below]
             try:
-                structure, arrays = stack_all(source(its_rows, memory), its_rows, out=memory, allocate=allocate)
+                structure, arrays = self._stacked(source(its_rows, memory), its_rows, memory, allocate)
                 if uniform:
                     return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
                 return self._cut(structure, arrays, counts, allocate)
