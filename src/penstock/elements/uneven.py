@@ -33,6 +33,8 @@ def padded(column: Column, shape: Shape | None, fill: Any, origin: Origin, alloc
     [[1, -1, -1], [2, 3, -1]]
     """
     _refuse_kinds(column, (Ragged, Sparse), origin)
+    if isinstance(column, list) and column:
+        refuse_datasets(type(column[0]), origin)
     if isinstance(column, Ragged) and (shape is None or shape[1:] == column.shape[2:]):
         size = None if shape is None else shape[0]
         if size is None or size >= int(column.row_lengths().max(initial=0)):
@@ -111,6 +113,15 @@ def sparse(column: Column, shape: Shape, origin: Origin, allocate: Allocate) -> 
     whole = _whole_shape(sizes, shape, origin)
     which = np.repeat(np.arange(len(sizes), dtype=np.int64), sizes.prod(axis=1))
     return made(np.concatenate([which[:, None], _places(sizes)], axis=1), values, (len(sizes), *whole))
+
+
+def refuse_datasets(kind: type, origin: Origin) -> None:
+    """Refuse values that are datasets: they are told by what they say of their elements, as this room knows none."""
+    if hasattr(kind, "element_spec"):
+        raise TypeError(
+            f"{origin.operation}: the values{origin.where} are datasets, which are not padded; use batch to keep them "
+            f"as they are, or pad what is in each: flat_map(lambda window: window.padded_batch(...))"
+        )
 
 
 def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:

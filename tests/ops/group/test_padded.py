@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -143,3 +145,26 @@ def test_it_is_told_apart_and_described():
     ds = ROWS.padded_batch(2, shapes)
     shapes[0] = 9
     assert ds.element_spec.shape[1] == 4
+
+
+@pytest.mark.parametrize(
+    ("ds", "where"),
+    [
+        (Dataset.range(7).window(3), ""),
+        (Dataset.range(7).filter(lambda x: True).window(3), ""),
+        (Dataset.range(7).map(lambda x: {"a": x}).window(3), ' at ["a"]'),
+        (Dataset.zip((Dataset.range(3), Dataset.range(7).window(3))), " at [1]"),
+        (Dataset.range(3).map(Dataset.range), ""),
+    ],
+)
+def test_datasets_are_not_padded_and_batch_keeps_them(ds, where):
+    with pytest.raises(TypeError, match=re.escape(f"padded_batch: the values{where} are datasets, which are not padd")):
+        list(ds.padded_batch(2))
+    with pytest.raises(TypeError, match=r"bucket_by_sequence_length: the values.* are datasets"):
+        list(ds.bucket_by_sequence_length(lambda *element: 1, [3], [2, 2]))
+    assert len(list(ds.batch(2))) == 2
+
+
+def test_windows_are_refused_before_anything_runs():
+    with pytest.raises(TypeError, match="the values are datasets"):
+        Dataset.range(7).window(3).padded_batch(2)

@@ -14,7 +14,7 @@ from penstock.elements.per_leaf import Shape, as_shape, filled, fits, is_shape, 
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.elements.stacking import Origin
 from penstock.elements.structure import Structure
-from penstock.elements.uneven import check_text_fill, fill_value, padded
+from penstock.elements.uneven import check_text_fill, fill_value, padded, refuse_datasets
 from penstock.ops.group.leafwise import LeafwiseGrouping
 from penstock.plan.node import Allocate
 
@@ -51,6 +51,7 @@ class PaddedBatch(LeafwiseGrouping):
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
         if isinstance(leaf, ObjectSpec):
+            refuse_datasets(leaf.type, origin)
             if self.pads:
                 check_text_fill(told[1], leaf.type, origin)
             leaf = ArraySpec((), np.dtype(object))
