@@ -28,7 +28,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "check_of_test.py").write_text(FILE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
 
 
 def told(name, **settings):

@@ -29,7 +29,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "pipeline_of_test.py").write_text(FILE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
     return tmp_path
 
 

@@ -13,7 +13,6 @@ from penstock.cli.main import main
 @pytest.fixture
 def file(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
     path = tmp_path / "main_of_test.py"
     path.write_text("import penstock as ps\nds = ps.Dataset.range(9).batch(2)\nendless = ps.Dataset.counter().batch(9)")
     return path
@@ -142,6 +141,42 @@ def test_ctrl_c_at_any_moment_leaves_no_traceback(file):
     assert running.returncode == 130
     assert "Traceback" not in err
     assert "topped by Ctrl-C" in out + err
+
+
+MADE_FROM_TEXT = """
+import os, signal
+exec("os.kill(os.getpid(), signal.SIGINT)")
+"""
+
+
+def test_ctrl_c_in_code_that_is_made_from_text_is_130_too(file):
+    file.write_text(MADE_FROM_TEXT)  # as the code of a dataclass is
+    done = subprocess.run([sys.executable, "-m", "penstock", "run", f"{file}:ds"], capture_output=True, check=False)
+    assert done.returncode == 130
+
+
+NAMED = """
+import penstock as ps
+
+class Named:
+    def __set_name__(self, owner, name):
+        raise KeyboardInterrupt
+
+def interrupt(x):
+    try:
+        type("Owner", (), {"named": Named()})
+    except KeyboardInterrupt as error:  # on Python 3.12 and later
+        raise RuntimeError("Error calling __set_name__") from error
+
+ds = ps.Dataset.counter().map(interrupt, vectorized=False).batch(9)
+"""
+
+
+def test_ctrl_c_while_a_field_is_named_is_130_too(file):
+    file.write_text(NAMED)  # as where a dataclass is imported
+    command = [sys.executable, "-m", "penstock", "run", f"{file}:ds"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 def test_a_reader_who_leaves_ends_it_without_a_traceback(file):

@@ -42,7 +42,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "run_of_test.py").write_text(FILE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
 
 
 def told(name, limits=None, stream=None, **settings):

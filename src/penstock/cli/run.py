@@ -59,7 +59,10 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
         except KeyboardInterrupt:
             ended = "interrupted"
         except Exception as error:  # noqa: BLE001 - whatever the pipeline raises is shown
-            ended, failure = "failed", error
+            if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps what comes while a field is named
+                ended = "interrupted"
+            else:
+                ended, failure = "failed", error
     if consumer.stats is None or (consumer.stats.items == 0 and ended != "finished"):
         terminal.show(f"{ENDINGS[ended]}, before the first item.", 0)
     else:

@@ -1,0 +1,17 @@
+"""What the tests of the command leave as it was."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _files_are_modules_for_one_test_only():
+    """Forget the modules that files of the test became; the library stays: loaded twice, its types would be two."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.endswith(("_of_test", "_file")):
+            del sys.modules[name]
