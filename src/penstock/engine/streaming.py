@@ -33,6 +33,10 @@ from penstock.plan.node import Node, Passing
 AHEAD = 4  # pieces that a pump keeps ready, where nothing else is said
 
 
+AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
+"""How to make again what failed, and nothing but what its mark says comes before."""
+
+
 class Place(NamedTuple):
     """Where a stream stands: `row` items were received, and of the elements after the mark `offset` are among them."""
 
@@ -107,7 +111,7 @@ class StreamRun:
         except Exception as error:
             self._check_open()
             self.close("failed")
-            named = named_failure(error, f"while making {self.unit} {self._made}", self._epoch, None)
+            named = named_failure(error, f"while making {self.unit} {self._made}", self._epoch, AGAIN)
             if named is error:
                 raise
             raise named from error

@@ -70,3 +70,15 @@ def test_a_declarative_function_tells_the_spec_without_being_called():
     assert Dataset.range(3).map(Doubled().run, on=None)._plan.spec() is None
     plan = type(NODE)(Dataset.range(3)._plan, Doubled())
     assert plan.spec() == ArraySpec((), np.dtype(np.int64))
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(3, ["which is the first of 3 that the function was called with at once"]), (1, [])]
+)
+def test_a_function_of_columns_says_of_how_many_rows_it_may_have_been(count, said):
+    def refuse(column):
+        raise OSError("gone")
+
+    with pytest.raises(OSError, match="gone") as caught:
+        column_wise(NODE, refuse, np.empty)(leaf_column(ROWS[:count]), ROWS[:count], None)
+    assert caught.value.__notes__ == ["in map(abs), at row 40", "made from the number 40", *said]

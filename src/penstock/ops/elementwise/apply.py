@@ -148,6 +148,8 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
             ]
         except Exception as error:
             blame(error, node, int(rows[0]))
+            if len(rows) > 1:
+                error.add_note(f"which is the first of {len(rows)} that the function was called with at once")
             raise
         return Columns(structure, columns, len(rows))
 
