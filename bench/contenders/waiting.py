@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from ctypes import CDLL, c_double
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from bench.contenders.limit.compile import library
 from bench.tally import Tally
 
 
-def wait(seconds: float) -> None:
-    """Wait off the CPU; the last 0.2 ms are waited out in steps, since a long sleep oversleeps by 0.1 ms."""
-    until = time.perf_counter() + seconds
-    time.sleep(max(seconds - 0.0002, 0.0))
-    while time.perf_counter() < until:
-        time.sleep(0)
+def wait_until(moment: float) -> None:
+    """Wait off the core and without the GIL, as for a disk or an accelerator, until this reading of `perf_counter`."""
+    waits().wait_until(c_double(moment))
+
+
+@cache
+def waits() -> CDLL:
+    """What waits, in bench/limits/waits.cc."""
+    return library("waits")
 
 
 class Prepare:
-    """Batch i: waits its time, returns its number as an array. Picklable, as worker processes need it."""
+    """Batch i, its number as an array, after its time in all. Picklable, as worker processes need it."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         draws = np.random.default_rng(0).uniform(-1, 1, size=options["steps"])
         timed = draws[options["first"] :]
         self.seconds = options["prepare"] * (1 + options["jitter"] * (draws - timed.mean()))  # their mean is exact
+        waits()  # not while the clock runs
 
     def __call__(self, i: Any) -> np.ndarray:
-        wait(float(self.seconds[int(i)]))
-        return np.full(1, i, dtype=np.int64)
+        began = time.perf_counter()
+        batch = np.full(1, i, dtype=np.int64)
+        wait_until(began + float(self.seconds[int(i)]))
+        return batch
 
 
 def train(batches: Iterable[Any], options: dict[str, Any], tally: Tally) -> None:
@@ -37,5 +46,6 @@ def train(batches: Iterable[Any], options: dict[str, Any], tally: Tally) -> None
     for i, batch in enumerate(batches):
         if i == options["first"]:
             tally.start()
-        wait(options["step"])
+        began = time.perf_counter()
         tally.add(batch, batch)
+        wait_until(began + options["step"])

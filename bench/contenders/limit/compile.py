@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from bench.environments import ROOT
 
 
-def library(name: str, libraries: Sequence[str]) -> ctypes.CDLL:
+def library(name: str, libraries: Sequence[str] = ()) -> ctypes.CDLL:
     """Compile bench/limits/<name>.cc into bench/data/ if its text is new, and load it."""
     source = ROOT / "bench" / "limits" / f"{name}.cc"
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
