@@ -272,6 +272,13 @@ def test_an_attempt_goes_on_in_the_next_run():
     assert climbing.decisions == []
 
 
+def test_what_another_run_sees_is_not_added_to_this_one():
+    climbing = climb()
+    heir = climbing.heir([])
+    heir.observe(Cost(5, 4), 1)
+    assert (climbing.look.spent, heir.look.spent) == (Cost(0, 0), Cost(5, 4))
+
+
 def test_another_run_tries_fewer_threads_again_at_once_but_not_run_after_run():
     climbing, tried = climb(threads=12, waiting=5.0), []
     for _ in range(6):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -373,6 +373,61 @@ def test_the_window_obeys_the_budget():
         most = max(most, run._window.nbytes)
         assert run._window.nbytes <= 3 * batch
     assert most > 0
+
+
+class AtOnce(ThreadPoolExecutor):
+    """Runs what is submitted before `submit` returns, so that all that was begun is made when the consumer asks."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except ValueError as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture
+def at_once():
+    with AtOnce(2) as executor:
+        yield ps.Options(executor=executor, workers=2)
+
+
+@pytest.mark.parametrize("depth", [None, 50])
+def test_what_is_held_for_the_consumer_is_of_the_budget(at_once, depth):
+    size, batches = 1 << 16, 6
+    ds = D.range(100).map(lambda x: np.zeros(size, np.uint8)).batch(1)
+    ds = (ds if depth is None else ds.prefetch(depth)).with_options(at_once)
+    it, most = ds.with_options(ps.Options(memory_budget=batches * size)).iterator(), 0
+    for _ in it:
+        most = max(most, len(it._items) + len(it._run._window))
+    assert batches // 2 < most <= batches
+
+
+def test_what_is_made_already_is_taken_at_once_and_the_position_stays_exact(at_once):
+    ds, held = D.range(60).map(lambda x: x * x, vectorized=False), 0
+    it = ds.with_options(at_once).iterator()
+    for expected in range(60):
+        assert (next(it), it.state_dict()["row"]) == (expected * expected, expected + 1)
+        again = ds.iterator()
+        again.load_state_dict(it.state_dict())
+        assert next(again, None) == (None if expected == 59 else (expected + 1) ** 2)
+        again.close()
+        held = max(held, len(it._items))
+    assert held > 1
+
+
+def test_a_failure_comes_after_what_was_taken_before_it(at_once):
+    def fails_at_11(x):
+        if x == 11:
+            raise ValueError("eleven")
+        return x
+
+    it, received = D.range(30).map(fails_at_11).with_options(at_once).iterator(), []
+    with pytest.raises(ValueError, match="eleven") as caught:
+        received.extend(it)
+    assert received == list(range(11))
+    assert "while making element 11; make it again with ds[11]" in caught.value.__notes__
 
 
 def test_a_short_window_for_a_short_prefetch():

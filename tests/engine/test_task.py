@@ -38,7 +38,8 @@ def test_elements_one_by_one():
 
 
 def test_costs_add_up():
-    total = Cost(10, 4, 1) + Cost(5, 5)
+    total = Cost(10, 4, 1)
+    total += Cost(5, 5)
     assert total == Cost(15, 9, 1)
     assert total.blocked == 5
     assert Cost(1, 2).blocked == 0

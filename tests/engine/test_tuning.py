@@ -137,6 +137,13 @@ def test_the_window_covers_tasks_that_take_longer_than_others_if_they_are_small(
     assert uneven([MS, 3 * MS], item_bytes=AHEAD_BYTES + 1).depth() == 9
 
 
+def test_small_tasks_are_begun_several_at_a_time():
+    assert uneven([MS]).spare() == 0  # what they take is not known yet
+    assert uneven([MS], item_bytes=1).spare() == 2 * 4
+    assert uneven([MS], item_bytes=AHEAD_BYTES // 3).spare() == 3
+    assert uneven([MS], item_bytes=AHEAD_BYTES + 1).spare() == 0
+
+
 def test_waiting_for_a_core_does_not_make_tasks_uneven():
     tuner = uneven([MS])
     for _ in range(100):

@@ -57,6 +57,30 @@ def test_a_parcel_waits_for_all_its_pieces():
     assert popped == [whole]
 
 
+def test_what_is_made_right_behind_the_one_before_can_be_taken_with_it():
+    window, (first, second, third) = filled_window(ordered=True)
+    for each in (first, second):
+        window.filled(each, 0, DONE)
+    assert window.pop() is first
+    assert window.pop_behind(first) is second
+    assert window.pop_behind(second) is None  # not made yet
+    window.filled(third, 0, ValueError("a bad row"))
+    assert window.pop_behind(second) is None  # its failure comes when it is waited for
+    assert (window.pop(), len(window), window.tasks) == (third, 0, 0)
+    assert window.pop_behind(third) is None
+
+
+def test_only_what_comes_next_is_behind():
+    apart = Window(ordered=True)
+    before, after = parcel(0), parcel(5)  # those between were received out of order, before
+    for window in (apart, unordered := Window(ordered=False)):
+        for each in (parcel(0), parcel(5) if window is apart else parcel(1)):
+            window.push(each)
+            window.filled(each, 0, DONE)
+        assert window.pop_behind(window.pop()) is None
+    assert (before.high, after.low, len(unordered)) == (1, 5, 1)
+
+
 def test_closing_wakes_who_waits_and_cancels_what_has_not_begun():
     from concurrent.futures import Future
 

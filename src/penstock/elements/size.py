@@ -21,6 +21,8 @@ def bytes_of(element: Any) -> int:
     >>> bytes_of({"x": np.zeros(3), "y": np.zeros(2, np.uint8)})
     26
     """
+    if type(element) is np.ndarray:
+        return element.nbytes or sys.getsizeof(element)
     return sum(getattr(leaf, "nbytes", None) or sys.getsizeof(leaf) for leaf in flatten(element)[0]) or 1
 
 

@@ -127,7 +127,13 @@ class Climb:
         Fewer threads may be tried again at once, though not run after run: what was on a disk may be in memory now.
         """
         fewer_in = min(self.fewer_in, 0) if self.patience_for_fewer <= PATIENCE**2 else self.fewer_in
-        return replace(self, decisions=decisions, look=replace(self.look), fewer_in=fewer_in, clocks=None)
+        return replace(
+            self,
+            decisions=decisions,
+            look=replace(self.look, spent=replace(self.look.spent)),
+            fewer_in=fewer_in,
+            clocks=None,
+        )
 
     def observe(self, cost: Cost, items: float) -> None:
         """Take in what a task took that made this many items."""

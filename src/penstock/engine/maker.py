@@ -129,7 +129,8 @@ class Maker:
     def items(self, parcel: Parcel) -> list[Any]:
         """The items of a parcel whose pieces are all made."""
         if self.job.batch is None:
-            elements = [element for piece in cast("list[Listed]", parcel.results) for element in piece.elements]
+            made: list[Any] = parcel.results
+            elements = [element for piece in made for element in piece.elements]
             self.item_bytes = bytes_of(elements[0]) if elements else 0
             return elements
         pieces = cast("list[Stacked]", parcel.results)

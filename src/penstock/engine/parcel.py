@@ -22,11 +22,12 @@ class Parcel:
     `results` has a place for each piece, filled as tasks finish: what the task made, or the exception it ended with.
     """
 
-    __slots__ = ("begun", "futures", "high", "low", "memory", "missing", "nbytes", "results", "rows", "soon")
+    __slots__ = ("begun", "futures", "high", "items", "low", "memory", "missing", "nbytes", "results", "rows", "soon")
 
     def __init__(self, low: int, high: int, rows: Rows, pieces: int) -> None:
         self.low = low
         self.high = high
+        self.items = high - low
         self.rows: list[Rows] = [rows] if pieces == 1 else np.array_split(rows, pieces)
         self.memory: list[np.ndarray] | None = None
         self.nbytes = 0
@@ -35,11 +36,6 @@ class Parcel:
         self.futures: list[Future[Any]] = []
         self.begun: Begun | None = None  # where it is made beside the consumer
         self.soon: Rows | None = None  # rows of later parcels, of which the first task tells the sources
-
-    @property
-    def items(self) -> int:
-        """How many items it is of."""
-        return self.high - self.low
 
     def memory_of(self, piece: int) -> list[np.ndarray] | None:
         """The part of the memory that a piece writes: an array of shape (k, ...) for each leaf."""
@@ -55,4 +51,7 @@ class Parcel:
 
     def failure(self) -> BaseException | None:
         """The exception of the first piece that has one."""
-        return next((result for result in self.results if isinstance(result, BaseException)), None)
+        for result in self.results:
+            if isinstance(result, BaseException):
+                return result
+        return None

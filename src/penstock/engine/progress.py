@@ -18,7 +18,9 @@ class Progress:
 
     def receive(self, low: int, high: int) -> None:
         """Count items `low` to `high` as received."""
-        if low < high:
+        if low == self._row and not self._ahead:
+            self._row = high
+        elif low < high:
             insort(self._ahead, (low, high))
         while self._ahead and self._ahead[0][0] == self._row:
             self._row = self._ahead.pop(0)[1]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from time import perf_counter_ns, process_time_ns
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.core.errors import BudgetError, ClosedError, WorkerError
-from penstock.core.frames import is_ours
 from penstock.engine.advice import Advisor, spacing
 from penstock.engine.compile import compiled
 from penstock.engine.cursor import Cursor
+from penstock.engine.failures import named_failure
 from penstock.engine.job import Job
 from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
@@ -19,13 +19,15 @@ from penstock.engine.maker import Maker
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
 from penstock.engine.settings import Settings
-from penstock.engine.task import Cost, Listed, Stacked
+from penstock.engine.task import Cost, Stacked
 from penstock.engine.window import Window
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew
+
+ALWAYS = sys.maxsize
 
 
 class Span(NamedTuple):
@@ -65,16 +67,20 @@ class Run:
         self._observer = observer
         self._drawn_seed = drawn_seed
         self._epoch = cursor.epoch
+        self._end = job.items
+        self._rows_of = partial(job.rows, cursor.epoch)
         self._maker = Maker(job, compiled(job.source, legacy.memory.allocate, observer.wrap), legacy.memory)
         self._advisor = Advisor(
             heard=self._maker.advise is not None,
             size=job.size,
-            spacing=partial(spacing, job.source, job.items, job.size),
+            spacing=partial(spacing, job.source, self._end, job.size),
         )
         self._next = cursor.row  # the first item that no parcel has been begun for
         self._received = list(cursor.ahead)  # spans after it that were received before
         self._failure: BaseException | None = None
         self._window = Window(ordered=settings.ordered)
+        self._spare = 0  # tasks more than needed to have under way, so that several are begun and taken at once
+        self._few = ALWAYS  # with so many tasks under way, or fewer, others are begun
         self._crew: Crew | None = None
         self._beside: Parcel | None = None  # the next one, where inline it is made beside the consumer
         begins_inline = settings.executor == "auto" and settings.workers is None and not self.tuner.threads
@@ -144,34 +150,29 @@ class Run:
             # else inline: an executor that was handed in has no workers here, and its files are the parent's
 
     def _next_parcel(self) -> tuple[int, list[Any]] | None:
-        if self._failure is not None:
+        made = None
+        if self._failure is None:
+            crew = None if self._beside else self._crew
+            made = self._made_inline() if crew is None else self._made_by(crew)
+        if self._failure is not None and not (made and made[1]):
             raise self._failure
-        parcel = self._made_by(self._crew) if self._crew is not None and not self._beside else self._made_inline()
-        if parcel is None:
-            return None
-        failure = parcel.failure()
-        if failure is not None:
-            return parcel.low, self._items_before(failure, parcel)
-        self._observe(parcel)
-        try:
-            items = self._maker.items(parcel)
-        except Exception as error:  # noqa: BLE001 - raised with its name
-            self._failure = self._named(error, parcel.low)
-            raise self._failure from error.__cause__
-        if self._crew is None and self.settings.executor == "auto" and self.tuner.threads_pay():
-            self._leave_inline()
-        return parcel.low, items
+        return made
 
     # Inline
 
-    def _made_inline(self) -> Parcel | None:
+    def _made_inline(self) -> tuple[int, list[Any]] | None:
         parcel, self._beside = self._beside, None
         if parcel is None:
             span = self._claim(max(self._group(), 1))
-            parcel = None if span is None else self._begin(span, 1)
-        if parcel is not None and self._crew is None:
+            if span is None:
+                return None
+            parcel = self._begin(span, 1)
+        if self._crew is None:
             self._begin_beside(parcel)
-        return None if parcel is None else self._make(parcel)
+        items = self._items_of(self._make(parcel))
+        if self._crew is None and self.settings.executor == "auto" and self.tuner.threads_pay():
+            self._leave_inline()
+        return parcel.low, items
 
     def _begin_beside(self, now: Parcel) -> None:
         """Begin the parcel after `now` beside the consumer, where it is large enough and needs no GIL."""
@@ -202,50 +203,65 @@ class Run:
         workers = self.tuner.start_threads()
         self._crew = crew_for(self.settings.executor, workers, self._maker, self._observer)
 
-    def _made_by(self, crew: Crew) -> Parcel | None:
-        if len(self._window) == 0:
+    def _made_by(self, crew: Crew) -> tuple[int, list[Any]] | None:
+        """The next parcel's items and, where they are small, those of parcels behind it that are made already.
+
+        After a long step all caches are cold: what is dear the first time is done for several parcels at once.
+        """
+        window = self._window
+        if not len(window):
             self._top_up(crew)
-            if len(self._window) == 0:
+            if not len(window):
                 return None
         asked = perf_counter_ns()
-        parcel = self._window.pop()
+        parcel = last = window.pop()
         now = perf_counter_ns()
         if crew.shares_gil and (threads := self.tuner.retuned(now, process_time_ns(), now - asked)) is not None:
             crew.resize(threads)
-        self._top_up(crew)
-        return parcel
+            self._few = ALWAYS
+        items, spare, held = self._items_of(parcel), self._spare, 0
+        while spare > 0 and self._failure is None and (behind := window.pop_behind(last)) is not None:
+            items += self._items_of(behind)
+            spare -= len(behind.rows)
+            held += behind.nbytes
+            last = behind
+        if window.tasks <= self._few and self._failure is None:
+            self._top_up(crew, held)
+        return parcel.low, items
 
-    def _top_up(self, crew: Crew) -> None:
-        """Fill the window, once there is room for two tasks: after a long step, the first finds all caches cold."""
-        if self.settings.depth is None and self._window.tasks >= max(self.tuner.depth(), 1):
-            return  # never where nothing is under way: that would end the epoch
-        while (count := self._room()) > 0:
-            span = self._claim(count)
+    def _top_up(self, crew: Crew, held: int = 0) -> None:
+        """Fill the window; `held` bytes of what was made wait for the consumer.
+
+        Where nothing is under way, one parcel is begun whatever the budget: else the epoch would end.
+        """
+        window, depth = self._window, self.settings.depth
+        self._spare = self.tuner.spare() if depth is None else 0
+        most = max(self.tuner.depth(), 1) + self._spare
+        self._few = most + 1 - max(self._spare, 2) if depth is None else ALWAYS
+        unknown = self.settings.budget_is_given and not self._maker.item_bytes  # until the first is made
+        group = self.tuner.group_items() if depth is None else max(min(self.tuner.group_items(), depth // 2), 1)
+        while window.tasks <= most if depth is None else window.items < depth:
+            count = self._within_budget(group, held)
+            if len(window) and (unknown or not count):
+                return
+            span = self._claim(max(count, 1))
             if span is None:
                 return
             parcel = self._begin(span, self.tuner.split_item() if span.high - span.low == 1 else 1)
-            self._window.push(parcel)
+            window.push(parcel)
             for piece in range(len(parcel.rows)):
-                crew.submit(parcel, piece, self._window)
-
-    def _room(self) -> int:
-        """How many items the next parcel may have, by the window's depth and the budget; 0 where it is full."""
-        depth, parcels = self.settings.depth, len(self._window)
-        if parcels > 0 and (self._window.tasks > self.tuner.depth() if depth is None else self._window.items >= depth):
-            return 0
-        if parcels > 0 and self.settings.budget_is_given and not self._maker.item_bytes:
-            return 0  # what an item takes is known once the first is made
-        group = self._group()
-        if depth is not None:
-            group = max(min(group, depth // 2), 1)
-        return group if parcels > 0 else max(group, 1)
+                crew.submit(parcel, piece, window)
 
     def _group(self, held: int = 0, *, beside: bool = False) -> int:
         """How many items one task makes, by the tuner and the budget, of which `held` bytes are taken; 0: no room."""
-        group = self.tuner.group_items(beside=beside)
-        if self._maker.item_bytes:
-            group = min(group, (self.settings.memory_budget - self._window.nbytes - held) // self._maker.item_bytes)
-        return group
+        return self._within_budget(self.tuner.group_items(beside=beside), held)
+
+    def _within_budget(self, items: int, held: int) -> int:
+        """So many items, or those that there is memory for beside the window and the `held` bytes."""
+        if not self._maker.item_bytes:
+            return items
+        room = self.settings.memory_budget - self._window.nbytes - held
+        return min(items, max(room, 0) // self._maker.item_bytes)
 
     # Items
 
@@ -254,10 +270,10 @@ class Run:
         while self._received and self._received[0][0] <= self._next:
             self._next = max(self._next, self._received.pop(0)[1])
         low = self._next
-        if low >= self.job.items:
+        if low >= self._end:
             return None
-        high = min(low + count, self._received[0][0] if self._received else self.job.items)
-        rows, self._next = self.job.rows(self._epoch, low, high)
+        high = min(low + count, self._received[0][0] if self._received else self._end)
+        rows, self._next = self._rows_of(low, high)
         return Span(low, self._next, rows)
 
     def _begin(self, span: Span, pieces: int) -> Parcel:
@@ -268,8 +284,20 @@ class Run:
                 f"allows {self.settings.memory_budget:,}: make it smaller or the budget larger"
             )
         parcel = self._maker.begin(*span, pieces)
-        parcel.soon = self._advisor.after(span.high, self.job.items, partial(self.job.rows, self._epoch))
+        parcel.soon = self._advisor.after(span.high, self._end, self._rows_of)
         return parcel
+
+    def _items_of(self, parcel: Parcel) -> list[Any]:
+        """The items of a finished parcel; where one failed those before it, and the failure is kept for their end."""
+        failure = parcel.failure()
+        if failure is not None:
+            return self._items_before(failure, parcel)
+        self._observe(parcel)
+        try:
+            return self._maker.items(parcel)
+        except Exception as error:  # noqa: BLE001 - raised with its name
+            self._failure = self._named(error, parcel.low)
+            return []
 
     def _items_before(self, failure: BaseException, parcel: Parcel) -> list[Any]:
         """The items of a failed parcel that come before the one at fault, which is found by making each alone.
@@ -278,12 +306,12 @@ class Run:
         """
         if isinstance(failure, WorkerError):  # what killed a worker would kill this process
             self._failure = failure
-            raise failure
+            return []
         items: list[Any] = []
         low = parcel.low
         if parcel.items > 1:
             for low in range(parcel.low, parcel.high):
-                alone = self._make(self._maker.begin(low, low + 1, self.job.rows(self._epoch, low, low + 1)[0], 1))
+                alone = self._make(self._maker.begin(low, low + 1, self._rows_of(low, low + 1)[0], 1))
                 if (again := alone.failure()) is not None:
                     failure = again
                     break
@@ -291,8 +319,6 @@ class Run:
             else:
                 return items  # a failure that passed, such as of a disk
         self._failure = self._named(failure, low)
-        if not items:
-            raise self._failure
         return items
 
     def _named(self, failure: BaseException, item: int) -> BaseException:
@@ -305,33 +331,13 @@ class Run:
         self.tuner.item_bytes = self._maker.item_bytes
         self.items_made += parcel.items
         self.rows_made += sum(map(len, parcel.rows))
-        results = cast("list[Stacked | Listed]", parcel.results)
+        results: list[Any] = parcel.results
         for result in results:
             if isinstance(result, Stacked):
                 self.bytes_made += sum(array.nbytes for array in result.arrays)
             self.spent += result.cost
             self.tuner.observe(result.cost, parcel.items / len(results))
             self._advisor.observe(result.cost, parcel.items / len(results))
-
-
-def named_failure(failure: BaseException, what: str, epoch: int, again: str | None) -> BaseException:
-    """The failure with a note of what was being made and how to make it again, and its traceback from the user's on."""
-    of_epoch = f" of epoch {epoch}" if epoch else ""
-    failure.__traceback__ = _without_ours(failure.__traceback__)
-    failure.add_note(f"{what}{of_epoch}" + (f"; make it again with {again}" if again else ""))
-    if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
-        error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
-        error.__cause__ = failure
-        return error
-    return failure
-
-
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The traceback from the first frame that is not Penstock's on; all of it where there is none."""
-    own = traceback
-    while own is not None and is_ours(own.tb_frame.f_code.co_filename):
-        own = own.tb_next
-    return own or traceback
 
 
 def _received_between(lost: list[Parcel], after: int, received: list[tuple[int, int]]) -> list[tuple[int, int]]:

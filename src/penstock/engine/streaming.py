@@ -15,12 +15,12 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.size import bytes_of
 from penstock.elements.sparse import Sparse
 from penstock.engine.cursor import Cursor
+from penstock.engine.failures import named_failure
 from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
 from penstock.engine.observer import Observer
 from penstock.engine.opening import opened
 from penstock.engine.pump import Pump
-from penstock.engine.run import named_failure
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner

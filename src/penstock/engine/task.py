@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -33,14 +33,13 @@ class Cost:
         """How long the thread waited for something other than a core: a disk, a sleep, a lock such as the GIL."""
         return max(self.wall - self.cpu - self.starved, 0)
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(
-            self.wall + other.wall,
-            self.cpu + other.cpu,
-            self.starved + other.starved,
-            self.yields + other.yields,
-            self.reads + other.reads,
-        )
+    def __iadd__(self, other: Cost) -> Self:
+        self.wall += other.wall
+        self.cpu += other.cpu
+        self.starved += other.starved
+        self.yields += other.yields
+        self.reads += other.reads
+        return self
 
 
 @dataclass(slots=True)

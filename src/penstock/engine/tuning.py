@@ -170,3 +170,9 @@ class Tuner:
         if self.item_bytes:
             more = min(more, AHEAD_BYTES // (self.item_bytes * self.group))
         return 2 * threads + 1 + more
+
+    def spare(self) -> int:
+        """How many small tasks to have under way beyond that, so that the consumer begins and takes several at once."""
+        if not self.item_bytes:
+            return 0
+        return min(2 * max(self.threads, 1), AHEAD_BYTES // (self.item_bytes * self.group))

@@ -22,7 +22,9 @@ class Window:
     def __init__(self, *, ordered: bool) -> None:
         self._ordered = ordered
         self._parcels: deque[Parcel] = deque()
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._awaited = False  # whether somebody waits for the next parcel
         self._closed = False
         self.tasks = 0
         """Tasks of all parcels under way."""
@@ -47,12 +49,9 @@ class Window:
     def push(self, parcel: Parcel) -> None:
         """Add a parcel whose tasks are about to begin."""
         self._parcels.append(parcel)
-        self._count(parcel, 1)
-
-    def _count(self, parcel: Parcel, sign: int) -> None:
-        self.tasks += sign * len(parcel.rows)
-        self.items += sign * parcel.items
-        self.nbytes += sign * parcel.nbytes
+        self.tasks += len(parcel.rows)
+        self.items += parcel.items
+        self.nbytes += parcel.nbytes
 
     def _forget_all(self) -> list[Parcel]:
         dropped = list(self._parcels)
@@ -62,23 +61,49 @@ class Window:
 
     def filled(self, parcel: Parcel, piece: int, result: Result) -> None:
         """Take in what a task ended with; called from any thread."""
-        with self._changed:
+        with self._lock:
             parcel.fill(piece, result)
             if parcel.missing == 0:
-                parcel.futures = []  # they hold the parcel: a cycle would keep its memory until a garbage collection
-                self._changed.notify_all()
+                parcel.futures.clear()  # they hold the parcel: a cycle would keep its memory until it is collected
+                if self._awaited:
+                    self._changed.notify_all()
 
     def pop(self) -> Parcel:
         """Wait for the next parcel and take it out; a `ClosedError` if the window is closed meanwhile."""
-        with self._changed:
+        with self._lock:
             while not self._closed:
                 parcel = self._next_done()
                 if parcel is not None:
-                    self._parcels.remove(parcel)
-                    self._count(parcel, -1)
-                    return parcel
-                self._changed.wait()
+                    return self._take(parcel)
+                self._awaited = True
+                try:
+                    self._changed.wait()
+                finally:
+                    self._awaited = False
         raise ClosedError(WHILE_WAITING)
+
+    def pop_behind(self, before: Parcel) -> Parcel | None:
+        """Take out the parcel that comes right after `before`, which was taken out last, if it is made already.
+
+        `None` also where its making failed: that is found when it is waited for.
+        """
+        with self._lock:
+            if not self._ordered or not self._parcels:
+                return None
+            oldest = self._parcels[0]
+            if oldest.missing or oldest.low != before.high or oldest.failure() is not None:
+                return None
+            return self._take(oldest)
+
+    def _take(self, parcel: Parcel) -> Parcel:
+        if parcel is self._parcels[0]:
+            self._parcels.popleft()
+        else:
+            self._parcels.remove(parcel)
+        self.tasks -= len(parcel.rows)
+        self.items -= parcel.items
+        self.nbytes -= parcel.nbytes
+        return parcel
 
     def _next_done(self) -> Parcel | None:
         if self._ordered:
@@ -88,7 +113,7 @@ class Window:
 
     def close(self) -> list[Parcel]:
         """Drop every parcel, cancel tasks that have not begun, and wake whoever waits."""
-        with self._changed:
+        with self._lock:
             self._closed = True
             dropped = self._forget_all()
             self._changed.notify_all()
@@ -99,5 +124,7 @@ class Window:
 
     def after_fork(self) -> list[Parcel]:
         """In a forked child: forget every parcel, without the lock, which a thread of the parent may have held."""
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._awaited = False
         return self._forget_all()

@@ -36,6 +36,8 @@ def positions(rows: Rows, length: int) -> Rows:
     >>> positions(np.array([3, 7]), length=3)
     array([0, 1])
     """
+    if len(rows) == 1 and 0 <= rows.item() < length:  # as a dear element's task has: to make no array is cheaper
+        return rows
     return strided(rows, length=length, input_stride=0)
 
 

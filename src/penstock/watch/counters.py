@@ -22,7 +22,7 @@ Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes, elements given, those t
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(7)
 
 
-SAMPLE = 16  # what a thread has spent on CPU is dear to ask for, so of many pieces one in so many tells it for all
+SAMPLE = 16  # what a thread has spent on CPU is dear to ask for, so of many calls one in so many tells it for all
 
 
 @dataclass(eq=False)
@@ -83,9 +83,10 @@ class Counters:
 
         def measured(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
             cell = operation.cell()
-            wall, cpu = perf_counter_ns(), thread_time_ns()
+            stands_for = _stands_for(cell[CALLS])
+            cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             chunk = program(rows, out)
-            _count(cell, wall, cpu, len(rows), operation.bytes_of(chunk, cell))
+            _count(cell, wall, cpu, stands_for, len(rows), operation.bytes_of(chunk, cell))
             if type(chunk) is Mended:
                 cell[FAILED] += chunk.lost
                 chunk.lost = 0  # or those that pass it on would count them too
@@ -100,9 +101,10 @@ class Counters:
 
         def measured(piece: Piece) -> Piece:
             cell = operation.cell()
-            wall, cpu = perf_counter_ns(), thread_time_ns()
+            stands_for = _stands_for(cell[CALLS])
+            cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             made = spread(piece)
-            _count(cell, wall, cpu, len(made), operation.bytes_of(made.chunk, cell))
+            _count(cell, wall, cpu, stands_for, len(made), operation.bytes_of(made.chunk, cell))
             cell[GIVEN] += len(piece)
             if made.lost:
                 cell[FAILED] += made.lost
@@ -126,7 +128,7 @@ class Counters:
             while True:
                 above = getattr(inside, "spent", None)
                 if above is None:  # no flow reads this one; those that it reads do as it does
-                    inside.stands_for = 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
+                    inside.stands_for = _stands_for(calls)
                 stands_for, inside.spent, calls = inside.stands_for, (0, 0), calls + 1
                 cpu = thread_time_ns() if stands_for else 0
                 wall = perf_counter_ns()
@@ -209,10 +211,16 @@ class Counters:
         return (Counters, ())  # what travels begins from nothing
 
 
-def _count(cell: Cell, wall: int, cpu: int, rows: int, nbytes: int) -> None:
+def _stands_for(calls: int) -> int:
+    """For how many calls the CPU time of the next one stands, after so many: 0 where it is not asked for."""
+    return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
+
+
+def _count(cell: Cell, wall: int, cpu: int, stands_for: int, rows: int, nbytes: int) -> None:
     """Count one call that began at these readings of the clocks."""
-    cell[CPU] += thread_time_ns() - cpu
     cell[WALL] += perf_counter_ns() - wall
+    if stands_for:
+        cell[CPU] += stands_for * (thread_time_ns() - cpu)
     cell[CALLS] += 1
     cell[ROWS] += rows
     cell[BYTES] += nbytes
@@ -220,10 +228,10 @@ def _count(cell: Cell, wall: int, cpu: int, rows: int, nbytes: int) -> None:
 
 def _size(chunk: Columns) -> int:
     """Bytes of a chunk's leaves; of columns that are lists or objects, as many times the first as there are."""
-    return sum(
-        _listed(column) if isinstance(column, list) or column.dtype.hasobject else column.nbytes
-        for column in chunk.columns
-    )
+    size = 0
+    for column in chunk.columns:
+        size += _listed(column) if isinstance(column, list) or column.dtype.hasobject else column.nbytes
+    return size
 
 
 def _listed(column: Column) -> int:

@@ -1,0 +1,27 @@
+"""What a failure tells the user: what was being made, how to make it again, and where in their code it happened."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from penstock.core.frames import is_ours
+
+
+def named_failure(failure: BaseException, what: str, epoch: int, again: str | None) -> BaseException:
+    """The failure with a note of what was being made and how to make it again, and its traceback from the user's on."""
+    of_epoch = f" of epoch {epoch}" if epoch else ""
+    failure.__traceback__ = _without_ours(failure.__traceback__)
+    failure.add_note(f"{what}{of_epoch}" + (f"; make it again with {again}" if again else ""))
+    if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
+        error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
+        error.__cause__ = failure
+        return error
+    return failure
+
+
+def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the first frame that is not Penstock's on; all of it where there is none."""
+    own = traceback
+    while own is not None and is_ours(own.tb_frame.f_code.co_filename):
+        own = own.tb_next
+    return own or traceback
