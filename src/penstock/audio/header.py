@@ -41,6 +41,8 @@ def info(data: bytes) -> AudioInfo:
     Traceback (most recent call last):
     penstock.core.errors.DecodeError: the audio cannot be decoded: the WAV file has no format chunk before its samples
     """
+    if not isinstance(data, bytes | bytearray | memoryview | np.ndarray):
+        raise TypeError(f"info(data={data!r:.80}): expected the bytes of an audio file, not {type(data).__name__}")
     data = as_bytes(data)
     layout = wav_layout(data)
     if layout.status != WavStatus.ELSEWHERE:

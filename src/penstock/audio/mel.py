@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.audio.samples import FLOAT32, check_rate, check_samples
-from penstock.core.checks import check_count, check_flag
+from penstock.core.checks import check_count, check_flag, check_number
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.plan.operation import Operation
@@ -130,7 +130,8 @@ def log_mel(  # noqa: PLR0913 - what the field's own functions take
     width = None if window_length is None else check_count(call, "window_length", window_length, least=1)
     if width is not None and width > size:
         raise ValueError(f"{call}(window_length={width}): expected at most n_fft={size}")
-    high = rate / 2 if f_max is None else f_max
+    high = rate / 2 if f_max is None else check_number(call, "f_max", f_max)
+    f_min, floor = check_number(call, "f_min", f_min), check_number(call, "floor", floor)
     if not 0 <= f_min < high <= rate / 2:
         raise ValueError(f"{call}(f_min={f_min}, f_max={f_max}): expected 0 <= f_min < f_max <= {rate / 2}")
     if scale not in ("htk", "slaney") or norm not in (None, "slaney") or log not in ("ln", "log10", "db"):

@@ -77,6 +77,29 @@ def check_list(call: str, name: str, value: object, what: str) -> list[Any]:
     return list(value)  # pyright: ignore[reportUnknownArgumentType] - of anything
 
 
+def check_iterable(call: str, name: str, value: object, what: str) -> None:
+    """Say that `value` is no iterable of `what`: one of them alone, perhaps.
+
+    >>> check_iterable("write_tar", "samples", 3, "dicts")
+    Traceback (most recent call last):
+    TypeError: write_tar(samples=3): expected an iterable of dicts, not int
+    """
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError(f"{call}({name}={value!r:.80}): expected an iterable of {what}, not {type(value).__name__}")
+
+
+def check_number(call: str, name: str, value: object) -> float:
+    """Return `value` as a `float`, or say that it is no number.
+
+    >>> check_number("log_mel", "floor", "low")
+    Traceback (most recent call last):
+    TypeError: log_mel(floor='low'): expected a number, not str
+    """
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{call}({name}={value!r:.80}): expected a number, not {type(value).__name__}")
+    return float(value)  # pyright: ignore[reportArgumentType] - it has what that takes
+
+
 def check_names(call: str, name: str, value: object) -> list[str]:
     """Return `value` as a list of texts, or say what is wrong."""
     items = check_list(call, name, value, "names")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from glob import glob, has_magic
 from typing import Any
 
-from penstock.core.checks import check_count, check_list
+from penstock.core.checks import check_count, check_list, check_path
+from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.sources.blocked import CACHE_BYTES
@@ -33,7 +34,7 @@ def read_numpy(paths: Pattern | Sequence[Pattern]) -> Dataset[Any]:
     """
     from penstock.sources.numpy_files import numpy_files
 
-    return reading(numpy_files(list_files(paths)))
+    return reading(numpy_files(list_files(paths, "read_numpy")))
 
 
 def read_hdf5(
@@ -64,7 +65,7 @@ def read_hdf5(
     from penstock.sources.hdf5 import open_hdf5
 
     check_count("read_hdf5", "cache_bytes", cache_bytes, least=1)
-    return reading(chunked_files("read_hdf5", open_hdf5, list_files(paths), keys, cache_bytes))
+    return reading(chunked_files("read_hdf5", open_hdf5, list_files(paths, "read_hdf5"), keys, cache_bytes))
 
 
 def read_zarr(
@@ -92,9 +93,11 @@ def read_zarr(
     check_count("read_zarr", "cache_bytes", cache_bytes, least=1)
     found: list[str] = []
     for given in [paths] if isinstance(paths, str | os.PathLike) else check_list("read_zarr", "paths", paths, "paths"):
-        pattern = os.path.expanduser(given)
+        pattern = os.path.expanduser(check_path("read_zarr", "paths", given))
         matches = sorted(glob(pattern, recursive=True)) if has_magic(pattern) else [pattern]
         if not matches:
             raise FileNotFoundError(f"no Zarr store matches {pattern!r}")
         found += matches
+    if not found:
+        raise PlanError("read_zarr(paths=[]): the list of files or patterns is empty")
     return reading(chunked_files("read_zarr", open_zarr, found, keys, cache_bytes))

@@ -92,7 +92,9 @@ class Buffer(Handle[T_co]):
         from penstock.dataset.dataset import Dataset
 
         if not callable(transformation_func):
-            raise TypeError(f"apply(): expected a function, not {type(transformation_func).__name__}")
+            raise TypeError(
+                f"apply(transformation_func=): expected a function, not {type(transformation_func).__name__}"
+            )
         result = transformation_func(cast("Dataset[T_co]", self))
         if not isinstance(result, Dataset):
             raise TypeError(f"apply(): the function returned {type(result).__name__}, not a Dataset")

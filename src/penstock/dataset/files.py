@@ -27,7 +27,7 @@ def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
     >>> list(read_files(file))
     [b'abc']
     """
-    return reading(FileBytes(list_files(paths)))
+    return reading(FileBytes(list_files(paths, "read_files")))
 
 
 def read_image_folder(

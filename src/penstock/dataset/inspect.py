@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock import dataset, engine, rewrite
 from penstock import plan as plans
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, whole
 from penstock.core.errors import PlanError
 from penstock.core.seeds import fresh_seed
 from penstock.dataset.handle import Handle, T_co
@@ -93,6 +93,8 @@ class Inspect(Handle[T_co]):
         >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
         ['item 2 of list', 'item 0 of list']
         """
+        if not isinstance(row, tuple):
+            whole("locate", "row", row)
         epoch, position = _epoch_and_row(row)
         rows = np.array([self._global_row(epoch, position)], np.int64)
         return list(plans.locate.records(self._bound(), rows))

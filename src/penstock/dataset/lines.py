@@ -71,7 +71,7 @@ def read_text(
     from penstock.sources.lines import line_files
 
     files = line_files(
-        list_files(paths),
+        list_files(paths, "read_text"),
         encoding=encoding,
         errors=errors,
         keep_empty=check_flag("read_text", "keep_empty", keep_empty),
@@ -110,7 +110,7 @@ def read_json(
     """
     from penstock.sources.json_lines import json_files
 
-    files = json_files(list_files(paths), fields=fields, defaults=defaults, encoding=encoding)
+    files = json_files(list_files(paths, "read_json"), fields=fields, defaults=defaults, encoding=encoding)
     return lines(files, named_compression("read_json", compression))
 
 

@@ -66,8 +66,8 @@ class Order(Handle[T_co]):
             if not plan.indexed:
                 return self._over(order.shuffle_bytes.ShuffleBytes(plan, None, seed, reshuffle, buffer_bytes))
         window = buffer_size
-        if window is not None:
-            window = check_count("shuffle", "buffer_size", window, least=1, also=(UNKNOWN,), clip=True)
+        if window is not None and window != UNKNOWN:
+            window = check_count("shuffle", "buffer_size", window, least=1, clip=True)
         if window == UNKNOWN or (window is not None and 0 <= plan.length <= window and plan.indexed):
             window = None
         if window is None and not plan.indexed:

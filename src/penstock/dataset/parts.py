@@ -69,7 +69,7 @@ def weights(parts: Mapping[str, float]) -> list[int]:
     from fractions import Fraction  # which brings decimal: only splits need it
 
     if not isinstance(parts, Mapping) or not parts:
-        raise TypeError(f'split({parts!r:.80}): expected fractions by name, such as {{"train": 0.9, "val": 0.1}}')
+        raise TypeError(f'split(parts={parts!r:.80}): expected fractions by name, such as {{"train": 0.9, "val": 0.1}}')
     fractions: list[Fraction] = []
     for name, share in parts.items():
         if isinstance(share, bool) or not isinstance(share, int | float | np.number | Fraction):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock import sources, storage
-from penstock.core.checks import check_flag, check_list, check_seed
+from penstock.core.checks import check_flag, check_list, check_path, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
 from penstock.ops import read
@@ -143,7 +143,7 @@ class Read(Handle[T_co]):
         >>> [batch["x"].tolist() for batch in Dataset.load(folder).batch(3)]
         [[0, 1, 2], [3, 4]]
         """
-        return reading(sources.saved.saved(path))
+        return reading(sources.saved.saved(check_path("load", "path", path)))
 
     @staticmethod
     def list_files(file_pattern: Pattern | Sequence[Pattern]) -> Dataset[str]:
@@ -159,5 +159,5 @@ class Read(Handle[T_co]):
         >>> [path[-5:] for path in Dataset.list_files(f"{folder}/*.txt")]
         ['a.txt', 'b.txt']
         """
-        paths = sources.arrays.slices(storage.paths.list_files(file_pattern))
+        paths = sources.arrays.slices(storage.paths.list_files(file_pattern, name="file_pattern"))
         return reading(replace(paths, name=f"list_files({file_pattern!r})"))

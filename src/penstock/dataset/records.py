@@ -42,7 +42,7 @@ def read_tfrecord(
     (3, b'three')
     """
     check_flag("read_tfrecord", "verify", verify)
-    return tfrecords(list_files(paths), named_compression("read_tfrecord", compression), verify=verify)
+    return tfrecords(list_files(paths, "read_tfrecord"), named_compression("read_tfrecord", compression), verify=verify)
 
 
 def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dataset[bytes]:
@@ -88,7 +88,12 @@ def read_fixed_length(
 
     sizes = None if shape is None else check_list("read_fixed_length", "shape", shape, "sizes")
     files = fixed_files(
-        list_files(paths), record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, dtype=dtype, shape=sizes
+        list_files(paths, "read_fixed_length"),
+        record_bytes,
+        header_bytes=header_bytes,
+        footer_bytes=footer_bytes,
+        dtype=dtype,
+        shape=sizes,
     )
     return reading(files)
 

@@ -51,7 +51,7 @@ def read_parquet(
     from penstock.sources.parquet import parquet_files
 
     check_count("read_parquet", "cache_bytes", cache_bytes, least=1)
-    return reading(parquet_files(list_files(paths), columns, filters, nulls, cache_bytes))
+    return reading(parquet_files(list_files(paths, "read_parquet"), columns, filters, nulls, cache_bytes))
 
 
 def read_arrow(
@@ -81,7 +81,7 @@ def read_arrow(
     from penstock.sources.arrow_files import arrow_files
 
     check_count("read_arrow", "cache_bytes", cache_bytes, least=1)
-    return reading(arrow_files(list_files(paths), columns, nulls, cache_bytes))
+    return reading(arrow_files(list_files(paths, "read_arrow"), columns, nulls, cache_bytes))
 
 
 def read_csv(  # noqa: PLR0913 - files are written in many ways
@@ -134,16 +134,17 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     check_count("read_csv", "block_bytes", block_bytes, least=1)
     check_count("read_csv", "cache_bytes", cache_bytes, least=1)
     for name, value in (("delimiter", delimiter), ("quote", quote)):
-        if value is not None and (
-            len(check_text("read_csv", name, value)) != 1 or not value.isascii() or value in "\r\n"
-        ):
+        if value is None and name == "quote":
+            continue
+        given = check_text("read_csv", name, value)
+        if len(given) != 1 or not given.isascii() or given in "\r\n":
             raise ValueError(f"read_csv({name}={value!r}): expected one ASCII character")
     if delimiter == quote:
         raise ValueError(f"read_csv(delimiter={delimiter!r}): the quote is the same")
     if not keeps_ascii(encoding):
         raise ValueError(f"read_csv(encoding={encoding!r}): expected one in which ASCII is ASCII; convert the file")
     form = Form(Dialect(delimiter, quote), encoding.lower())
-    files = list_files(paths)
+    files = list_files(paths, "read_csv")
     given = named_compression("read_csv", compression)
     how = [compression_of_text(path) if given == "auto" else given for path in files]
     if any(how):

@@ -58,7 +58,7 @@ def read_tar(
     decoders = Decoders(decode)
     parts = None if extensions is None else parts_of(extensions)
     compression = named_compression("read_tar", compression)
-    files = list_files(paths)
+    files = list_files(paths, "read_tar")
     how = [compression_of(first_bytes(path)) if compression == "auto" else compression for path in files]
     source = tar_files(files, parts, decoders)
     if not any(how):

@@ -94,10 +94,7 @@ class Uneven(Handle[T_co]):
         """
         size = check_count("ragged_batch", "batch_size", batch_size, least=1)
         left = policy("ragged_batch", self._plan.spec(), drop_remainder, remainder, mask_key)
-        try:
-            splits = split_dtype(row_splits_dtype, "ragged_batch(row_splits_dtype)")
-        except TypeError as error:
-            raise TypeError(f"ragged_batch(row_splits_dtype={row_splits_dtype!r}): {error}") from None
+        splits = split_dtype(row_splits_dtype, "ragged_batch(row_splits_dtype)")
         ranks = group.ragged.ranks_of(self._plan.spec())
         return self._checked(group.ragged.RaggedBatch(self._plan, size, splits, ranks, _own(row_shapes), **left))
 

@@ -62,7 +62,10 @@ def alike(levels: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
 
 def split_dtype(dtype: DTypeLike, name: str = "row_splits_dtype") -> np.dtype[Any]:
     """Return a dtype that splits may have, or say that it is none."""
-    found = np.dtype(dtype)
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"{name}: expected int32 or int64, not {dtype!r:.80}") from None
     if found not in (_INT32, _INT64):
         raise ValueError(f"{name}: expected int32 or int64, not {found}")
     return found

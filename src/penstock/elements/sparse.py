@@ -298,7 +298,10 @@ def made(indices: NDArray[np.int64], values: NDArray[Any], shape: tuple[int, ...
 
 
 def _checked_shape(dense_shape: Sequence[int]) -> tuple[int, ...]:
-    shape = tuple(map(operator.index, dense_shape))
+    try:
+        shape = tuple(map(operator.index, dense_shape))
+    except TypeError:
+        raise TypeError(f"Sparse(dense_shape={dense_shape!r:.80}): expected a list of sizes") from None
     if not shape or min(shape) < 0 or prod(shape) >= 1 << 63:
         raise ElementError(f"Sparse: dense_shape {shape}: expected one or more sizes of at least 0, below 2**63 in all")
     return shape

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from penstock.kernels.example import Kind, example_features
 from penstock.records.faults import refuse
+from penstock.records.serialized import is_record
 
 _DTYPES = {Kind.FLOAT: np.float32, Kind.INT64: np.int64}
 
@@ -23,6 +24,8 @@ def decode_example(record: bytes) -> dict[str, list[bytes] | NDArray[Any]]:
     >>> decode_example(encode_example({"name": b"a", "ids": [1, 2]}))
     {'ids': array([1, 2]), 'name': [b'a']}
     """
+    if not is_record(record):
+        raise TypeError(f"decode_example(record={record!r:.80}): expected bytes, not {type(record).__name__}")
     found = example_features(bytes(record))
     if found is None:
         refuse("it is no tf.train.Example", 0)

@@ -22,7 +22,7 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     >>> encode_example({"x": [1, 300]}).hex()
     '0a0e0a0c0a01781207...'
     """
-    return _field(0x0A, _map(features, _feature, "encode_example")) if features else b""
+    return _field(0x0A, _map(features, _feature, "encode_example", "features")) if features else b""
 
 
 def encode_sequence_example(
@@ -38,15 +38,15 @@ def encode_sequence_example(
     call = "encode_sequence_example"
     parts: list[bytes] = []
     if context:
-        parts.append(_field(0x0A, _map(context, _feature, call)))
+        parts.append(_field(0x0A, _map(context, _feature, call, "context")))
     if sequences:
-        parts.append(_field(0x12, _map(sequences, _feature_list, call)))
+        parts.append(_field(0x12, _map(sequences, _feature_list, call, "sequences")))
     return b"".join(parts)
 
 
-def _map(values: Mapping[str, Any], encode: Any, call: str) -> bytes:
+def _map(values: Mapping[str, Any], encode: Any, call: str, argument: str) -> bytes:
     if not isinstance(values, Mapping):
-        raise TypeError(f"{call}(): expected a dict of features by name, not {type(values).__name__}")
+        raise TypeError(f"{call}({argument}=): expected a dict of features by name, not {type(values).__name__}")
     entries: list[bytes] = []
     for name in sorted(values):
         key = name.encode()
@@ -57,6 +57,8 @@ def _map(values: Mapping[str, Any], encode: Any, call: str) -> bytes:
 
 
 def _feature_list(steps: Iterable[Any], where: str) -> bytes:
+    if isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
+        raise TypeError(f"{where}: expected a list of steps, not {type(steps).__name__}")
     return b"".join(_field(0x0A, _feature(step, f"{where}, step {i}")) for i, step in enumerate(steps))
 
 

@@ -70,7 +70,7 @@ def parse_example(features: Mapping[str, Feature]) -> ParseExample:
     >>> parse(records)
     {'age': array([ 7, -1]), 'tags': Ragged([[b'a', b'b'], []], object[2, ~])}
     """
-    made = ParseExample(_checked(features, "parse_example"))
+    made = ParseExample(_checked(features, "parse_example", "features"))
     made.check()
     return made
 
@@ -99,14 +99,17 @@ def parse_sequence_example(
     {'price': array([3])}
     """
     call = "parse_sequence_example"
-    made = ParseSequenceExample(_checked(context_features or {}, call), _checked(sequence_features or {}, call))
+    made = ParseSequenceExample(
+        _checked({} if context_features is None else context_features, call, "context_features"),
+        _checked({} if sequence_features is None else sequence_features, call, "sequence_features"),
+    )
     made.check()
     return made
 
 
-def _checked(features: Any, call: str) -> Features:
+def _checked(features: Any, call: str, argument: str) -> Features:
     if not isinstance(features, Mapping):
-        raise TypeError(f"{call}(features=): expected a dict of names and features, not {type(features).__name__}")
+        raise TypeError(f"{call}({argument}=): expected a dict of names and features, not {type(features).__name__}")
     for name in features:
         if not isinstance(name, str):
             raise TypeError(f"{call}: names of features are text, not {name!r}")

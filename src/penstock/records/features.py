@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from penstock.core.checks import check_list, check_names
 from penstock.core.errors import PlanError
 from penstock.elements.offsets import split_dtype
 
@@ -230,7 +231,7 @@ class SparseFeature(_Shown):
     def __post_init__(self) -> None:
         call = "SparseFeature"
         several = not isinstance(self.index_key, str)
-        keys = tuple(self.index_key) if several else (self.index_key,)
+        keys = tuple(check_names(call, "index_key", self.index_key)) if several else (self.index_key,)
         if several != (not isinstance(self.size, int | np.integer)):
             raise PlanError(f"{call}: index_key and size are a name and a number, or a list of each")
         sizes = _shape_of(self.size, call)
@@ -344,11 +345,13 @@ class RaggedFeature(_Shown):
         call = "RaggedFeature"
         if self.value_key is not None:
             _check_key(self.value_key, call)
-        partitions = tuple(self.partitions)
+        partitions = tuple(check_list(call, "partitions", self.partitions, "partitions"))
         for partition in partitions:
             if not isinstance(partition, Partition):
                 raise PlanError(f"{call}: partitions are RaggedFeature.RowLengths(key) and the like, not {partition!r}")
-        splits = split_dtype(getattr(self.row_splits_dtype, "name", self.row_splits_dtype))
+        splits = split_dtype(
+            getattr(self.row_splits_dtype, "name", self.row_splits_dtype), "RaggedFeature(row_splits_dtype)"
+        )
         _set(self, dtype=feature_type(self.dtype, call), partitions=partitions, row_splits_dtype=str(splits))
 
 

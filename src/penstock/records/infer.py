@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_iterable
 from penstock.core.errors import DataError
 from penstock.kernels.example import Kind, features_in
 from penstock.records.features import Feature, FixedLenFeature, RaggedFeature
@@ -72,11 +72,12 @@ def _sample(records: Any, count: int) -> Iterable[Any]:
         from penstock.sources.tfrecord import tfrecord_files
         from penstock.storage.paths import list_files
 
-        source = tfrecord_files(list_files(paths))
+        source = tfrecord_files(list_files(paths, "infer_features", "records"))
         rows = np.unique(np.linspace(0, max(source.length - 1, 0), min(count, source.length)).astype(np.int64))
         return source.read_many(rows).elements()
     if is_record(records):
         raise TypeError("infer_features takes several records: a list of one, where there is one")
+    check_iterable("infer_features", "records", records, "records as bytes")
     return islice(cast("Iterable[Any]", records), count)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.checks import check_iterable
 from penstock.core.errors import ElementError, PlanError
 from penstock.sources.decoders import split
 from penstock.sources.tar import TAR
@@ -33,6 +34,7 @@ def write(
     encoders: Mapping[str, Encoder],
 ) -> list[str]:
     """Write each of `samples` and return the paths of the archives; see `ps.write_tar`."""
+    check_iterable("write_tar", "samples", samples, "dicts")
     for extension, encoder in encoders.items():
         if not callable(encoder):
             raise PlanError(f"write_tar(encoders=): expected a function for {extension!r}, not {encoder!r:.100}")

@@ -15,23 +15,27 @@ INDEX_SUFFIX = ".psindex"
 Pattern: TypeAlias = str | os.PathLike[str]
 
 
-def list_files(patterns: Pattern | Sequence[Pattern]) -> list[str]:
+def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", name: str = "paths") -> list[str]:
     """Return the paths of the files that match, sorted, each once; folders are left out.
 
     `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin
     with a dot match only a pattern that does, and index files (`*.psindex`) none. A path that exists is
     taken as it is, whatever characters it has. Each pattern has to match: a `FileNotFoundError` names the one that does
-    not, and where it was looked for.
+    not, and where it was looked for. What is no pattern is an error that names the argument of the `call`.
     """
     if isinstance(patterns, (str, os.PathLike)):
         return sorted(_matches(os.fspath(patterns)))
     if not isinstance(patterns, Sequence) or isinstance(patterns, (bytes, bytearray)):
-        raise TypeError(f"expected a path, a pattern or a list of them, not {type(patterns).__name__}")
+        what = "a path, a pattern or a list of them"
+        raise TypeError(f"{call}({name}={patterns!r:.80}): expected {what}, not {type(patterns).__name__}")
     if not patterns:
-        raise PlanError("the list of files or patterns is empty")
+        raise PlanError(f"{call}({name}=[]): the list of files or patterns is empty")
     found: set[str] = set()
     for pattern in patterns:
-        found.update(_matches(os.fspath(pattern)))
+        path = os.fspath(pattern) if isinstance(pattern, os.PathLike) else pattern
+        if not isinstance(path, str):
+            raise TypeError(f"{call}({name}=): expected paths or patterns of text, and {pattern!r:.80} is none")
+        found.update(_matches(path))
     return sorted(found)
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.checks import check_count, check_list
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator
@@ -47,7 +48,10 @@ def verify_determinism(
     AssertionError: element 0 of epoch 0 differs a second time: ...; the first operation to differ is map(lambda), which
     draws from NumPy's global generator; give its function a parameter `rng` to draw from
     """
-    _check("verify_determinism", dataset)
+    _check("verify_determinism", dataset, epoch, most)
+    ways = check_list("verify_determinism", "ways", ways, "names and options")
+    if not all(isinstance(way, tuple) and len(way) == 2 for way in ways):
+        raise TypeError(f"verify_determinism(ways={ways!r:.80}): expected pairs of a name and options")
     bound = dataset.with_options(Options(seed=dataset.iterator(epoch=epoch).state_dict()["seed"]))
     ordered = is_ordered(bound)
     count = _count(bound, most, ordered=ordered)
@@ -76,7 +80,7 @@ def verify_resume(dataset: Dataset[Any], *, epoch: int = 0, most: int = 32, opti
 
     >>> verify_resume(Dataset.range(9).shuffle().batch(2), options=Options(executor="threads", workers=2))
     """
-    _check("verify_resume", dataset)
+    _check("verify_resume", dataset, epoch, most)
     target = dataset if options is None else dataset.with_options(options)
     ordered = is_ordered(dataset) and is_ordered(target)
     count = _count(dataset, most, ordered=ordered)
@@ -130,9 +134,11 @@ def _first(it: Iterator[Any], most: int | None) -> list[Any]:
         return list(islice(it, most))
 
 
-def _check(call: str, dataset: object) -> None:
+def _check(call: str, dataset: object, epoch: object, most: object) -> None:
     if not isinstance(dataset, Dataset):
-        raise TypeError(f"{call}(): expected a dataset, not {type(dataset).__name__}")
+        raise TypeError(f"{call}(dataset=): expected a dataset, not {type(dataset).__name__}")
+    check_count(call, "epoch", epoch, least=0)
+    check_count(call, "most", most, least=0)
 
 
 def _recorded(begin: Callable[[], Iterator[Any]], most: int | None) -> Recorded:

@@ -1,0 +1,112 @@
+"""Arguments of a wrong type, and counts that cannot be: the error names the call and the argument."""
+
+from __future__ import annotations
+
+from inspect import Parameter, getattr_static, signature
+
+import numpy as np
+import pytest
+
+import penstock as ps
+
+D = ps.Dataset
+READERS = (
+    ps.read_files, ps.read_tfrecord, ps.read_tar, ps.read_text, ps.read_json, ps.read_numpy, ps.read_hdf5, ps.read_zarr,
+    ps.read_parquet, ps.read_arrow, ps.read_csv,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+@pytest.mark.parametrize("paths", [3, 2.5, None, b"bytes", [1], [b"bytes"], []])
+def test_readers_name_their_paths(reader, paths):
+    with pytest.raises((TypeError, ps.errors.PlanError)) as error:
+        reader(paths)
+    assert str(error.value).startswith(f"{reader.__name__}(paths=")
+
+
+CALLS = [
+    (D.list_files, "list_files(file_pattern="),
+    (D.load, "load(path="),
+    (lambda value: D.range(3).save(value), "save(path="),
+    (lambda value: ps.read_fixed_length(value, 2), "read_fixed_length(paths="),
+    (lambda value: ps.write_tar(value, "never.tar"), "write_tar(samples="),
+    (lambda value: ps.write_tfrecord(value, "never.tfrecord"), "write_tfrecord(records="),
+    (lambda value: D.range(3).locate(value), "locate(row="),
+    (lambda value: D.range(3).split(value), "split(parts="),
+    (lambda value: D.range(3).apply(value), "apply(transformation_func="),
+    (lambda value: ps.Sparse([[0]], [1], value), "Sparse(dense_shape="),
+    (ps.audio.info, "info(data="),
+    (lambda value: ps.audio.log_mel(16000, floor=value), "log_mel(floor="),
+    (lambda value: ps.audio.log_mel(16000, f_min=value), "log_mel(f_min="),
+    (ps.records.decode_example, "decode_example(record="),
+    (ps.records.infer_features, "infer_features(records="),
+    (lambda value: ps.records.encode_sequence_example({}, {"a": value}), 'encode_sequence_example: feature "a"'),
+    (ps.records.parse_example, "parse_example(features="),
+    (ps.records.parse_sequence_example, "parse_sequence_example(context_features="),
+    (lambda value: ps.records.parse_sequence_example({}, value), "parse_sequence_example(sequence_features="),
+    (lambda value: ps.records.SparseFeature(value, "v", "int64", 3), "SparseFeature(index_key="),
+    (lambda value: ps.records.RaggedFeature("int64", partitions=value), "RaggedFeature(partitions="),
+    (lambda value: ps.records.RaggedFeature("int64", row_splits_dtype=value), "RaggedFeature(row_splits_dtype)"),
+    (ps.testing.verify_resume, "verify_resume(dataset="),
+    (lambda value: ps.testing.verify_resume(D.range(3), most=value), "verify_resume(most="),
+    (lambda value: ps.testing.verify_determinism(D.range(3), epoch=value), "verify_determinism(epoch="),
+    (lambda value: ps.testing.verify_determinism(D.range(3), ways=value), "verify_determinism(ways="),
+]
+
+
+@pytest.mark.parametrize("value", [3.5j, object()])
+@pytest.mark.parametrize(("call", "named"), CALLS)
+def test_an_argument_of_a_wrong_type_is_named(call, named, value):
+    with pytest.raises(TypeError) as error:
+        call(value)
+    assert str(error.value).startswith(named)
+
+
+METHODS = [
+    name
+    for name in sorted(dir(D))
+    if not name.startswith("_") and name != "reduce" and not isinstance(getattr_static(D, name), property)
+]
+GIVEN = {
+    "function": abs,
+    "map_func": abs,
+    "predicate": bool,
+    "scan_func": max,
+    "datasets": [D.range(2)] * 2,
+    "dataset": D.range(2),
+    "choice_dataset": D.range(2),
+    "key_func": abs,
+    "reduce_func": max,
+    "window_size": 2,
+    "init_func": abs,
+    "element_length_func": abs,
+    "length_func": abs,
+    "bucket_boundaries": [2],
+    "bucket_batch_sizes": [2, 2],
+    "class_func": abs,
+    "target_dist": [0.5, 0.5],
+    "row_shape": [4],
+    "tensors": np.arange(4),
+    "source": [1, 2],
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_no_argument_can_be_names_the_call(name):
+    method = getattr(D.range(6).with_options(ps.Options(ignore="all")), name)
+    parameters = [each for each in signature(method).parameters.values() if each.kind != Parameter.VAR_POSITIONAL]
+    needed = {each.name: GIVEN.get(each.name, 2) for each in parameters if each.default is Parameter.empty}
+    for parameter in parameters:
+        arguments = {**needed, parameter.name: object()}
+        try:
+            method(**arguments)
+        except Exception as error:  # noqa: BLE001 - some take any object
+            told = str(error)
+            assert told.startswith((f"{name}(", f"Dataset.{name}(", f"{name}:")), f"{parameter.name}: {told}"
+
+
+@pytest.mark.parametrize("size", [0, -1, -3])
+def test_a_buffer_that_holds_nothing_is_refused_in_words_of_the_users(size):
+    with pytest.raises(ValueError, match=rf"^shuffle\(buffer_size={size}\): expected at least 1$"):
+        D.range(3).shuffle(size)
+    assert sorted(D.range(3).shuffle(ps.UNKNOWN)) == [0, 1, 2]
