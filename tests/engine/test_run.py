@@ -341,6 +341,18 @@ def test_an_interrupt_cancels_the_wait(executor, workers):
     assert (done.stdout, done.stderr, done.returncode) == (said, "", 0)
 
 
+def test_elements_that_do_not_fit_together_are_named_by_their_records(way):
+    sizes = [3] * 10_000
+    sizes[7_777] = 4
+    ds = D.from_source(sizes).map(np.zeros).shuffle(seed=1)
+    row = next(row for row in range(10_000) if ds.locate(row)[0].position == 7_777)
+    for pipeline in (ds.batch(50), ds.batch(50).map(lambda batch: batch)):
+        with pytest.raises(ElementError, match=rf"elements of rows .*\b{row}\b") as caught:
+            list(pipeline.with_options(way))
+        assert any(note.endswith("is made from item 7777 of list") for note in caught.value.__notes__)
+        assert sum("is made from item" in note for note in caught.value.__notes__) == 2
+
+
 # Memory
 
 

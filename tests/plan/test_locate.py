@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
+from penstock.core.errors import ElementError
 from penstock.plan.locate import blame, place, records
 
 LETTERS = Dataset.from_source(list("abcdef"))
@@ -61,6 +62,20 @@ def test_the_blame_names_operation_row_and_the_first_records():
     assert error.__notes__ == [
         "in batch(5), at row 1",
         "made from item 5 of list",
+        "in batch(5), at row 0",
+        "made from item 0 of list, item 1 of list, item 2 of list and 2 more",
+    ]
+
+
+def test_the_blame_of_elements_that_do_not_fit_is_on_their_records():
+    error = ElementError("rows 6 and 3 differ")
+    error.rows = (6, 3)
+    blame(error, LETTERS.batch(5)._plan, 1)
+    blame(error, LETTERS.batch(5)._plan, 0)  # these rows are of who raised it
+    assert error.__notes__ == [
+        "row 6 is made from item 0 of list",
+        "row 3 is made from item 3 of list",
+        "in batch(5), at row 1",
         "in batch(5), at row 0",
         "made from item 0 of list, item 1 of list, item 2 of list and 2 more",
     ]

@@ -27,7 +27,12 @@ class PlanError(PenstockError, ValueError):
 
 
 class ElementError(PenstockError, ValueError):
-    """Elements do not fit together: another structure, shape or dtype."""
+    """Elements do not fit together: another structure, shape or dtype.
+
+    `rows` are those of the elements at fault, in the operation's input, as far as they are known.
+    """
+
+    rows: tuple[int, ...] = ()
 
 
 class DataError(PenstockError, ValueError):

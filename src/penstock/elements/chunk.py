@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import chain, compress
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -271,15 +270,13 @@ def _nested_columns(values: list[Any], origin: Origin) -> Columns:
     for i, value in enumerate(values[1:], start=1):
         leaves, other = structures.flatten(value)
         if other != structure:
-            _refuse_structure(structure, other, origin.name(0, i), origin.operation)
+            raise origin.misfit(
+                f"{origin.name(0, i)} have different structures: {structure!r} against {other!r}; "
+                "return the same keys and nesting for every row",
+                0,
+                i,
+            )
         flattened.append(leaves)
     if not first_leaves:
         return Columns(structure, [], len(values))
     return Columns(structure, list(map(list, zip(*flattened, strict=True))), len(values))
-
-
-def _refuse_structure(first: Structure, second: Structure, which: str, operation: str) -> NoReturn:
-    raise ElementError(
-        f"{operation}: {which} have different structures: {first!r} against {second!r}; "
-        "return the same keys and nesting for every row"
-    )

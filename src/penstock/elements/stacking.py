@@ -50,6 +50,17 @@ class Origin:
             return f"elements {first} and {second}"
         return f"elements of rows {int(self.rows[first])} and {int(self.rows[second])}"
 
+    def one(self, element: int) -> str:
+        """Return `row 3`, or `element 0` where the rows are not known."""
+        return f"element {element}" if self.rows is None else f"row {int(self.rows[element])}"
+
+    def misfit(self, problem: str, *elements: int) -> ElementError:
+        """Return the error that says what is wrong with some elements."""
+        error = ElementError(f"{self.operation}: {problem}")
+        if self.rows is not None:
+            error.rows = tuple(int(self.rows[element]) for element in elements)
+        return error
+
     @property
     def where(self) -> str:
         return f" at {self.path}" if self.path else ""
@@ -256,12 +267,14 @@ def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | No
     first = specs[0]
     other = next(i for i, spec in enumerate(specs) if spec != first and not _both_objects(spec, first))
     second = specs[other]
-    here = f"{origin.operation}: {origin.name(0, other)} differ{origin.where}"
+    here = f"{origin.name(0, other)} differ{origin.where}"
     if isinstance(first, ObjectSpec) or isinstance(second, ObjectSpec) or type(first) is not type(second):
-        raise ElementError(f"{here}: {first!r} against {second!r}; return the same type for every row")
-    if first.dtype != second.dtype:
-        raise ElementError(f"{here}: dtype {first.dtype} against {second.dtype}; return the same dtype for every row")
-    raise ElementError(f"{here}: shape {_shape(first)} against {_shape(second)}; {remedy or _REMEDY[type(first)]}")
+        problem = f"{first!r} against {second!r}; return the same type for every row"
+    elif first.dtype != second.dtype:
+        problem = f"dtype {first.dtype} against {second.dtype}; return the same dtype for every row"
+    else:
+        problem = f"shape {_shape(first)} against {_shape(second)}; {remedy or _REMEDY[type(first)]}"
+    raise origin.misfit(f"{here}: {problem}", 0, other)
 
 
 _REMEDY = {
@@ -281,9 +294,7 @@ def _both_objects(a: LeafSpec, b: LeafSpec) -> bool:
 
 def _refuse_wide_integer(column: list[Any], origin: Origin) -> NoReturn:
     bad, value = next((i, v) for i, v in enumerate(column) if not -(2**63) <= v < 2**63)
-    row = f"element {bad}" if origin.rows is None else f"row {int(origin.rows[bad])}"
     hint = "return np.uint64(value)" if 0 <= value < 2**64 else "return a float or a string"
     shown = str(value) if abs(value) < 2**128 else f"an integer of {value.bit_length()} bits"
-    raise ElementError(
-        f"{origin.operation}: the integer of {row}{origin.where} does not fit int64: {shown}; {hint} for every row"
-    )
+    problem = f"the integer of {origin.one(bad)}{origin.where} does not fit int64: {shown}; {hint} for every row"
+    raise origin.misfit(problem, bad)

@@ -241,8 +241,8 @@ def _refuse_kinds(column: Column, kinds: tuple[type, ...], origin: Origin) -> No
 
 
 def _refuse_larger(shape: tuple[int, ...], whole: tuple[int, ...], at: int, origin: Origin) -> NoReturn:
-    row = f"element {at}" if origin.rows is None else f"row {int(origin.rows[at])}"
-    raise ElementError(
-        f"{origin.operation}: {row} has shape {shape}{origin.where}, larger than {whole}; "
-        "crop it, or ask for a larger shape (None is the size of the largest)"
+    raise origin.misfit(
+        f"{origin.one(at)} has shape {shape}{origin.where}, larger than {whole}; "
+        "crop it, or ask for a larger shape (None is the size of the largest)",
+        at,
     )

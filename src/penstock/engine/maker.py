@@ -9,10 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.core.errors import ElementError
 from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.spec import ArraySpec
-from penstock.elements.stacking import Stack, joined
+from penstock.elements.stacking import Origin, Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
 from penstock.engine.advice import advised, advising
 from penstock.engine.compile import beginning
@@ -176,17 +175,17 @@ def _static_shapes(job: Job) -> list[LeafShape] | None:
 
 
 def _check_fit(first: Stacked, other: Stacked, first_row: int, other_row: int) -> None:
-    between = f"batch: elements of rows {first_row} and {other_row} differ"
+    origin = Origin(rows=np.array([first_row, other_row]))
+    between = f"{origin.name(0, 1)} differ"
     if first.structure != other.structure:
-        raise ElementError(f"{between} in structure: {describe(first.structure)} against {describe(other.structure)}")
+        problem = f"{between} in structure: {describe(first.structure)} against {describe(other.structure)}"
+        raise origin.misfit(problem, 0, 1)
     structure: Structure = first.structure
     for one, two, path in zip(first.arrays, other.arrays, paths(structure), strict=True):
         at = f" at {path}" if path else ""
         if one.dtype != two.dtype:
-            raise ElementError(
-                f"{between}{at}: dtype {one.dtype} against {two.dtype}; return the same dtype for every row"
-            )
+            problem = f"{between}{at}: dtype {one.dtype} against {two.dtype}; return the same dtype for every row"
+            raise origin.misfit(problem, 0, 1)
         if one.shape[1:] != two.shape[1:]:
-            raise ElementError(
-                f"{between}{at}: shape {one.shape[1:]} against {two.shape[1:]}; crop, resize or pad them to one shape"
-            )
+            shapes = f"shape {one.shape[1:]} against {two.shape[1:]}"
+            raise origin.misfit(f"{between}{at}: {shapes}; crop, resize or pad them to one shape", 0, 1)

@@ -22,6 +22,7 @@ from penstock.engine.settings import Settings
 from penstock.engine.task import Cost, Stacked
 from penstock.engine.window import Window
 from penstock.ops.group.grouping import Grouping
+from penstock.plan.locate import blame_rows
 from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
@@ -324,6 +325,7 @@ class Run:
     def _named(self, failure: BaseException, item: int) -> BaseException:
         """The failure with the item it belongs to, and how to make that again alone."""
         where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
+        blame_rows(failure, self.job.source)  # of the last batch, which has no program of its own
         seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
         return named_failure(failure, f"while making {self.unit} {item}", self._epoch, f"{seeded}[{where}]")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.errors import ElementError
 from penstock.plan.node import INFINITE, Node, Rows
 
 MOST_RECORDS_NAMED = 3
@@ -47,16 +48,27 @@ def blame(error: BaseException, node: Node, row: int) -> None:
     if not node.indexed:
         error.add_note(f"in {node.blamed}")
         return
+    named = bool(node.inputs) and blame_rows(error, node.inputs[0])
     error.add_note(f"in {node.blamed}, at {place(node, row)}")
-    blame_records(error, node, row)
+    if not named:
+        blame_records(error, node, row)
 
 
-def blame_records(error: BaseException, node: Node, row: int) -> None:
+def blame_rows(error: BaseException, node: Node) -> bool:
+    """Say in the notes of an error, which names rows of this node and has no notes, what they are made from."""
+    if not isinstance(error, ElementError) or not node.indexed or getattr(error, "__notes__", None):
+        return False
+    for row in error.rows:
+        blame_records(error, node, row, f"row {row} is made from")
+    return bool(error.rows)
+
+
+def blame_records(error: BaseException, node: Node, row: int, what: str = "made from") -> None:
     """Say in the error's notes which records a row of an indexed node is made from."""
     named = [str(record) for record in records(node, np.array([row], np.int64))]
     shown = ", ".join(named[:MOST_RECORDS_NAMED])
     more = f" and {len(named) - MOST_RECORDS_NAMED} more" if len(named) > MOST_RECORDS_NAMED else ""
-    note = f"made from {shown}{more}"
+    note = f"{what} {shown}{more}"
     if note not in getattr(error, "__notes__", ()):  # of a stream, what failed and who ran it may both say so
         error.add_note(note)
 
