@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
+#include "bindings/texts.h"
 #include "kernels/mapped.h"
 
 namespace nb = nanobind;
@@ -105,6 +108,50 @@ nb::list extensions_of(const TarGroups& self) {
   return made;
 }
 
+// The keys of the samples of several archives, whose memory it holds.
+class KeysOfArchives {
+ public:
+  explicit KeysOfArchives(const nb::list& archives) {
+    for (const nb::handle archive : archives) {
+      const auto pair = nb::cast<nb::tuple>(archive);
+      const Buffer& text = *buffers_.emplace_back(std::make_unique<Buffer>(pair[0]));
+      const Buffer& ends = *buffers_.emplace_back(std::make_unique<Buffer>(pair[1]));
+      archives_.push_back({reinterpret_cast<const unsigned char*>(text.data()), text.bytes(),
+                           ends.words<const std::int64_t>("key_ends"), ends.rows()});
+    }
+  }
+
+  KeysOfArchives(const KeysOfArchives&) = delete;
+  KeysOfArchives& operator=(const KeysOfArchives&) = delete;
+
+  // The key of sample numbers[i] of archive of[i], for each i, as text; bytes that are no UTF-8 are escaped.
+  nb::list read(nb::handle of_array, nb::handle numbers_array) const {
+    const Buffer of(of_array), numbers(numbers_array);
+    const std::size_t count = of.rows();
+    const auto* const which = of.words<const std::int64_t>("of");
+    const auto* const samples = numbers.words<const std::int64_t>("numbers");
+    if (numbers.rows() != count) throw nb::value_error("of and numbers must be of one length");
+    nb::list made = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(count)));
+    if (!made.is_valid()) nb::raise_python_error();
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto archive = static_cast<std::uint64_t>(which[i]), sample = static_cast<std::uint64_t>(samples[i]);
+      if (archive >= archives_.size() || sample >= archives_[archive].count)
+        throw nb::index_error("there is no such sample");
+      const TarKeys& keys = archives_[archive];
+      std::size_t begin, end;
+      key_span(keys, sample, begin, end);
+      PyObject* const text = utf8_text(reinterpret_cast<const char*>(keys.text + begin),
+                                       static_cast<Py_ssize_t>(end - begin), false, "surrogateescape");
+      if (!text || PyList_SetItem(made.ptr(), static_cast<Py_ssize_t>(i), text)) nb::raise_python_error();
+    }
+    return made;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::vector<TarKeys> archives_;
+};
+
 }  // namespace
 
 void bind_tar(nb::module_& module) {
@@ -117,6 +164,7 @@ void bind_tar(nb::module_& module) {
       .def(nb::init<>())
       .def("add", group)
       .def_prop_ro("extensions", extensions_of);
+  nb::class_<KeysOfArchives>(module, "TarKeys").def(nb::init<const nb::list&>()).def("read", &KeysOfArchives::read);
   module.def("scan_tar", scan_bytes);
 }
 

@@ -101,10 +101,22 @@ void check(const uint8_t* data, size_t size) {
   }
 }
 
+// The bytes as the ends of keys, whatever they say: a key lies in the text, or is empty.
+void check_keys(const uint8_t* data, size_t size) {
+  std::vector<int64_t> ends(size / sizeof(int64_t));
+  if (!ends.empty()) std::memcpy(ends.data(), data, ends.size() * sizeof(int64_t));
+  for (size_t sample = 0; sample < ends.size(); ++sample) {
+    size_t begin = 1, end = 0;
+    penstock::key_span({data, size, ends.data(), ends.size()}, sample, begin, end);
+    demand(begin <= end && end <= size, "a key outside of the text");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check(data, size);
+  check_keys(data, size);
   const std::vector<uint8_t> sound = repaired(data, size);
   check(sound.data(), sound.size());
   return 0;

@@ -52,6 +52,23 @@ struct TarOutcome {
 TarOutcome scan_tar(const unsigned char* data, std::int64_t size, bool whole, std::int64_t position,
                     const TarMembers& members) noexcept;
 
+// The keys of the samples of an archive: that of sample k goes from where the one before ends to ends[k].
+struct TarKeys {
+  const unsigned char* text;
+  std::size_t size;
+  const std::int64_t* ends;
+  std::size_t count;
+};
+
+// Where the key of a sample, one of `count`, begins and ends in the text. One that does not lie in it is empty: memory
+// may be that of a file which was cut short, and who has read asks about that afterwards.
+inline void key_span(const TarKeys& keys, std::size_t sample, std::size_t& begin, std::size_t& end) noexcept {
+  const std::int64_t first = sample ? keys.ends[sample - 1] : 0, last = keys.ends[sample];
+  const bool is_within = first >= 0 && first <= last && static_cast<std::uint64_t>(last) <= keys.size;
+  begin = is_within ? static_cast<std::size_t>(first) : 0;
+  end = is_within ? static_cast<std::size_t>(last) : 0;
+}
+
 // Groups members that follow one another into samples by their names, as WebDataset does: of `dir/0001.seg.png` the key
 // is `dir/0001` and the extension, in small letters, `seg.png`.
 class TarGroups {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/tar.h"
@@ -120,9 +121,25 @@ void check_groups() {
   CHECK(add(1) == TarGroups::Status::kTwice && failed == 0);
 }
 
+void check_keys() {
+  const unsigned char text[] = {'a', 'b', 'c'};
+  const auto span = [&](const std::vector<std::int64_t>& ends, std::size_t sample) {
+    std::size_t begin = 9, end = 9;
+    penstock::key_span({text, 3, ends.data(), ends.size()}, sample, begin, end);
+    return std::pair(begin, end);
+  };
+  CHECK(span({1, 1, 3}, 0) == std::pair(std::size_t{0}, std::size_t{1}));
+  CHECK(span({1, 1, 3}, 1) == std::pair(std::size_t{1}, std::size_t{1}));
+  CHECK(span({1, 1, 3}, 2) == std::pair(std::size_t{1}, std::size_t{3}));
+  for (const std::int64_t end : {std::int64_t{4}, std::int64_t{-1}, std::int64_t{0}, INT64_MAX, INT64_MIN})
+    CHECK(span({1, end}, 1) == std::pair(std::size_t{0}, std::size_t{0}));
+  CHECK(span({-1, 2}, 1) == std::pair(std::size_t{0}, std::size_t{0}));
+}
+
 }  // namespace
 
 int main() {
+  check_keys();
   check_members();
   check_refusals();
   check_groups();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
-from penstock.kernels.tar import MEMBERS_AT_ONCE, scan_tar, scan_tar_bytes, skipped_in_words
+from penstock.kernels import _native
+from penstock.kernels.tar import MEMBERS_AT_ONCE, Samples, keys_of_archives, scan_tar, scan_tar_bytes, skipped_in_words
 from tests.sources.archives import archive, header, member, pax, read_by_tarfile
 
 END = bytes(1024)
@@ -197,3 +199,49 @@ def test_a_file_that_is_cut_short_while_it_is_scanned_is_an_error(tmp_path):
         scanner.scan(1 << 40, arrays)
     with pytest.raises(FileNotFoundError):
         scan_tar(str(tmp_path / "missing"))
+
+
+NAME = st.binary(max_size=5) | st.sampled_from(["é", "日本", "a" * 40]).map(str.encode)
+
+
+def archive_of(names):
+    """Samples of which only the keys are told."""
+    nothing = np.zeros(0, np.int64)
+    ends = np.cumsum(list(map(len, names)), dtype=np.int64)
+    keys = np.frombuffer(b"".join(names), np.uint8)
+    return Samples(nothing, nothing, nothing, nothing.astype(np.int32), nothing, keys, ends, [], nothing)
+
+
+@given(st.lists(st.lists(NAME, min_size=1, max_size=5), min_size=1, max_size=4), st.data())
+def test_keys_of_several_archives_are_those_of_each(archives, data):
+    samples = [archive_of(names) for names in archives]
+    place = st.integers(0, len(samples) - 1).flatmap(
+        lambda of: st.tuples(st.just(of), st.integers(0, len(archives[of]) - 1))
+    )
+    places = data.draw(st.lists(place, max_size=9))
+    of, numbers = np.array(places, np.int64).reshape(-1, 2).T
+    wanted = [samples[archive].key(number) for archive, number in places]
+    assert keys_of_archives(samples)(of, numbers) == wanted
+    assert wanted == [archives[archive][number].decode("utf-8", "surrogateescape") for archive, number in places]
+
+
+@pytest.mark.parametrize(("of", "number"), [(0, 2), (0, -1), (1, 0), (-1, 0), (2**40, 0), (0, 2**62)])
+def test_the_key_of_a_sample_that_is_not_there_is_refused(of, number):
+    with pytest.raises(IndexError, match="no such sample"):
+        keys_of_archives([archive_of([b"a", b"b"])])(np.array([of]), np.array([number]))
+
+
+@pytest.mark.parametrize("ends", [[1, 0], [1, 4], [-1, 3], [1, -(2**63)], [1, 2**63 - 1]])
+def test_a_key_that_lies_outside_of_the_index_is_empty(ends):
+    samples = replace(archive_of([b"a", b"bc"]), key_ends=np.array(ends, np.int64))
+    assert keys_of_archives([samples])(np.array([0]), np.array([1])) == [""]
+
+
+def test_keys_take_no_places_of_other_lengths_or_dtypes():
+    keys = _native.TarKeys([(np.zeros(1, np.uint8), np.ones(1, np.int64))])
+    with pytest.raises(ValueError, match="one length"):
+        keys.read(np.zeros(2, np.int64), np.zeros(1, np.int64))
+    with pytest.raises(TypeError, match="64-bit"):
+        keys.read(np.zeros(1, np.int32), np.zeros(1, np.int32))
+    with pytest.raises(TypeError, match="64-bit"):
+        _native.TarKeys([(np.zeros(1, np.uint8), np.ones(1, np.int32))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NoReturn, TypeAlias
@@ -83,6 +83,15 @@ class Samples:
         spans = zip(begins.tolist(), self.key_ends[numbers].tolist(), strict=True)
         keys = self.keys.data
         return [str(keys[begin:end], "utf-8", "surrogateescape") for begin, end in spans]
+
+
+def keys_of_archives(archives: Sequence[Samples]) -> Callable[[Rows, Rows], list[str]]:
+    """Return what tells the keys of samples: of sample `numbers[i]` of archive `of[i]`, for each i.
+
+    A key that its index does not have, as it was cut short, is empty.
+    """
+    keys = _native.TarKeys([(samples.keys, samples.key_ends) for samples in archives])
+    return lambda of, numbers: keys.read(np.ascontiguousarray(of, np.int64), np.ascontiguousarray(numbers, np.int64))
 
 
 def text_of(name: bytes) -> str:

@@ -15,10 +15,10 @@ from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
-from penstock.kernels.tar import Samples, scan_tar
+from penstock.kernels.tar import Samples, keys_of_archives, scan_tar
 from penstock.sources.decoders import Decoders
 from penstock.sources.records import content_of
-from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found, runs_of
+from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar, check_mapped
 from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form, is_sorted
@@ -159,14 +159,9 @@ class TarFiles:
         numbers = rows - self._starts[of]
         return of, numbers, self.shape.files(self._archives, of, numbers)
 
-    def _keys(self, of: Rows, numbers: Rows) -> list[str]:
-        keys = [""] * len(numbers)
-        order = np.argsort(of, kind="stable")
-        for begin, end in runs_of(of[order]):
-            at = order[begin:end]
-            for i, key in zip(at.tolist(), self.samples[int(of[at[0]])].keys_of(numbers[at]), strict=True):
-                keys[i] = key
-        return keys
+    @cached_property
+    def _keys(self) -> Callable[[Rows, Rows], list[str]]:
+        return keys_of_archives(self.samples)
 
     def _contents(self, files: NDArray[np.int64]) -> list[list[bytes | None]]:
         """What the members hold, part by part; `None` where there is none."""
