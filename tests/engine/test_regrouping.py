@@ -283,3 +283,15 @@ def test_a_state_is_small():
 def test_streams_still_need_a_plan_that_can_be_cut():
     with pytest.raises(PlanError):
         STREAM.unique().shard(2, 0, streams=4)
+
+
+@pytest.mark.parametrize("streams", [2, 3])
+@pytest.mark.parametrize("rows", [7, 9, 12])
+def test_a_stream_that_has_ended_stays_so_where_a_map_comes_after_the_shard(rows, streams):
+    ds = Dataset.range(rows).flat_map(lambda x: Dataset.range(x % 4)).shard(1, 0, streams=streams).map(str)
+    whole = list(ds)
+    for received in range(len(whole) + 1):
+        before, after = ds.iterator(), ds.iterator()
+        assert list(islice(before, received)) == whole[:received]
+        after.load_state_dict(saved([before]))
+        assert list(after) == whole[received:]

@@ -36,11 +36,15 @@ class Later(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Elements for one task, or the rows to make them of; and the mark to go on with after the first k of them."""
+    """Elements for one task, or the rows to make them of; and the mark to go on with after the first k of them.
+
+    `told` is whether to hand on the mark before the first too, since an empty piece told of it.
+    """
 
     given: Piece
     mark_after: Callable[[int], Mark]
     later: Later | None = None
+    told: bool = False
 
 
 Units = Callable[[int, Mark, Tuner], Generator[Work]]
@@ -126,6 +130,8 @@ class Stage:
             return error
 
     def _finished(self, work: Work, result: Result | None) -> Flow:
+        if work.told:
+            yield Piece(NOTHING, np.empty(0, np.int64), work.mark_after(0))
         if not isinstance(result, Spreaded):
             yield from self._until(result, work)
             return
@@ -212,10 +218,12 @@ def given_units(source: Open) -> Units:
 
     def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work]:
         with Reader(source, epoch, mark) as reader:
+            empty = 0
             while reader.ready():
                 before, at = reader.mark
+                told, empty = reader.empty > empty, reader.empty
                 piece = reader.read(tuner.group_items())
-                yield Work(cast("Piece", piece), lambda count, before=before, at=at: [before, at + count])
+                yield Work(cast("Piece", piece), lambda count, before=before, at=at: [before, at + count], told=told)
 
     return units
 

@@ -98,6 +98,8 @@ class Reader:
         self._flow = source(epoch, self._before)
         self._piece: Piece | None = None
         self._left_out = self._at  # elements to leave out before the first
+        self.empty = 0
+        """Empty pieces so far: each tells a mark that differs from that of the element before it and one on."""
 
     @property
     def mark(self) -> Mark:
@@ -128,6 +130,7 @@ class Reader:
                     raise CursorError(BEYOND)
                 return 0
             self._piece = piece
+            self.empty += not len(piece)
             if self._left_out:
                 self._at = min(self._left_out, len(piece))
                 self._left_out -= self._at
