@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock import tf_data
 
 D = ps.Dataset
 READERS = (
@@ -48,6 +49,10 @@ CALLS = [
     (lambda value: ps.records.RaggedFeature("int64", partitions=value), "RaggedFeature(partitions="),
     (lambda value: ps.records.RaggedFeature("int64", row_splits_dtype=value), "RaggedFeature(row_splits_dtype)"),
     (ps.testing.verify_resume, "verify_resume(dataset="),
+    (lambda value: ps.read_sql(value, "table", key="key"), "read_sql(connection="),
+    (tf_data.TextLineDataset, "TextLineDataset(filenames="),
+    (lambda value: tf_data.TFRecordDataset([value]), "TFRecordDataset(filenames="),
+    (lambda value: tf_data.FixedLengthRecordDataset(value, 2), "FixedLengthRecordDataset(filenames="),
     (lambda value: ps.testing.verify_resume(D.range(3), most=value), "verify_resume(most="),
     (lambda value: ps.testing.verify_determinism(D.range(3), epoch=value), "verify_determinism(epoch="),
     (lambda value: ps.testing.verify_determinism(D.range(3), ways=value), "verify_determinism(ways="),

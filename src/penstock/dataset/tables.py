@@ -206,7 +206,7 @@ def read_sql(
         connection = Sqlite(os.path.abspath(path))
     elif not callable(connection):
         raise TypeError(
-            f"read_sql: expected a file of SQLite, or a function that returns a connection, not a "
+            f"read_sql(connection=): expected a file of SQLite, or a function that returns a connection, not a "
             f"{type(connection).__name__}: threads and other processes need connections of their own"
         )
     return reading(sql_rows(connection, relation, key, columns, nulls, paramstyle, rows_per_block, cache_bytes))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from penstock.core.checks import check_list
 from penstock.core.errors import PlanError
 from penstock.dataset.lines import lines
 from penstock.dataset.read import reading
@@ -40,7 +41,7 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
     from penstock.sources.lines import line_files
 
     call = "TextLineDataset"
-    files = line_files(_paths(filenames, name), encoding=None, call=call)
+    files = line_files(_paths(call, filenames, name), encoding=None, call=call)
     return ported(lines(files, _compression(call, compression_type)))
 
 
@@ -71,7 +72,7 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     call = "FixedLengthRecordDataset"
     if compression_type not in (None, "", "NONE"):
         raise PlanError(f"{call}(compression_type={compression_type!r}): decompress the files once; they can be mapped")
-    paths = _paths(filenames, name)
+    paths = _paths(call, filenames, name)
     files = fixed_files(paths, record_bytes, header_bytes=header_bytes or 0, footer_bytes=footer_bytes or 0, call=call)
     return ported(reading(files))
 
@@ -96,7 +97,7 @@ def TFRecordDataset(  # noqa: N802 - tf.data's name
     [b'two', b'one']
     """
     compression = _compression("TFRecordDataset", compression_type)
-    paths = _paths(filenames, name)
+    paths = _paths("TFRecordDataset", filenames, name)
     return ported(tfrecords(paths, compression, verify=True))
 
 
@@ -105,8 +106,9 @@ def _compression(call: str, compression_type: str | None) -> str | None:
     return named_compression(call, given)
 
 
-def _paths(filenames: Any, name: str | None) -> list[str]:
+def _paths(call: str, filenames: Any, name: str | None) -> list[str]:
     check_name(name)
     if isinstance(filenames, (str, os.PathLike)):
-        return list_files(filenames)
-    return [path for filename in filenames for path in list_files(filename)]
+        return list_files(filenames, call, "filenames")
+    given = check_list(call, "filenames", filenames, "paths")
+    return [path for filename in given for path in list_files([filename], call, "filenames")]
