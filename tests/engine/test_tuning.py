@@ -12,6 +12,7 @@ from penstock.engine.tuning import (
     LOOKS,
     MOST_GROUPED,
     MS,
+    SPARE,
     Tuner,
 )
 
@@ -139,7 +140,7 @@ def test_the_window_covers_tasks_that_take_longer_than_others_if_they_are_small(
 
 def test_small_tasks_are_begun_several_at_a_time():
     assert uneven([MS]).spare() == 0  # what they take is not known yet
-    assert uneven([MS], item_bytes=1).spare() == 2 * 4
+    assert uneven([MS], item_bytes=1).spare() == SPARE
     assert uneven([MS], item_bytes=AHEAD_BYTES // 3).spare() == 3
     assert uneven([MS], item_bytes=AHEAD_BYTES + 1).spare() == 0
 

@@ -31,6 +31,7 @@ MOST_GROUPED = 256
 LONG_TASK = 3 * MS  # ns of inline work on the elements of a stream, which pass through several hands
 MOST_IN_A_PIECE = 1 << 14
 AHEAD_BYTES = 4 << 20  # that tasks beyond two a thread may take, so that batches stay in a core's cache
+SPARE = 8  # small tasks that are begun, and taken, at once: enough for the first, which finds all caches cold
 UNEVEN = 0.1  # of the mean cost of a task is the mean deviation from it; beyond, some hold up others
 UNUSUAL = 4  # times the mean is what a task counts for at the most
 PLAINLY = 3  # times the work of a task is too much
@@ -173,6 +174,4 @@ class Tuner:
 
     def spare(self) -> int:
         """How many small tasks to have under way beyond that, so that the consumer begins and takes several at once."""
-        if not self.item_bytes:
-            return 0
-        return min(2 * max(self.threads, 1), AHEAD_BYTES // (self.item_bytes * self.group))
+        return min(SPARE, AHEAD_BYTES // (self.item_bytes * self.group)) if self.item_bytes else 0
