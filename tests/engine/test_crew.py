@@ -44,7 +44,8 @@ def test_the_state_of_a_run_whose_executor_is_gone_goes_on_elsewhere():
     received = [next(it).tolist()]
     executor.shutdown()
     with pytest.raises(WorkerError):
-        received += [batch.tolist() for batch in iter(lambda: next(it), None)]
+        received.extend(batch.tolist() for batch in it)
+    assert it.state_dict()["row"] == len(received)
     again = ds.iterator()
     again.load_state_dict(it.state_dict())
     assert next(again).tolist()[0] == it.state_dict()["row"] * 2

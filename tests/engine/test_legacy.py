@@ -7,7 +7,7 @@ import numpy as np
 from penstock import Dataset, Options
 from penstock.engine.legacy import Legacy
 from penstock.engine.task import Cost
-from penstock.engine.tuning import MS
+from penstock.engine.tuning import INLINE_BYTES, MS
 
 
 def test_the_next_tuner_knows_what_the_last_one_learnt():
@@ -46,7 +46,8 @@ def test_an_epoch_after_the_first_begins_on_threads():
 
 
 def test_memory_goes_from_one_epoch_to_the_next():
-    ds = Dataset.from_tensor_slices(np.zeros((64, 1 << 14))).batch(4).with_options(Options(executor="inline"))
+    batch_bytes = 2 * INLINE_BYTES  # so that each is made alone, in memory of one size
+    ds = Dataset.from_tensor_slices(np.zeros((24, batch_bytes // 32))).batch(4).with_options(Options(executor="inline"))
     places = []
     for _ in range(2):
         places.append({batch.ctypes.data for batch in ds})

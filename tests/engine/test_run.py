@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.core.errors import BudgetError, ClosedError, ElementError
+from penstock.core.errors import BudgetError, ClosedError, ElementError, WorkerError
 
 ROOT = Path(__file__).resolve().parents[2]
 D = ps.Dataset
@@ -351,6 +351,24 @@ def test_elements_that_do_not_fit_together_are_named_by_their_records(way):
             list(pipeline.with_options(way))
         assert any(note.endswith("is made from item 7777 of list") for note in caught.value.__notes__)
         assert sum("is made from item" in note for note in caught.value.__notes__) == 2
+
+
+def test_what_was_made_before_an_executor_broke_is_received():
+    class Breaks(AtOnce):
+        tasks = 0
+
+        def submit(self, fn, /, *args, **kwargs):
+            self.tasks += 1
+            if self.tasks > 20:
+                raise RuntimeError("no more today")
+            return super().submit(fn, *args, **kwargs)
+
+    with Breaks(2) as executor:
+        it, received = D.range(60).with_options(ps.Options(executor=executor, workers=2)).iterator(), []
+        with pytest.raises(WorkerError, match="no more today"):
+            received.extend(it)
+    assert received == list(range(len(received)))
+    assert it.state_dict()["row"] == len(received) >= 20
 
 
 # Memory

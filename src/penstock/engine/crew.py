@@ -56,6 +56,9 @@ class ThreadCrew:
         if self._own is not None and self._own.post(partial(self._make, parcel, piece, window)):
             return
         future = _submitted(self._executor, parcel, self._maker.make, parcel, piece)
+        if isinstance(future, WorkerError):
+            window.filled(parcel, piece, future)
+            return
         parcel.futures.append(future)
         future.add_done_callback(lambda done: window.filled(parcel, piece, _result(done, parcel)))
 
@@ -92,6 +95,9 @@ class RemoteCrew:
 
     def submit(self, parcel: Parcel, piece: int, window: Window) -> None:
         future = _submitted(self._executor, parcel, *self._maker.errand(self._shipment, parcel, piece))
+        if isinstance(future, WorkerError):
+            window.filled(parcel, piece, future)
+            return
         parcel.futures.append(future)
 
         def done(future: Future[Any]) -> None:
@@ -125,16 +131,19 @@ def crew_for(executor: str | Executor, workers: int, maker: Making, observer: Ob
     return RemoteCrew(maker, executor, observer)
 
 
-def _submitted(executor: Executor, parcel: Parcel, function: Any, *args: Any) -> Future[Any]:
+def _submitted(executor: Executor, parcel: Parcel, function: Any, *args: Any) -> Future[Any] | WorkerError:
+    """The task's future, or where the executor takes none what comes of it, after what it has made."""
     try:
         return executor.submit(function, *args)
     except BrokenExecutor as error:  # it broke while earlier items were under way
-        raise _died(parcel, error) from error
+        return _died(parcel, error)
     except RuntimeError as error:
-        raise WorkerError(
+        refused = WorkerError(
             f"the {type(executor).__name__} took no task for items {parcel.low} to {parcel.high}: {error}. "
             "Keep it open for as long as the iterator is used"
-        ) from error
+        )
+        refused.__cause__ = error
+        return refused
 
 
 def _result(future: Future[Any], parcel: Parcel) -> Any:
@@ -145,15 +154,15 @@ def _result(future: Future[Any], parcel: Parcel) -> Any:
         cancelled.__cause__ = error
         return cancelled
     except BrokenExecutor as error:
-        died = _died(parcel, error)
-        died.__cause__ = error
-        return died
+        return _died(parcel, error)
     except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
         return error
 
 
 def _died(parcel: Parcel, error: BrokenExecutor) -> WorkerError:
-    return WorkerError(
+    died = WorkerError(
         f"a worker died while items {parcel.low} to {parcel.high} were under way: {error}. Their rows are lost to the "
         "executor, not to the cursor: load state_dict() into an iterator over a new one"
     )
+    died.__cause__ = error
+    return died

@@ -220,29 +220,32 @@ class Run:
         if crew.shares_gil and (threads := self.tuner.retuned(now, process_time_ns(), now - asked)) is not None:
             crew.resize(threads)
             self._few = ALWAYS
-        items, spare, held = self._items_of(parcel), self._spare, 0
-        while spare > 0 and self._failure is None and (behind := window.pop_behind(last)) is not None:
+        items, held, nbytes = self._items_of(parcel), 0, 0
+        while held < self._spare and self._failure is None and (behind := window.pop_behind(last)) is not None:
             items += self._items_of(behind)
-            spare -= len(behind.rows)
-            held += behind.nbytes
+            held += len(behind.rows)
+            nbytes += behind.nbytes
             last = behind
         if window.tasks <= self._few and self._failure is None:
-            self._top_up(crew, held)
+            try:
+                self._top_up(crew, held, nbytes)
+            except Exception as error:  # noqa: BLE001 - raised once these items are received
+                self._failure = error
         return parcel.low, items
 
-    def _top_up(self, crew: Crew, held: int = 0) -> None:
-        """Fill the window; `held` bytes of what was made wait for the consumer.
+    def _top_up(self, crew: Crew, held: int = 0, nbytes: int = 0) -> None:
+        """Fill the window, where what `held` tasks have made, of so many bytes, waits for the consumer already.
 
         Where nothing is under way, one parcel is begun whatever the budget: else the epoch would end.
         """
         window, depth = self._window, self.settings.depth
         self._spare = self.tuner.spare() if depth is None else 0
-        most = max(self.tuner.depth(), 1) + self._spare
-        self._few = most + 1 - max(self._spare, 2) if depth is None else ALWAYS
+        most = max(self.tuner.depth(), 1) + self._spare - held
+        self._few = most + held + 1 - max(self._spare, 2) if depth is None else ALWAYS
         unknown = self.settings.budget_is_given and not self._maker.item_bytes  # until the first is made
         group = self.tuner.group_items() if depth is None else max(min(self.tuner.group_items(), depth // 2), 1)
         while window.tasks <= most if depth is None else window.items < depth:
-            count = self._within_budget(group, held)
+            count = self._within_budget(group, nbytes)
             if len(window) and (unknown or not count):
                 return
             span = self._claim(max(count, 1))

@@ -95,6 +95,7 @@ def _stacking(batch: Grouping, run: Run | StreamRun, counters: Counters) -> Oper
 
 
 def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:
-    wall, cpu = cell[WALL] * NS, cell[CPU] * NS
-    wait = max(wall - cpu, 0.0)
+    wall = cell[WALL] * NS
+    cpu = min(max(cell[CPU] * NS, 0.0), wall)  # of some calls, which stand for all
+    wait = wall - cpu
     return OperationStats(name, cell[CALLS], cell[ROWS], wall, cpu, wait, cell[BYTES], left_out, cell[FAILED])
