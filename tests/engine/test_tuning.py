@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.engine import tuning
-from penstock.engine.climb import MOST_WORKERS
+from penstock.engine.climb import MOST_WORKERS, Attempt, Look
 from penstock.engine.task import Cost
 from penstock.engine.tuning import (
     AHEAD_BYTES,
@@ -143,6 +143,21 @@ def test_small_tasks_are_begun_several_at_a_time():
     assert uneven([MS], item_bytes=1).spare() == SPARE
     assert uneven([MS], item_bytes=AHEAD_BYTES // 3).spare() == 3
     assert uneven([MS], item_bytes=AHEAD_BYTES + 1).spare() == 0
+
+
+@pytest.mark.parametrize("tried", [5, 6, 8])
+def test_threads_that_are_tried_take_no_more_memory(tried):
+    tuner = uneven([MS], item_bytes=1)
+    before = tuner.depth() + tuner.spare()
+    tuner.climb.attempt = Attempt(tuner.threads, Look(), need=1.1)
+    tuner.climb.threads = tried
+    assert tuner.depth() + tuner.spare() == before
+
+
+def test_uneven_tasks_take_no_more_memory():
+    for item_bytes in (1, AHEAD_BYTES // 3, AHEAD_BYTES + 1):
+        even, odd = (uneven(walls, item_bytes=item_bytes) for walls in ([MS], [MS, 3 * MS]))
+        assert odd.depth() + odd.spare() == even.depth() + even.spare()
 
 
 def test_waiting_for_a_core_does_not_make_tasks_uneven():

@@ -166,12 +166,18 @@ class Tuner:
 
         Where some take longer than others, they hold up those behind them: then two more wait for each worker.
         """
-        threads = max(self.threads, 1)
-        more = 2 * threads if self.deviation > UNEVEN * self.item_mean else 0
-        if self.item_bytes:
-            more = min(more, AHEAD_BYTES // (self.item_bytes * self.group))
-        return 2 * threads + 1 + more
+        return 2 * max(self.threads, 1) + 1 + self._more()
+
+    def _more(self) -> int:
+        more = 2 * max(self.threads, 1) if self.deviation > UNEVEN * self.item_mean else 0
+        return min(more, AHEAD_BYTES // (self.item_bytes * self.group)) if self.item_bytes else more
 
     def spare(self) -> int:
-        """How many small tasks to have under way beyond that, so that the consumer begins and takes several at once."""
-        return min(SPARE, AHEAD_BYTES // (self.item_bytes * self.group)) if self.item_bytes else 0
+        """How many small tasks to have under way beyond that, so that the consumer begins and takes several at once.
+
+        They are fewer where tasks are uneven, and while more threads are tried, so that memory stays as it was.
+        """
+        small = min(SPARE, AHEAD_BYTES // (self.item_bytes * self.group)) if self.item_bytes else 0
+        attempt = None if self.climb is None else self.climb.attempt
+        tried = 0 if attempt is None else max(self.threads - attempt.before, 0)
+        return max(small - self._more() - 2 * tried, 0)
