@@ -12,6 +12,7 @@ from penstock.engine.tuning import (
     LOOKS,
     MOST_GROUPED,
     MS,
+    SETTLED,
     SPARE,
     Tuner,
 )
@@ -85,6 +86,14 @@ def test_a_group_that_is_nearly_right_stays():
         tuner.observe(Cost(5 * MS, 5 * MS), 1)
         tuner.group_items()
     assert tuner.group == 1
+
+
+def test_a_settled_group_grows_only_where_it_is_plainly_too_small():
+    tuner = looked(INLINE_TASK, looks=SETTLED)
+    assert tuner.group_items() == 1
+    for factor, group in ((2, 1), (4, 2)):
+        tuner.item_mean = INLINE_TASK / factor
+        assert tuner.group_items() == group
 
 
 def test_a_group_that_takes_too_many_bytes_is_halved_at_once():

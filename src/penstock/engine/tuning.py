@@ -35,6 +35,7 @@ SPARE = 8  # small tasks that are begun, and taken, at once: enough for the firs
 UNEVEN = 0.1  # of the mean cost of a task is the mean deviation from it; beyond, some hold up others
 UNUSUAL = 4  # times the mean is what a task counts for at the most
 PLAINLY = 3  # times the work of a task is too much
+SETTLED = 64  # looks after which a group that is nearly large enough stays
 RECENT = 16  # tasks that the mean is of
 WARM = 2  # looks of which one is sure to be no first one, with files to open and memory to touch
 
@@ -139,7 +140,8 @@ class Tuner:
         """How many cheap items one task makes, here or `beside` the consumer: a power of two, for few sizes of memory.
 
         It doubles up to a bound on the task's work and one on its bytes, and is there at once where only native code
-        runs. It falls back only where it is plainly too large: going to and fro would take memory of several sizes.
+        runs. Once settled it changes only where it is plainly too small or too large: going to and fro would take
+        memory of several sizes.
         """
         cost = self.item_mean
         if self.looks == 0 or cost <= 0:
@@ -150,10 +152,11 @@ class Tuner:
         by_cost = math.ceil(work / cost)
         by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
         most = min(by_cost, by_bytes, self.most_grouped)
+        too_small = self.looks < SETTLED or most >= PLAINLY * self.group
         if not beside:
             most = min(most, 2 * self.group)
         fitting = 1 << (max(most, 1).bit_length() - 1)
-        if fitting > self.group or self.group > by_bytes or self.group * cost > PLAINLY * work:
+        if (fitting > self.group and too_small) or self.group > by_bytes or self.group * cost > PLAINLY * work:
             self.group = fitting
         return self.group
 
