@@ -24,11 +24,15 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
         (lambda: NUMBERS.rejection_resample(len, [0.5, 0.5], [1]), ValueError, "2 weights, one for each class"),
         (lambda: PAIRS.map(ps.image.decode()), ps.errors.PlanError, r"decode\(\)\): .* \{\"x\": int64.*, on='x'\)"),
         (lambda: ps.Switch(3), TypeError, r"Switch\(\): expected datasets by name, .* not 3"),
-        (lambda: ps.testing.verify_resume(3), TypeError, r"verify_resume\(\): expected a dataset, not int"),
-        (lambda: ps.testing.verify_determinism(3), TypeError, r"verify_determinism\(\): expected a dataset, not int"),
+        (lambda: ps.testing.verify_resume(3), TypeError, r"verify_resume\(dataset=\): expected a dataset, not int"),
+        (
+            lambda: ps.testing.verify_determinism(3),
+            TypeError,
+            r"verify_determinism\(dataset=\): expected a dataset, not int",
+        ),
         (lambda: ps.pack_efficiency(3), TypeError, r"pack_efficiency\(batch=\): expected what pack\(\) yields"),
         (lambda: ps.pack_efficiency(np.zeros(3)), TypeError, r"pack_efficiency\(batch=\): expected"),
-        (lambda: ps.records.encode_example(3), TypeError, r"encode_example\(\): expected a dict of features"),
+        (lambda: ps.records.encode_example(3), TypeError, r"encode_example\(features=\): expected a dict of features"),
         (lambda: ps.records.encode_example({"a": object()}), ps.errors.ElementError, '"a": expected numbers or text'),
         (lambda: ps.read_json(__file__, fields=3), TypeError, r"read_json\(fields=3\): expected a list of names"),
         (

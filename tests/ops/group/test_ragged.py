@@ -158,5 +158,5 @@ def test_arguments_are_checked():
         ds.ragged_batch(0)
     with pytest.raises(ValueError, match=r"ragged_batch\(row_splits_dtype\): expected int32 or int64, not float64"):
         ds.ragged_batch(2, row_splits_dtype=float)
-    with pytest.raises(TypeError, match=r"ragged_batch\(row_splits_dtype='abc'\)"):
+    with pytest.raises(TypeError, match=r"ragged_batch\(row_splits_dtype\): expected int32 or int64, not 'abc'"):
         ds.ragged_batch(2, row_splits_dtype="abc")
