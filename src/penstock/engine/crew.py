@@ -56,9 +56,6 @@ class ThreadCrew:
         if self._own is not None and self._own.post(partial(self._make, parcel, piece, window)):
             return
         future = _submitted(self._executor, parcel, self._maker.make, parcel, piece)
-        if isinstance(future, WorkerError):
-            window.filled(parcel, piece, future)
-            return
         parcel.futures.append(future)
         future.add_done_callback(lambda done: window.filled(parcel, piece, _result(done, parcel)))
 
@@ -95,9 +92,6 @@ class RemoteCrew:
 
     def submit(self, parcel: Parcel, piece: int, window: Window) -> None:
         future = _submitted(self._executor, parcel, *self._maker.errand(self._shipment, parcel, piece))
-        if isinstance(future, WorkerError):
-            window.filled(parcel, piece, future)
-            return
         parcel.futures.append(future)
 
         def done(future: Future[Any]) -> None:
@@ -131,19 +125,21 @@ def crew_for(executor: str | Executor, workers: int, maker: Making, observer: Ob
     return RemoteCrew(maker, executor, observer)
 
 
-def _submitted(executor: Executor, parcel: Parcel, function: Any, *args: Any) -> Future[Any] | WorkerError:
-    """The task's future, or where the executor takes none what comes of it, after what it has made."""
+def _submitted(executor: Executor, parcel: Parcel, function: Any, *args: Any) -> Future[Any]:
+    """The task's future; where the executor takes none, one that has failed, so that what was made comes before."""
     try:
         return executor.submit(function, *args)
     except BrokenExecutor as error:  # it broke while earlier items were under way
-        return _died(parcel, error)
+        refused = _died(parcel, error)
     except RuntimeError as error:
         refused = WorkerError(
             f"the {type(executor).__name__} took no task for items {parcel.low} to {parcel.high}: {error}. "
             "Keep it open for as long as the iterator is used"
         )
         refused.__cause__ = error
-        return refused
+    future: Future[Any] = Future()
+    future.set_exception(refused)
+    return future
 
 
 def _result(future: Future[Any], parcel: Parcel) -> Any:
