@@ -14,7 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.engine.advice import AHEAD_BYTES, BLOCK, MOST_ROWS, MOST_SAMPLES, QUIET, Advisor, advising, spacing
+from penstock.engine.advice import (
+    AHEAD_BYTES,
+    BLOCK,
+    FEW_ROWS,
+    GAIN,
+    MOST_ROWS,
+    MOST_SAMPLES,
+    QUIET,
+    Advisor,
+    advising,
+    spacing,
+)
 from penstock.engine.task import Cost
 from penstock.engine.tuning import Tuner
 from penstock.ops.read.source import Read
@@ -84,14 +95,14 @@ class Listening:
 
 @pytest.fixture
 def cold(monkeypatch):
-    """Every item is said to have been read from a disk; tasks have fewer than are told of, however fast they are."""
+    """Every item is said to have been read from a disk; tasks have no more than are told of, however fast they are."""
     observe, group_items = Advisor.observe, Tuner.group_items
 
     def observed(self, cost, positions):
         observe(self, Cost(cost.wall, cost.cpu, reads=int(positions * ITEM) // BLOCK), positions)
 
     monkeypatch.setattr(Advisor, "observe", observed)
-    monkeypatch.setattr(Tuner, "group_items", lambda self, **told: min(group_items(self, **told), 128))
+    monkeypatch.setattr(Tuner, "group_items", lambda self, **told: min(group_items(self, **told), FEW_ROWS // 8))
 
 
 INLINE = ps.Options(executor="inline")
@@ -246,7 +257,23 @@ def test_nothing_is_told_until_something_was_read_from_a_disk():
     advisor.observe(WARM, 1)
     assert advisor.after(1, 1000, rows_of) is None
     advisor.observe(COLD, 1)
-    assert advisor.after(2, 9000, rows_of).tolist() == list(range(2, 2 + AHEAD))
+    assert advisor.after(2, 9000, rows_of).tolist() == list(range(2, 2 + FEW_ROWS))
+
+
+@pytest.mark.parametrize("made", [1, 100, 3000])
+def test_of_what_is_small_a_task_tells_of_few_rows_or_some_times_those_it_makes(made):
+    """Tasks read 4 KB for each position, of which there are 8,192 in what is read ahead."""
+    advisor, told = Advisor(heard=True), 0
+    for position in range(0, 50 * made, made):
+        rows = advisor.after(position, 1 << 20, rows_of)
+        if position == 0:
+            assert rows is None
+        elif rows is not None:
+            assert len(rows) <= max(FEW_ROWS, GAIN * made)
+            told = int(rows[-1]) + 1
+        assert told <= position + (AHEAD_BYTES >> 12)
+        assert position < 2 * made or told >= position + min((position // made) * FEW_ROWS // 2, AHEAD_BYTES >> 12)
+        advisor.observe(Cost(1000, 1000, reads=8 * made), made)
 
 
 def test_where_nobody_listens_nothing_is_told():
@@ -258,9 +285,10 @@ def test_where_nobody_listens_nothing_is_told():
 def test_each_row_is_told_of_once():
     advisor = Advisor(heard=True)
     advisor.observe(COLD, 1)
-    told = [advisor.after(position, 2098, rows_of) for position in (10, 10, 13, 80, 2098)]
+    assert advisor.after(1000, 2000, rows_of).tolist() == list(range(1000, 2000))
+    told = [advisor.after(position, 4000, rows_of) for position in (1010, 1010, 1013, 1043, 1900, 4000)]
     spans = [rows if rows is None else (rows[0], rows[-1]) for rows in told]
-    assert spans == [(10, 2057), None, (2058, 2060), (2061, 2097), None]
+    assert spans == [(2000, 2255), (2256, 2511), (2512, 2767), (2768, 3023), (3024, 3947), None]
 
 
 def test_it_ends_some_tasks_after_the_last_that_read():

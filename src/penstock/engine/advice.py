@@ -22,6 +22,8 @@ RowsOf: TypeAlias = Callable[[int, int], tuple[Rows, int]]
 
 AHEAD_BYTES = 32 << 20  # that are read from the disk beyond the window
 MOST_ROWS = 1 << 14  # that one task tells of
+FEW_ROWS = 1 << 8  # that any task tells of: to name a row takes memory, and it may have read by chance
+GAIN = 8  # times the rows of a task is what it tells of, until that is as far ahead as it should be; tasks grow
 QUIET = 16  # tasks without a read, after which all data is taken to be in memory
 BLOCK = 512  # bytes of what a task is said to have read
 RECENT = 8  # tasks that the mean of their reads is of, or blocks that are read whole
@@ -33,13 +35,15 @@ class Advisor:
     """Chooses the rows to tell of, each once, where somebody wants to be told (`heard`).
 
     Data that is in memory costs nothing: nobody is told of anything until a task has read from a disk, nor after
-    `QUIET` tasks that have not. How far ahead follows from what tasks did read. Where many rows are read as one block,
-    few tasks read at all: then blocks count in place of tasks, and some rows of each are told of.
+    `QUIET` tasks that have not. How far ahead follows from what tasks did read, and each tells of some times
+    the rows that it makes. Where many rows are read as one block, few tasks read at all: then blocks count in place of
+    tasks, and some rows of each are told of.
     """
 
     def __init__(self, *, heard: bool, size: int = 1, spacing: Callable[[], float] = lambda: 0.0) -> None:
         """Begin where all is in memory; a position is made of `size` rows, and a block of `spacing()` positions."""
-        self._most = max(MOST_ROWS // size, 1)
+        self._few, self._most = max(FEW_ROWS // size, 1), max(MOST_ROWS // size, 1)  # positions
+        self._asked = 0  # where it was last asked what to tell of
         self._quiet: float = QUIET if heard else -1  # tasks since one that read; or nobody listens
         self._told = 0  # the first position that nobody was told of
         self._bytes = 0.0  # read from the disk for one position, of recent tasks
@@ -62,10 +66,12 @@ class Advisor:
     def after(self, position: int, end: int, rows_of: RowsOf) -> Rows | None:
         """The rows to tell of, where tasks have begun for all before `position` of `end`; `None`: none."""
         if not 0 <= self._quiet < QUIET:
+            self._asked = position
             return None
+        made, self._asked = position - self._asked, position
         low = max(self._told, position)
         step = max(int(self._spacing / SAMPLES), 1)
-        most = self._most if step == 1 else min(self._most, MOST_SAMPLES) * step
+        most = min(max(self._few, GAIN * made), self._most) if step == 1 else min(self._most, MOST_SAMPLES) * step
         high = min(position + max(int(AHEAD_BYTES / max(self._bytes, 1.0)), 1), low + most, end)
         if low >= high:
             return None
