@@ -6,8 +6,7 @@ import numpy as np
 
 import penstock as ps
 from penstock.engine.compile import compiled
-from penstock.engine.task import Cost, cost_since, make_listed, make_stacked
-from penstock.kernels.clocks import thread_times
+from penstock.engine.task import EVERY, FULLY, Cost, Meter, make_listed, make_stacked
 
 
 def program_of(ds):
@@ -19,7 +18,7 @@ ROWS = np.array([4, 2], np.int64)
 
 def test_a_task_writes_into_the_memory_it_is_given():
     out = [np.zeros(2, np.int64)]
-    made = make_stacked(program_of(ps.Dataset.range(9).map(lambda x: x * 10)), ROWS, out, np.empty)
+    made = make_stacked(program_of(ps.Dataset.range(9).map(lambda x: x * 10)), ROWS, out, np.empty, Meter())
     assert made.in_place
     assert out[0].tolist() == [40, 20]
     assert made.cost.wall > 0
@@ -27,14 +26,14 @@ def test_a_task_writes_into_the_memory_it_is_given():
 
 def test_a_task_whose_elements_do_not_fit_there_has_its_own():
     out = [np.zeros(2, np.int32)]
-    made = make_stacked(program_of(ps.Dataset.range(9)), ROWS, out, np.empty)
+    made = make_stacked(program_of(ps.Dataset.range(9)), ROWS, out, np.empty, Meter())
     assert not made.in_place
     assert made.arrays[0].tolist() == [4, 2]
     assert out[0].tolist() == [0, 0]
 
 
 def test_elements_one_by_one():
-    assert make_listed(program_of(ps.Dataset.range(9)), ROWS).elements == [4, 2]
+    assert make_listed(program_of(ps.Dataset.range(9)), ROWS, Meter()).elements == [4, 2]
 
 
 def test_costs_add_up():
@@ -46,6 +45,25 @@ def test_costs_add_up():
 
 
 def test_a_cost_is_what_has_passed():
-    cost, earlier = cost_since(thread_times()), cost_since((0, 0, 0, 0, 0))
-    for one, other in zip(astuple(cost), astuple(earlier), strict=True):
+    meter = Meter()
+    outer = meter.begin()
+    inner = meter.begin()
+    costs = meter.cost_since(inner), meter.cost_since(outer)
+    for one, other in zip(*map(astuple, costs), strict=True):
         assert 0 <= one <= other
+
+
+def test_a_task_that_is_not_measured_in_full_has_the_shares_of_the_last_one_that_was():
+    assert Cost(100, 40, 20, 10, 8).over(50) == Cost(50, 20, 10, 5, 4)
+    assert Cost(100, 40, 20, 10, 8).over(100) == Cost(100, 40, 20, 10, 8)
+    assert Cost(0, 0).over(7) == Cost(7, 0)
+
+
+def test_the_first_tasks_are_measured_in_full_and_then_one_of_some():
+    meter, full = Meter(), 0
+    for task in range(FULLY + 10 * EVERY):
+        began = meter.begin()
+        full += (in_full := len(began) > 1)
+        assert in_full or task >= FULLY
+        assert meter.cost_since(began).wall > 0
+    assert full == FULLY + 10

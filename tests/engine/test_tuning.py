@@ -7,6 +7,7 @@ from penstock.engine.climb import MOST_WORKERS, Attempt, Look
 from penstock.engine.task import Cost
 from penstock.engine.tuning import (
     AHEAD_BYTES,
+    BESIDE_BYTES,
     INLINE_BYTES,
     INLINE_TASK,
     LOOKS,
@@ -94,6 +95,17 @@ def test_a_settled_group_grows_only_where_it_is_plainly_too_small():
     for factor, group in ((2, 1), (4, 2)):
         tuner.item_mean = INLINE_TASK / factor
         assert tuner.group_items() == group
+
+
+def test_a_group_beside_the_consumer_is_as_large_as_it_can_be_whatever_one_here_is():
+    tuner = looked(1_000)
+    tuner.item_bytes = BESIDE_BYTES // 32
+    for _ in range(10):
+        tuner.group_items()
+    for looks in (LOOKS, SETTLED, 2 * SETTLED):  # each epoch has a first group that is made here
+        tuner.looks = looks
+        groups = tuner.group_items(), tuner.group_items(beside=True)
+        assert groups == (INLINE_BYTES // tuner.item_bytes, 32)
 
 
 def test_a_group_that_takes_too_many_bytes_is_halved_at_once():

@@ -146,9 +146,9 @@ class Climb:
         look.spent += cost
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
-        """How many threads to go on with, where that is another number; asked after every parcel.
+        """How many threads to go on with, where that is another number; asked after some parcels.
 
-        It is `now` on the wall clock; this process has `used` so much CPU time, and the parcel was `waited` for.
+        It is `now` on the wall clock; this process has `used` so much CPU time, and they were `waited` for.
         """
         look, clocks, self.clocks = self.look, self.clocks, (now, used)
         if look.settling or clocks is None:

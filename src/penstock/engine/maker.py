@@ -19,7 +19,7 @@ from penstock.engine.executors.remote import Shipment, run_shipped
 from penstock.engine.job import Job
 from penstock.engine.memory import Memory
 from penstock.engine.parcel import Parcel
-from penstock.engine.task import Cost, Listed, Stacked, make_listed, make_stacked
+from penstock.engine.task import Cost, Listed, Meter, Stacked, make_listed, make_stacked
 from penstock.kernels import Begun, SideThread
 from penstock.plan.node import Begin, Node, Program, Rows
 
@@ -49,6 +49,7 @@ class Maker:
         self.memory = memory
         self._program = program
         self.advise = advising(job.source)
+        self._meter = Meter()
         self.item_bytes = 0
         """Bytes of one item: of a batch's memory, or of an element's leaves, as the last was; 0 before the first."""
         self._rows = 0  # of the parcel before
@@ -92,8 +93,8 @@ class Maker:
         if piece == 0 and parcel.soon is not None:
             program = advised(program, self.advise, parcel.soon)
         if self.job.batch is None:
-            return make_listed(program, rows)
-        return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate)
+            return make_listed(program, rows, self._meter)
+        return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, self._meter)
 
     def close(self) -> None:
         """Let go of the thread beside the consumer, if there was one."""

@@ -22,7 +22,20 @@ class Parcel:
     `results` has a place for each piece, filled as tasks finish: what the task made, or the exception it ended with.
     """
 
-    __slots__ = ("begun", "futures", "high", "items", "low", "memory", "missing", "nbytes", "results", "rows", "soon")
+    __slots__ = (
+        "begun",
+        "fails",
+        "futures",
+        "high",
+        "items",
+        "low",
+        "memory",
+        "missing",
+        "nbytes",
+        "results",
+        "rows",
+        "soon",
+    )
 
     def __init__(self, low: int, high: int, rows: Rows, pieces: int) -> None:
         self.low = low
@@ -33,6 +46,7 @@ class Parcel:
         self.nbytes = 0
         self.results: list[Result | None] = [None] * len(self.rows)
         self.missing = len(self.rows)
+        self.fails = False  # whether a task ended with an exception
         self.futures: list[Future[Any]] = []
         self.begun: Begun | None = None  # where it is made beside the consumer
         self.soon: Rows | None = None  # rows of later parcels, of which the first task tells the sources
@@ -48,10 +62,9 @@ class Parcel:
         """Take in what a task ended with."""
         self.results[piece] = result
         self.missing -= 1
+        if isinstance(result, BaseException):
+            self.fails = True
 
     def failure(self) -> BaseException | None:
         """The exception of the first piece that has one."""
-        for result in self.results:
-            if isinstance(result, BaseException):
-                return result
-        return None
+        return next((result for result in self.results if isinstance(result, BaseException)), None)

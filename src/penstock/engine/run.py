@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from functools import partial
 from time import perf_counter_ns, process_time_ns
@@ -13,13 +14,14 @@ from penstock.engine.compile import compiled
 from penstock.engine.cursor import Cursor
 from penstock.engine.failures import named_failure
 from penstock.engine.job import Job
+from penstock.engine.ledger import Ledger, Made
 from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
 from penstock.engine.maker import Maker
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
 from penstock.engine.settings import Settings
-from penstock.engine.task import Cost, Stacked
+from penstock.engine.task import Cost
 from penstock.engine.window import Window
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.locate import blame_rows
@@ -61,10 +63,6 @@ class Run:
         self.settings = settings
         self.tuner = legacy.tuner(settings.workers)
         self.ended: str | None = None
-        self.spent = Cost(0, 0)
-        self.items_made = 0
-        self.rows_made = 0
-        self.bytes_made = 0
         self._observer = observer
         self._drawn_seed = drawn_seed
         self._epoch = cursor.epoch
@@ -76,6 +74,8 @@ class Run:
             size=job.size,
             spacing=partial(spacing, job.source, self._end, job.size),
         )
+        self._ledger = Ledger(self.tuner, self._advisor)
+        self._waited = 0  # ns, for parcels since the number of threads was considered
         self._next = cursor.row  # the first item that no parcel has been begun for
         self._received = list(cursor.ahead)  # spans after it that were received before
         self._failure: BaseException | None = None
@@ -88,6 +88,16 @@ class Run:
         if settings.executor != "inline" and not begins_inline:
             self._leave_inline()
         watch_over(self)
+
+    @property
+    def made(self) -> Made:
+        """How much has been made."""
+        return self._ledger.made
+
+    @property
+    def spent(self) -> Cost:
+        """What its tasks took."""
+        return self._ledger.spent
 
     @property
     def mode(self) -> str:
@@ -171,6 +181,7 @@ class Run:
         if self._crew is None:
             self._begin_beside(parcel)
         items = self._items_of(self._make(parcel))
+        self._ledger.settle(self._maker.item_bytes)
         if self._crew is None and self.settings.executor == "auto" and self.tuner.threads_pay():
             self._leave_inline()
         return parcel.low, items
@@ -216,10 +227,7 @@ class Run:
                 return None
         asked = perf_counter_ns()
         parcel = last = window.pop()
-        now = perf_counter_ns()
-        if crew.shares_gil and (threads := self.tuner.retuned(now, process_time_ns(), now - asked)) is not None:
-            crew.resize(threads)
-            self._few = ALWAYS
+        self._waited += perf_counter_ns() - asked
         items, held, nbytes = self._items_of(parcel), 0, 0
         while held < self._spare and self._failure is None and (behind := window.pop_behind(last)) is not None:
             items += self._items_of(behind)
@@ -227,11 +235,21 @@ class Run:
             nbytes += behind.nbytes
             last = behind
         if window.tasks <= self._few and self._failure is None:
+            self._retune(crew)
             try:
                 self._top_up(crew, held, nbytes)
             except Exception as error:  # noqa: BLE001 - raised once these items are received
                 self._failure = error
         return parcel.low, items
+
+    def _retune(self, crew: Crew) -> None:
+        """Go on with what is known of the tasks so far, perhaps with another number of threads."""
+        self._ledger.settle(self._maker.item_bytes)
+        if crew.shares_gil:
+            threads = self.tuner.retuned(perf_counter_ns(), process_time_ns(), self._waited)
+            if threads is not None:
+                crew.resize(threads)
+        self._waited = 0
 
     def _top_up(self, crew: Crew, held: int = 0, nbytes: int = 0) -> None:
         """Fill the window, where what `held` tasks have made, of so many bytes, waits for the consumer already.
@@ -244,17 +262,28 @@ class Run:
         self._few = most + held + 1 - max(self._spare, 2) if depth is None else ALWAYS
         unknown = self.settings.budget_is_given and not self._maker.item_bytes  # until the first is made
         group = self.tuner.group_items() if depth is None else max(min(self.tuner.group_items(), depth // 2), 1)
+        pieces = self.tuner.split_item() if group == 1 else 1
         while window.tasks <= most if depth is None else window.items < depth:
-            count = self._within_budget(group, nbytes)
+            groups = most + 1 - window.tasks if depth is None else math.ceil((depth - window.items) / group)
+            count = self._within_budget(group * (1 if unknown or pieces > 1 else groups), nbytes)
             if len(window) and (unknown or not count):
                 return
             span = self._claim(max(count, 1))
             if span is None:
                 return
-            parcel = self._begin(span, self.tuner.split_item() if span.high - span.low == 1 else 1)
-            window.push(parcel)
+            self._submit(crew, span, group, pieces)
+
+    def _submit(self, crew: Crew, span: Span, group: int, pieces: int) -> None:
+        """Begin the parcels of a span, of so many items each, in so many pieces where that is one."""
+        low, high, rows = span
+        size = len(rows) // (high - low)
+        for first in range(low, high, group):
+            last = min(first + group, high)
+            part = Span(first, last, rows[size * (first - low) : size * (last - low)])
+            parcel = self._begin(part, pieces)
+            self._window.push(parcel)
             for piece in range(len(parcel.rows)):
-                crew.submit(parcel, piece, window)
+                crew.submit(parcel, piece, self._window)
 
     def _group(self, held: int = 0, *, beside: bool = False) -> int:
         """How many items one task makes, by the tuner and the budget, of which `held` bytes are taken; 0: no room."""
@@ -293,10 +322,9 @@ class Run:
 
     def _items_of(self, parcel: Parcel) -> list[Any]:
         """The items of a finished parcel; where one failed those before it, and the failure is kept for their end."""
-        failure = parcel.failure()
-        if failure is not None:
+        if parcel.fails and (failure := parcel.failure()) is not None:
             return self._items_before(failure, parcel)
-        self._observe(parcel)
+        self._ledger.note(parcel)
         try:
             return self._maker.items(parcel)
         except Exception as error:  # noqa: BLE001 - raised with its name
@@ -331,18 +359,6 @@ class Run:
         blame_rows(failure, self.job.source)  # of the last batch, which has no program of its own
         seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
         return named_failure(failure, f"while making {self.unit} {item}", self._epoch, f"{seeded}[{where}]")
-
-    def _observe(self, parcel: Parcel) -> None:
-        self.tuner.item_bytes = self._maker.item_bytes
-        self.items_made += parcel.items
-        self.rows_made += sum(map(len, parcel.rows))
-        results: list[Any] = parcel.results
-        for result in results:
-            if isinstance(result, Stacked):
-                self.bytes_made += sum(array.nbytes for array in result.arrays)
-            self.spent += result.cost
-            self.tuner.observe(result.cost, parcel.items / len(results))
-            self._advisor.observe(result.cost, parcel.items / len(results))
 
 
 def _received_between(lost: list[Parcel], after: int, received: list[tuple[int, int]]) -> list[tuple[int, int]]:

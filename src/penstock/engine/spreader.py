@@ -10,8 +10,7 @@ from penstock.engine.compile import spreading
 from penstock.engine.executors.remote import Shipment, spread_shipped
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
-from penstock.engine.task import Spreaded, cost_since
-from penstock.kernels.clocks import thread_times
+from penstock.engine.task import Meter, Spreaded
 from penstock.plan.flow import Piece
 from penstock.plan.node import Allocate, Node
 
@@ -34,14 +33,15 @@ class Spreader:
         self.source = plan
         self._spread = spreading(plan, allocate, observer)
         self.advise = advising(plan)
+        self._meter = Meter()
 
     def make(self, parcel: Parcel, piece: int) -> Spreaded:
         """Make the elements of a unit; called from any thread."""
-        began = thread_times()
+        began = self._meter.begin()
         if self.advise is not None and parcel.soon is not None:
             self.advise(parcel.soon)
         made = self._spread(cast("Unit", parcel).given)
-        return Spreaded(made, cost_since(began))
+        return Spreaded(made, self._meter.cost_since(began))
 
     def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Any, Any, Any]:
         """The same for another process."""

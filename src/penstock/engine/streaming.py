@@ -16,6 +16,7 @@ from penstock.elements.size import bytes_of
 from penstock.elements.sparse import Sparse
 from penstock.engine.cursor import Cursor
 from penstock.engine.failures import named_failure
+from penstock.engine.ledger import Made
 from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
 from penstock.engine.observer import Observer
@@ -53,9 +54,7 @@ class StreamRun:
     def __init__(self, plan: Node, settings: Settings, observer: Observer, cursor: Cursor, legacy: Legacy) -> None:
         self.settings = settings
         self.ended: str | None = None
-        self.items_made = 0
-        self.rows_made = 0
-        self.bytes_made = 0
+        self.made = Made()
         self.unit = _unit(plan)
         self.plan = plan
         self._observer = observer
@@ -213,11 +212,11 @@ class StreamRun:
             self._pump.close()
 
     def _count(self, items: list[Any]) -> None:
-        if not self.items_made:
+        if not self.made.items:
             self._item_bytes = bytes_of(items[0])
-        self.items_made += len(items)
-        self.rows_made += sum(map(_rows_in, items)) if self.unit == "batch" else len(items)
-        self.bytes_made += len(items) * self._item_bytes
+        self.made.items += len(items)
+        self.made.rows += sum(map(_rows_in, items)) if self.unit == "batch" else len(items)
+        self.made.nbytes += len(items) * self._item_bytes
 
 
 def _unit(plan: Node) -> str:

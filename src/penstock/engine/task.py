@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from itertools import count
+from time import perf_counter_ns
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -12,6 +14,12 @@ from penstock.elements.stacking import Stack
 from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece
 from penstock.plan.node import Allocate, Program, Rows
+
+Began: TypeAlias = tuple[int] | tuple[int, int, int, int, int]
+"""What a thread had taken when a task began, its wall clock first; of a task that is measured in part that alone."""
+
+FULLY = 16  # tasks that are measured in full at first
+EVERY = 13  # of so many one is then; a prime number, so that what comes round at intervals is seen
 
 
 @dataclass(slots=True)
@@ -41,6 +49,39 @@ class Cost:
         self.reads += other.reads
         return self
 
+    def over(self, wall: int) -> Cost:
+        """What a task like this one takes that takes so long."""
+        share = wall / max(self.wall, 1)
+        return Cost(
+            wall, int(share * self.cpu), int(share * self.starved), round(share * self.yields), int(share * self.reads)
+        )
+
+
+class Meter:
+    """Measures tasks of one kind, in any thread.
+
+    A thread's account of itself takes several calls of the system, dear after a task that has waited. So of most tasks
+    only the wall time is measured, and the task that was measured in full last stands for the rest.
+    """
+
+    def __init__(self) -> None:
+        self._tasks = count()
+        self._last = Cost(0, 0)
+
+    def begin(self) -> Began:
+        """What `cost_since` is to be asked for when the task has ended."""
+        task = next(self._tasks)
+        return thread_times() if task < FULLY or task % EVERY == 0 else (perf_counter_ns(),)
+
+    def cost_since(self, began: Began) -> Cost:
+        """What the calling thread took since it began."""
+        if len(began) == 1:
+            return self._last.over(perf_counter_ns() - began[0])
+        wall, cpu, starved, yields, reads = thread_times()
+        cost = Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3], reads - began[4])
+        self._last = cost
+        return cost
+
 
 @dataclass(slots=True)
 class Stacked:
@@ -68,22 +109,18 @@ class Spreaded:
     cost: Cost
 
 
-def make_stacked(program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate) -> Stacked:
+def make_stacked(
+    program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate, meter: Meter
+) -> Stacked:
     """Make the elements of `rows` and stack them, in `out` where they fit."""
-    began = thread_times()
+    began = meter.begin()
     structure, arrays = stack_all(program(rows, out), rows, out=out, allocate=allocate)
     in_place = out is not None and len(out) == len(arrays) and all(a is b for a, b in zip(arrays, out, strict=True))
-    return Stacked(structure, arrays, in_place, cost_since(began))
+    return Stacked(structure, arrays, in_place, meter.cost_since(began))
 
 
-def make_listed(program: Program, rows: Rows) -> Listed:
+def make_listed(program: Program, rows: Rows, meter: Meter) -> Listed:
     """Make the elements of `rows`."""
-    began = thread_times()
+    began = meter.begin()
     elements = program(rows).elements()
-    return Listed(elements, cost_since(began))
-
-
-def cost_since(began: tuple[int, int, int, int, int]) -> Cost:
-    """What the calling thread took since its `thread_times` were those."""
-    wall, cpu, starved, yields, reads = thread_times()
-    return Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3], reads - began[4])
+    return Listed(elements, meter.cost_since(began))

@@ -55,6 +55,7 @@ class Tuner:
     inline_task: int = INLINE_TASK
     most_grouped: int = MOST_GROUPED
     group: int = 1
+    group_beside: int = 1
     decisions: list[str] = field(default_factory=list)
 
     def observe(self, cost: Cost, items: float) -> None:
@@ -130,9 +131,9 @@ class Tuner:
         return chosen
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
-        """How many threads to go on with, where that is another number; asked after every parcel.
+        """How many threads to go on with, where that is another number; asked after some parcels.
 
-        It is `now` on the wall clock; this process has `used` so much CPU time, and the parcel was `waited` for (ns).
+        It is `now` on the wall clock; this process has `used` so much CPU time, and they were `waited` for (ns).
         """
         return None if self.climb is None else self.climb.retuned(now, used, waited)
 
@@ -143,22 +144,23 @@ class Tuner:
         runs. Once settled it changes only where it is plainly too small or too large: going to and fro would take
         memory of several sizes.
         """
-        cost = self.item_mean
-        if self.looks == 0 or cost <= 0:
+        if self.looks == 0 or self.item_mean <= 0:
             return 1
-        work, most_bytes = (BESIDE_TASK, BESIDE_BYTES) if beside else (self.inline_task, INLINE_BYTES)
-        if self.threads:
-            work, most_bytes = THREAD_TASK, THREAD_BYTES
-        by_cost = math.ceil(work / cost)
-        by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
-        most = min(by_cost, by_bytes, self.most_grouped)
-        too_small = self.looks < SETTLED or most >= PLAINLY * self.group
-        if not beside:
-            most = min(most, 2 * self.group)
-        fitting = 1 << (max(most, 1).bit_length() - 1)
-        if (fitting > self.group and too_small) or self.group > by_bytes or self.group * cost > PLAINLY * work:
-            self.group = fitting
+        if beside:
+            self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, BESIDE_BYTES, self.most_grouped)
+            return self.group_beside
+        work, most_bytes = (THREAD_TASK, THREAD_BYTES) if self.threads else (self.inline_task, INLINE_BYTES)
+        self.group = self._fitting(self.group, work, most_bytes, 2 * self.group)
         return self.group
+
+    def _fitting(self, group: int, work: int, most_bytes: int, largest: int) -> int:
+        """The `group`, or where that does not fit so much work (ns) and so many bytes one that does."""
+        by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
+        most = min(math.ceil(work / self.item_mean), by_bytes, self.most_grouped)
+        too_small = self.looks < SETTLED or most >= PLAINLY * group
+        fitting = 1 << (max(min(most, largest), 1).bit_length() - 1)
+        too_large = group > by_bytes or group * self.item_mean > PLAINLY * work
+        return fitting if too_large or (too_small and fitting > group) else group
 
     def split_item(self) -> int:
         """Over how many tasks one dear item is split."""

@@ -91,7 +91,7 @@ class Window:
             if not self._ordered or not self._parcels:
                 return None
             oldest = self._parcels[0]
-            if oldest.missing or oldest.low != before.high or oldest.failure() is not None:
+            if oldest.missing or oldest.low != before.high or oldest.fails:
                 return None
             return self._take(oldest)
 

@@ -22,6 +22,7 @@ Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes, elements given, those t
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(7)
 
 
+FEW = 16  # rows of a call whose bytes are those of others
 SAMPLE = 16  # what a thread has spent on CPU is dear to ask for, so of many calls one in so many tells it for all
 
 
@@ -33,7 +34,7 @@ class Operation:
     inputs: list[Operation]
     selects: bool = False  # whether it hands on some of the elements it is given
     cells: dict[int, Cell] = field(default_factory=dict)
-    each: int = 0  # bytes of an element that was looked at last
+    each: int = 0  # bytes of an element, as those were that were looked at last
 
     def cell(self) -> Cell:
         """The calling thread's counts."""
@@ -43,13 +44,16 @@ class Operation:
             found = self.cells[ident] = [0] * 7
         return found
 
-    def bytes_of(self, chunk: Chunk, cell: Cell) -> int:
+    def bytes_of(self, chunk: Chunk, calls: int) -> int:
         """Bytes of a chunk; of elements not taken apart, as many times one looked at now and then as there are."""
+        count = len(chunk)
         if isinstance(chunk, Columns):
-            return _size(chunk)
-        if len(chunk) and (cell[CALLS] < SAMPLE or cell[CALLS] % SAMPLE == 0):
+            nbytes = _size(chunk)
+            self.each = nbytes // max(count, 1)
+            return nbytes
+        if count and _stands_for(calls):
             self.each = size_of(chunk.element(0))
-        return self.each * len(chunk)
+        return self.each * count
 
     def total(self) -> Cell:
         """The counts of all threads, what is spent in the inputs included."""
@@ -80,13 +84,21 @@ class Counters:
     def wrap(self, node: Node, program: Program) -> Program:
         """The program, measured; nodes come inputs first."""
         operation = self._operation(node)
+        cells, ident = operation.cells, threading.get_ident
 
         def measured(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            cell = operation.cell()
-            stands_for = _stands_for(cell[CALLS])
+            # all in one function: after a long task each further one that is called takes a microsecond
+            cell = cells.get(ident()) or operation.cell()
+            calls, count = cell[CALLS], len(rows)
+            stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             chunk = program(rows, out)
-            _count(cell, wall, cpu, stands_for, len(rows), operation.bytes_of(chunk, cell))
+            cell[WALL] += perf_counter_ns() - wall
+            if stands_for:
+                cell[CPU] += stands_for * (thread_time_ns() - cpu)
+            cell[CALLS] = calls + 1
+            cell[ROWS] += count
+            cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
             if type(chunk) is Mended:
                 cell[FAILED] += chunk.lost
                 chunk.lost = 0  # or those that pass it on would count them too
@@ -104,7 +116,7 @@ class Counters:
             stands_for = _stands_for(cell[CALLS])
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             made = spread(piece)
-            _count(cell, wall, cpu, stands_for, len(made), operation.bytes_of(made.chunk, cell))
+            _count(cell, wall, cpu, stands_for, len(made), operation.bytes_of(made.chunk, cell[CALLS]))
             cell[GIVEN] += len(piece)
             if made.lost:
                 cell[FAILED] += made.lost
@@ -146,7 +158,7 @@ class Counters:
                     if piece is not None:
                         cell[CALLS] += 1
                         cell[ROWS] += len(piece)
-                        cell[BYTES] += operation.bytes_of(piece.chunk, cell)
+                        cell[BYTES] += operation.bytes_of(piece.chunk, cell[CALLS])
                 if piece is None:
                     return
                 yield piece

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from penstock import engine
 from penstock.engine.budget import available_cores
+from penstock.engine.ledger import Made
 from penstock.engine.memory import Memory
 from penstock.engine.run import Run
+from penstock.engine.task import Cost
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.node import Node
 from penstock.watch.counters import BYTES, CALLS, CPU, FAILED, GIVEN, ROWS, WALL, Cell, Counters
@@ -31,17 +33,17 @@ def stats_of(
         operations = (*operations, _stacking(run.batch, run, counters))
     elif run is not None and not isinstance(run, Run):
         operations = _as_written(operations, run.plan)
-    made = 0 if run is None else run.items_made
-    received = NS * items / made if made else 0.0  # of the work done, what went into items received, in seconds
+    made, spent = (Made(), Cost(0, 0)) if run is None else (run.made, run.spent)
+    received = items / made.items if made.items else 0.0  # of what was made
     return Stats(
         unit="element" if run is None else run.unit,
         items=items,
-        rows=0 if run is None or not made else round(run.rows_made * (items / made)),
+        rows=round(made.rows * received),
         waited=times[0] * NS,
         stepped=times[1] * NS,
-        work=0.0 if run is None else run.spent.wall * received,
-        blocked=0.0 if run is None else run.spent.blocked * received,
-        starved=0.0 if run is None else run.spent.starved * received,
+        work=spent.wall * NS * received,
+        blocked=spent.blocked * NS * received,
+        starved=spent.starved * NS * received,
         workers=workers,
         cores=available_cores(),
         mode="not begun" if run is None else run.mode,
@@ -90,8 +92,9 @@ def _together(parts: list[OperationStats]) -> OperationStats:
 def _stacking(batch: Grouping, run: Run | StreamRun, counters: Counters) -> OperationStats:
     """The last batch has no program of its own: it is what tasks took beyond the program of its elements."""
     source = counters.operations[-1].total()
-    wall, cpu = max(run.spent.wall - source[WALL], 0), max(run.spent.cpu - source[CPU], 0)
-    return _stats(batch.label(), [source[CALLS], source[ROWS], wall, cpu, run.bytes_made, 0, 0])
+    spent = run.spent
+    wall, cpu = max(spent.wall - source[WALL], 0), max(spent.cpu - source[CPU], 0)
+    return _stats(batch.label(), [source[CALLS], source[ROWS], wall, cpu, run.made.nbytes, 0, 0])
 
 
 def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:

@@ -13,8 +13,7 @@ import numpy as np
 
 from penstock.engine.advice import Advise, advised, advising
 from penstock.engine.compile import compiled, spreading
-from penstock.engine.task import Listed, Spreaded, Stacked, cost_since, make_listed, make_stacked
-from penstock.kernels.clocks import thread_times
+from penstock.engine.task import Listed, Meter, Spreaded, Stacked, make_listed, make_stacked
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.node import Node, Program, Rows
 
@@ -64,20 +63,21 @@ def run_shipped(shipment: Shipment, rows: Rows, stack: bool, soon: Rows | None =
     program, advise, observer = _program(shipment)
     program = advised(program, advise, soon)
     if stack:
-        made: Stacked | Listed = make_stacked(program, rows, None, _fresh)
+        made: Stacked | Listed = make_stacked(program, rows, None, _fresh, Meter())
     else:
-        made = make_listed(program, rows)
+        made = make_listed(program, rows, Meter())
     return made, observer.drain()
 
 
 def spread_shipped(shipment: Shipment, given: Piece, soon: Rows | None = None) -> tuple[Any, Any]:
     """In the worker: what comes of a unit of a stream, and what the task's observer counted; `soon` as above."""
     spread, advise, observer = _spread(shipment)
-    began = thread_times()
+    meter = Meter()
+    began = meter.begin()
     if advise is not None and soon is not None:
         advise(soon)
     made = spread(given)
-    return Spreaded(made, cost_since(began)), observer.drain()
+    return Spreaded(made, meter.cost_since(began)), observer.drain()
 
 
 def _spread(shipment: Shipment) -> tuple[Spread, Advise | None, Any]:
