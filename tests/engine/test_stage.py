@@ -143,7 +143,7 @@ def until_failure(stage, mark=None):
 def test_what_comes_before_a_failure_comes_first_and_can_be_gone_on_from(shop):
     elements, mark, failure = until_failure(over_rows(Dataset.range(100).filter(at_17), shop))
     assert elements == list(range(17))
-    assert failure.__notes__ == ["in filter(at_17)", "made from the number 17"]
+    assert failure.__notes__ == ["in filter(at_17), at row 17", "made from the number 17"]
     assert until_failure(over_rows(Dataset.range(100).filter(at_17), shop), mark)[0] == []
     rest = elements_of(over_rows(Dataset.range(100).filter(kept), shop), 0, mark)
     assert rest == [x for x in range(17, 100) if kept(x)]

@@ -26,7 +26,7 @@ from penstock.rewrite.seeds import bind_seeds
 
 @dataclass(frozen=True)
 class Stretch:
-    """Elementwise nodes that tasks run in one go, on the rows of `base` or on the pieces of `source`.
+    """Elementwise nodes that tasks run in one go, on the rows of `base` or on the pieces of `source`, made by `below`.
 
     Of the rows it is all, or those of one virtual stream: every `step`-th from `first` on.
     """
@@ -34,6 +34,7 @@ class Stretch:
     plan: Node
     base: Node | None
     source: Open | None
+    below: Node | None = None
     first: int = 0
     step: int = 1
 
@@ -46,7 +47,7 @@ class Stretch:
             raise RuntimeError(f"{self.plan.label()} stands on nothing")
         if isinstance(self.plan, Given):
             return self.source
-        return shop.observer.wrap_stage(Stage(self.plan, None, given_units(self.source), shop).open)
+        return shop.observer.wrap_stage(Stage(self.plan, None, given_units(self.source), shop, self.below).open)
 
 
 def opened(plan: Node, shop: Workshop) -> Open:
@@ -63,7 +64,7 @@ def opened(plan: Node, shop: Workshop) -> Open:
         if isinstance(node, Unfolding):
             inputs = tuple(replace(stretch, plan=node.in_tasks(stretch.plan)) for stretch in inputs)
         begin = beginning(node, tuple(stretch.open(shop) for stretch in inputs), shop)
-        return Stretch(Given(), None, shop.observer.wrap_flow(node, begin))
+        return Stretch(Given(), None, shop.observer.wrap_flow(node, begin), node)
 
     return fold(rebuild(plan, in_turns), combine).open(shop)
 

@@ -23,7 +23,7 @@ from penstock.engine.window import Window
 from penstock.engine.workshop import Workshop
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
-from penstock.plan.locate import blame_records
+from penstock.plan.locate import blame_given
 from penstock.plan.node import Node, Rows
 
 
@@ -52,11 +52,12 @@ Units = Callable[[int, Mark, Tuner], Generator[Work]]
 
 
 class Stage:
-    """Makes the pieces of a stretch `plan`, which stands on the indexed node `base`, or on what is given to it."""
+    """Makes the pieces of a stretch `plan`, which stands on the indexed node `base`, or on what `below` gives to it."""
 
-    def __init__(self, plan: Node, base: Node | None, units: Units, shop: Workshop) -> None:
+    def __init__(self, plan: Node, base: Node | None, units: Units, shop: Workshop, below: Node | None = None) -> None:
         self._shop = shop
         self._base = base
+        self._of = below if base is None else plan  # what the ids of what it is given are of, where that is known
         self._units = units
         self._observer = shop.observer.part()
         self._spreader = Spreader(plan, shop.allocate, self._observer)
@@ -155,8 +156,8 @@ class Stage:
         for at in range(len(work.given)):
             result = self._made_here(Unit(work.given.slice(at, at + 1), 0))
             if not isinstance(result, Spreaded):
-                if self._base is not None and isinstance(result, Exception):
-                    blame_records(result, self._base, int(work.given.ids[at]))
+                if self._of is not None and isinstance(result, Exception):
+                    blame_given(result, self._of, int(work.given.ids[at]))
                 raise result or failure
             yield Piece(result.piece.chunk, result.piece.ids, work.mark_after(at + 1), result.piece.failed)
         # else a failure that passed, such as of a disk

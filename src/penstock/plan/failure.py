@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core.frames import is_ours
-from penstock.plan.locate import records
+from penstock.plan.locate import base_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS = 16
@@ -58,15 +58,6 @@ def _made_from(failure: Failure, base: Node) -> Failure:
     found = records(base, np.array([failure.row], np.int64))
     names = [str(record) for _, record in zip(range(MOST_RECORDS), found, strict=False)]
     return failure._replace(row=failure.row % base.stride, records=tuple(names))
-
-
-def base_of(node: Node) -> Node | None:
-    """The indexed node whose rows the ids of a stream's elements are, if there is one."""
-    while not node.indexed:
-        if not node.keeps_ids:
-            return None
-        node = node.inputs[0]
-    return node
 
 
 def _operation(error: Exception, node: Node) -> str:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.errors import ElementError
+from penstock.plan.flow import EPOCH_BITS
+from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE, Node, Rows
 
 MOST_RECORDS_NAMED = 3
+MOST_NUMBERED = 1 << 32
+"""An element whose number is larger has one drawn by hash, as those of very late epochs do; see `flow.ordinals`."""
 
 
 @dataclass(frozen=True)
@@ -40,27 +44,59 @@ def _own_records(node: Node, rows: Rows) -> Iterator[Record]:
         yield Record(node.name, row, describe(row) if describe else f"{node.name}: draw {row}")
 
 
-def blame(error: BaseException, node: Node, row: int) -> None:
-    """Say in the error's notes which operation failed, on which of its rows, and from which records.
+def blame(error: BaseException, node: Node, row: int | None, of: Node | None = None) -> None:
+    """Say in the error's notes which operation failed, at which row of it, or of `of`, and from which records.
 
-    In a stream it is the operation alone: which elements were under way is the engine's to say.
+    In a stream `row` is the id of an element, and what is told is what is known by it: the row that it comes from, or
+    its number in what counts elements; nothing where it is `None`.
     """
-    if not node.indexed:
-        error.add_note(f"in {node.blamed}")
+    made = of or node
+    named = made.indexed and bool(node.inputs) and blame_rows(error, node.inputs[0])
+    where = "" if row is None else _where(made, row, is_named=True)
+    error.add_note(f"in {node.blamed}, at {where}" if where else f"in {node.blamed}")
+    if row is not None and not named:
+        _blame_base(error, made, row)
+
+
+def blame_given(error: BaseException, node: Node, row: int) -> None:
+    """Say in the notes of an error that name no place which element of a stream was under way: `row` is its id."""
+    if any(note.startswith("made from ") or ", at " in note for note in getattr(error, "__notes__", ())):
         return
-    named = bool(node.inputs) and blame_rows(error, node.inputs[0])
-    error.add_note(f"in {node.blamed}, at {place(node, row)}")
-    if not named:
-        blame_records(error, node, row)
+    where = "" if node.indexed else _where(node, row, is_named=False)
+    if where:
+        _complete(error, where)
+    _blame_base(error, node, row)
 
 
-def blame_rows(error: BaseException, node: Node) -> bool:
-    """Say in the notes of an error, which names rows of this node and has no notes, what they are made from."""
-    if not isinstance(error, ElementError) or not node.indexed or getattr(error, "__notes__", None):
+def _complete(error: BaseException, where: str) -> None:
+    """Say the place in the note of the operation, where there is one, and else alone."""
+    notes: list[str] = getattr(error, "__notes__", [])
+    for at in reversed(range(len(notes))):
+        if notes[at].startswith("in "):
+            notes[at] += f", at {where}"
+            return
+    error.add_note(f"at {where}")
+
+
+def blame_rows(error: BaseException, node: Node, ids: dict[int, int] | None = None) -> bool:
+    """Say in the notes of an error, which names rows of this node and has no notes, what they are made from.
+
+    Of a stream they are numbers of elements, whose `ids` are these.
+    """
+    if not isinstance(error, ElementError) or getattr(error, "__notes__", None):
+        return False
+    base = base_of(node)
+    if base is None or (ids is None and base is not node):
         return False
     for row in error.rows:
-        blame_records(error, node, row, f"row {row} is made from")
+        blame_records(error, base, row if ids is None else ids[row], f"row {row} is made from")
     return bool(error.rows)
+
+
+def _blame_base(error: BaseException, node: Node, row: int) -> None:
+    base = base_of(node)
+    if base is not None:
+        blame_records(error, base, row)
 
 
 def blame_records(error: BaseException, node: Node, row: int, what: str = "made from") -> None:
@@ -77,3 +113,36 @@ def place(node: Node, row: int) -> str:
     """A global row in words: its position, and its epoch if that is not the first."""
     epoch, position = divmod(row, node.stride)
     return f"row {position}" if epoch == 0 or node.length == INFINITE else f"row {position} of epoch {epoch}"
+
+
+def base_of(node: Node) -> Node | None:
+    """The indexed node whose rows the ids of a stream's elements are, if there is one."""
+    origin = _origin(node)
+    return origin[0] if origin is not None and origin[0].indexed else None
+
+
+def _where(node: Node, row: int, *, is_named: bool) -> str:
+    """In words, which element an id of `node` stands for; of what, unless that is its input and the node was named."""
+    origin = _origin(node)
+    if origin is None:
+        return ""
+    begin, first = origin
+    if begin.indexed:
+        is_told = first is begin or (first is node and is_named)
+        return place(begin, row) + ("" if is_told else f" of the input of {first.blamed}")
+    epoch, number = divmod(row, 1 << EPOCH_BITS)
+    if number >= MOST_NUMBERED or any(below.cut for below in post_order(begin)):
+        return ""
+    is_told = is_named and (begin is node or begin.helps)
+    return f"element {number}{f' of epoch {epoch}' if epoch else ''}" + ("" if is_told else f" of {begin.blamed}")
+
+
+def _origin(node: Node) -> tuple[Node, Node] | None:
+    """What the ids of elements come from, an indexed node or one that numbers its own, and what stands on that."""
+    first = node
+    while not node.indexed and not node.has_own_ids:
+        if not node.keeps_ids:
+            return None
+        first = first if node.cut else node
+        node = node.inputs[0]
+    return node, first if first.keeps_ids else node

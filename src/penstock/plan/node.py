@@ -57,6 +57,7 @@ class Node:
     one_to_one: ClassVar[bool] = False  # every element of its one input comes, changed perhaps, in the same order
     selects: ClassVar[bool] = False  # of the elements of its one input it yields some, which it has to look at
     keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of those of its one input that they come from
+    has_own_ids: ClassVar[bool] = False  # a stream's elements have ids that count them, `flow.ordinals`
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
@@ -74,6 +75,11 @@ class Node:
     def noted(self) -> dict[str, Any]:
         """What was found out of the operation, whatever its inputs are, and is to stay so."""
         return {}
+
+    @property
+    def cut(self) -> bool:
+        """Whether it yields a part of what it would in the whole, of which a virtual stream is made."""
+        return False
 
     @property
     def within(self) -> tuple[Node, ...]:

@@ -49,6 +49,7 @@ class Cache(Node):
     The store belongs to the plan, so everything built on it shares what is kept.
     """
 
+    has_own_ids = True
     one_to_one = True
 
     input: Node

@@ -19,6 +19,8 @@ from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows,
 class Concatenate(Node):
     """Yield the elements of `first`, then those of `second`."""
 
+    has_own_ids = True
+
     first: Node
     second: Node
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from penstock.core.errors import ElementError
+from penstock.core.errors import ClosedError, CursorError, ElementError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.nesting import leaf_column
@@ -68,15 +68,30 @@ class Unfolding(Streamed):
 
     def elements_of(self, holder: Piece, mark: Mark, open_within: OpenWithin) -> Reader:
         """A reader of what the only element of `holder` stands for, from its own mark on."""
-        result = holder.chunk.element(0)
+        result, row = holder.chunk.element(0), int(holder.ids[0])
+        if is_sequence(result):
+            return Reader(lambda epoch, mark=None: _of_sequence(result, mark), 0, mark)
         try:
-            if is_sequence(result):
-                return Reader(lambda epoch, mark=None: _of_sequence(result, mark), 0, mark)
             begin = self.plan_of(result) or self._begin(result)
-            return Reader(open_within(begin, mix(self.seed or 0, int(holder.ids[0]))), 0, mark)
+            within = open_within(begin, mix(self.seed or 0, row))
         except Exception as error:
-            blame(error, self, 0)
+            blame(error, self, row, self.input)
             raise
+        return Reader(self._blamed(within, row), 0, mark)
+
+    def _blamed(self, within: Open, row: int) -> Open:
+        """What opens the same pieces; notes of their errors name the element that they stand for, by its id."""
+
+        def pieces(epoch: int, mark: Mark = None) -> Flow:
+            try:
+                yield from within(epoch, mark)
+            except (ClosedError, CursorError):
+                raise
+            except Exception as error:
+                blame(error, self, row, self.input)
+                raise
+
+        return pieces
 
     def _begin(self, result: Any) -> Open:
         if isinstance(result, str | bytes | dict) or not isinstance(result, Iterable):
@@ -85,27 +100,7 @@ class Unfolding(Streamed):
                 "array or an iterable of elements"
             )
         elements = iter(cast("Iterable[Any]", result))
-        return lambda epoch, mark=None: self._of_iterator(elements, mark)
-
-    def _of_iterator(self, elements: Iterator[Any], mark: Mark) -> Flow:
-        """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
-        (count,) = resumed(mark and [mark], (0,))
-        yield from left_out(elements, count, count)
-        failure: Exception | None = None
-        while failure is None:
-            run: list[Any] = []
-            try:
-                run.extend(islice(elements, AT_A_TIME))
-            except Exception as error:  # noqa: BLE001 - raised after the elements before it
-                failure = error
-            if not run:
-                break
-            ids = np.arange(count, count + len(run), dtype=np.int64)
-            count += len(run)
-            yield Piece(Items(run), ids, count)
-        if failure is not None:
-            blame(failure, self, 0)
-            raise failure
+        return lambda epoch, mark=None: _of_iterator(elements, mark)
 
 
 def is_sequence(result: Any) -> bool:
@@ -127,6 +122,26 @@ def chunk_of(results: list[Any]) -> tuple[Chunk, Rows]:
 def _elements(sequence: Any) -> list[Any]:
     """The elements of one sequence; numbers of an array as those of a column are."""
     return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
+
+
+def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
+    """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
+    (count,) = resumed(mark and [mark], (0,))
+    yield from left_out(elements, count, count)
+    failure: Exception | None = None
+    while failure is None:
+        run: list[Any] = []
+        try:
+            run.extend(islice(elements, AT_A_TIME))
+        except Exception as error:  # noqa: BLE001 - raised after the elements before it
+            failure = error
+        if not run:
+            break
+        ids = np.arange(count, count + len(run), dtype=np.int64)
+        count += len(run)
+        yield Piece(Items(run), ids, count)
+    if failure is not None:
+        raise failure
 
 
 def _of_sequence(values: Any, mark: Mark) -> Flow:

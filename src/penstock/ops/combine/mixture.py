@@ -21,6 +21,8 @@ class Mixture(Node):
     A subclass says from which, and how many of its elements came before (`drawn_from`).
     """
 
+    has_own_ids = True
+
     members: tuple[Node, ...] = field(metadata={"nodes": True})
 
     def spec(self) -> Spec | None:

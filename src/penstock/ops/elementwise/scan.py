@@ -86,7 +86,7 @@ class Scan(Streamed):
                 state = result[0]
                 made.append(result[1])
         except Exception as error:  # noqa: BLE001 - raised once what comes before it is handed out
-            blame(error, self, 0)
+            blame(error, self, int(piece.ids[len(made)]))
             failure = error
         return made, copied(state), failure  # what came out may hold the state's arrays, and is given away
 

@@ -17,8 +17,9 @@ from penstock.elements.spec import relax, spec_of
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tally import Tally
-from penstock.plan.failure import Failure, base_of, failure_of
+from penstock.plan.failure import Failure, failure_of
 from penstock.plan.flow import Piece, Spread, joined
+from penstock.plan.locate import base_of
 from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec, Streamed
 
 Instead: TypeAlias = Callable[[Piece], Piece]

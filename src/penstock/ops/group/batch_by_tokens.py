@@ -39,7 +39,7 @@ class BatchByTokens(ByLength):
                 f"batch_by_tokens: an element of length {largest} alone is more than max_tokens={self.max_tokens}; "
                 "leave such elements out with filter(), or shorten them"
             )
-            blame(error, self, 0)
+            blame(error, self, None)
             raise error
         most = self.max_tokens // max(largest, 1)
         return most if self.max_batch_size is None else min(most, self.max_batch_size)

@@ -26,6 +26,7 @@ class Gathering(Streamed):
     What is left at the end of an epoch comes in the order of the keys, if it does (`keeps_left`).
     """
 
+    has_own_ids = True
     joins_left = False  # whether groups that are left may become one
 
     input: Beside

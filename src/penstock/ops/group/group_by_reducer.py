@@ -24,6 +24,8 @@ class GroupByReducer(Streamed):
     What comes out follows the keys, once the input has come to its end.
     """
 
+    has_own_ids = True
+
     input: Beside
     init: Callable[[int], Any]
     reduce: Callable[[Any, Any], Any]
@@ -46,7 +48,8 @@ class GroupByReducer(Streamed):
                 if out is None:
                     raise ElementError(f"group_by_reducer: None came out for the key {key}; {RETURNED_NONE}")
             except Exception as error:
-                blame(error, self, made)
+                blame(error, self, None)
+                error.add_note(f"for the key {key}")
                 raise
             made += 1
             yield Piece(Items([out]), ordinals(epoch, made - 1, 1), [made])
@@ -56,8 +59,9 @@ class GroupByReducer(Streamed):
         with Reader(source, epoch) as reader:
             for piece, _ in reader.runs():
                 keys, chunk = parted(piece.chunk)
+                row = 0
                 try:
-                    for key, element in zip(keys, chunk.elements(), strict=True):
+                    for key, element, row in zip(keys, chunk.elements(), piece.ids.tolist(), strict=True):  # noqa: B007
                         if key not in states:
                             states[key] = self.init(key)
                         before = states[key]
@@ -68,7 +72,7 @@ class GroupByReducer(Streamed):
                                 "what it becomes, such as 0.0"
                             )
                 except Exception as error:
-                    blame(error, self, 0)
+                    blame(error, self, row, self.input)
                     raise
         return states
 

@@ -53,7 +53,8 @@ class GroupByWindow(Gathering):
             if size < 1:
                 raise ElementError(f"group_by_window: window_size_func returned {size} for {key}; expected at least 1")
         except Exception as error:
-            blame(error, self, 0)
+            blame(error, self, None)
+            error.add_note(f"for the key {key}")
             raise
         return size
 

@@ -14,7 +14,7 @@ from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
-from penstock.plan.locate import blame
+from penstock.plan.locate import blame, blame_rows
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows
 
 MOST_IN_ONE_GO = 64  # groups of a stream
@@ -27,6 +27,8 @@ class Grouping(Batching):
 
     A subclass says how one group becomes one element (`collect`), which serves indexed input and streams alike.
     """
+
+    has_own_ids = True
 
     input: Node
     size: int
@@ -129,7 +131,8 @@ class Grouping(Batching):
         try:
             return self._whole(run.chunk.slice(low, high), rows[low:high], allocate)
         except Exception as error:
-            self.blame(error, int(rows[low]) // self.size)
+            blame_rows(error, self.input, dict(zip(rows.tolist(), run.ids.tolist(), strict=True)))
+            blame(error, self, int(rows[low]) // self.size)
             raise
 
     def blame(self, error: Exception, row: int) -> None:

@@ -64,6 +64,8 @@ class Pack(Node):
     window: a mark is that of a document and how many of its tokens are out.
     """
 
+    has_own_ids = True
+
     input: Node
     size: int
     strategy: Strategy = "best_fit"
@@ -113,7 +115,7 @@ class Pack(Node):
                     made += len(chunk)
             except ElementError as error:
                 if not getattr(error, "__notes__", None):
-                    blame(error, self, made)
+                    blame(error, self, None)
                 raise
 
     def _fitted(self, documents: Documents, made: int, out: int, fit: Fit) -> Fillings:

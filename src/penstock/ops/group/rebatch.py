@@ -29,6 +29,8 @@ class Rebatch(Batching):
     `splits` are those of `UnevenBatch`, where leaves are known to differ.
     """
 
+    has_own_ids = True
+
     input: Node
     sizes: tuple[int, ...]
     splits: Splits | None = None

@@ -30,6 +30,8 @@ class Window(Node):
     `dataset` is the class that makes one of a plan.
     """
 
+    has_own_ids = True
+
     input: Node
     size: int
     shift: int

@@ -18,6 +18,7 @@ class StreamRows(Passing):
     """
 
     elementwise = True
+    keeps_ids = True
 
     number: int
     streams: int
@@ -33,6 +34,10 @@ class StreamRows(Passing):
     @property
     def name(self) -> str:
         return "rows"
+
+    @property
+    def cut(self) -> bool:
+        return True
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         return source

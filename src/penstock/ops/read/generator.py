@@ -28,6 +28,8 @@ class FromGenerator(Streamed):
     it, and those are made again and dropped.
     """
 
+    has_own_ids = True
+
     function: Callable[..., Iterable[Any]]
     args: tuple[Any, ...]
     signature: Spec | None
@@ -60,7 +62,7 @@ class FromGenerator(Streamed):
                 state = copy.deepcopy(cast("Any", elements).state_dict()) if keeps_state else None
                 yield Piece(Items(run), ids, [count, state])
             if failure is not None:
-                blame(failure, self, 0)
+                blame(failure, self, int(ordinals(epoch, count, 1)[0]))
                 raise failure
         finally:
             close(cast("Any", elements))
@@ -70,7 +72,7 @@ class FromGenerator(Streamed):
             made = self.function(*self.args)
             return made if hasattr(made, "__next__") else iter(made)  # pyright: ignore[reportReturnType]
         except Exception as error:
-            blame(error, self, 0)
+            blame(error, self, None)
             raise
 
     def _run(self, elements: Iterator[Any], count: int) -> tuple[list[Any], Exception | None]:

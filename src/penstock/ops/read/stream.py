@@ -31,6 +31,8 @@ class ReadStream(Streamed):
     `Fault` stands for it, which `Sound` raises.
     """
 
+    has_own_ids = True
+
     source: Stream
     first: int = 0
     step: int = 1
@@ -39,6 +41,10 @@ class ReadStream(Streamed):
     @property
     def name(self) -> str:
         return self.source.name
+
+    @property
+    def cut(self) -> bool:
+        return self.step > 1
 
     def spec(self) -> Spec | None:
         return self.source.spec()
@@ -66,7 +72,7 @@ class ReadStream(Streamed):
         except CursorError:
             raise
         except Exception as error:
-            blame(error, self, 0)
+            blame(error, self, None)
             raise
         finally:
             for ahead in opened:
