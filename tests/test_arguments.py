@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from inspect import Parameter, getattr_static, signature
 
 import numpy as np
@@ -96,15 +97,21 @@ GIVEN = {
 }
 
 
+ARRAYS = (np.array([1, 2]), np.array(["keep", "drop"]), np.zeros(0))
+
+
+@pytest.mark.parametrize("wrong", [object(), *ARRAYS], ids=["object", "numbers", "words", "nothing"])
 @pytest.mark.parametrize("name", METHODS)
-def test_what_no_argument_can_be_names_the_call(name):
+def test_what_no_argument_can_be_names_the_call(name, wrong):
     method = getattr(D.range(6).with_options(ps.Options(ignore="all")), name)
     parameters = [each for each in signature(method).parameters.values() if each.kind != Parameter.VAR_POSITIONAL]
     needed = {each.name: GIVEN.get(each.name, 2) for each in parameters if each.default is Parameter.empty}
     for parameter in parameters:
-        arguments = {**needed, parameter.name: object()}
+        arguments = {**needed, parameter.name: wrong}
         try:
-            method(**arguments)
+            made = method(**arguments)
+            if isinstance(made, D):
+                made.cardinality()  # it is used then
         except Exception as error:  # noqa: BLE001 - some take any object
             told = str(error)
             assert told.startswith((f"{name}(", f"Dataset.{name}(", f"{name}:")), f"{parameter.name}: {told}"
@@ -115,3 +122,61 @@ def test_a_buffer_that_holds_nothing_is_refused_in_words_of_the_users(size):
     with pytest.raises(ValueError, match=rf"^shuffle\(buffer_size={size}\): expected at least 1$"):
         D.range(3).shuffle(size)
     assert sorted(D.range(3).shuffle(ps.UNKNOWN)) == [0, 1, 2]
+
+
+def files_of(folder):
+    """A file for each reader that needs one with something in it."""
+    (folder / "a.txt").write_text("a,b\n1,2\n")
+    (folder / "a.json").write_text('{"a": 1}\n')
+    np.save(folder / "a.npy", np.arange(6).reshape(3, 2))
+    ps.write_tfrecord([b"x"], folder / "a.tfrecord")
+    ps.write_tar([{"__key__": "1", "cls": b"3"}], folder / "a.tar")
+    with sqlite3.connect(folder / "a.db") as connection:
+        connection.execute("create table t (id integer primary key)")
+        connection.execute("insert into t values (1)")
+    connection.close()
+    text, tfrecord = {"paths": folder / "a.txt"}, folder / "a.tfrecord"
+    return {
+        ps.read_text: text,
+        ps.read_csv: text,
+        ps.read_fixed_length: {**text, "shape": [2], "dtype": "u1"},
+        ps.read_json: {"paths": folder / "a.json"},
+        ps.read_numpy: {"paths": folder / "a.npy"},
+        ps.read_tfrecord: {"paths": tfrecord},
+        ps.read_tar: {"paths": folder / "a.tar"},
+        ps.read_sql: {"connection": folder / "a.db", "relation": "t", "key": "id"},
+        ps.write_tar: {"samples": [], "path": folder / "b.tar"},
+        ps.write_tfrecord: {"records": [], "path": folder / "b.tfrecord"},
+        tf_data.TextLineDataset: {"filenames": folder / "a.txt"},
+        tf_data.TFRecordDataset: {"filenames": tfrecord},
+        tf_data.FixedLengthRecordDataset: {"filenames": folder / "a.txt", "record_bytes": 2},
+        tf_data.Dataset.load: {"path": folder},
+        tf_data.Dataset.range(3).cache: {},
+        tf_data.Dataset.range(3).map: {"map_func": abs},
+        tf_data.Dataset.from_generator: {"generator": list},
+        tf_data.experimental.parallel_interleave: {"map_func": abs},
+        ps.audio.log_mel: {"sample_rate": 16000},
+        ps.image.normalize: {},
+        ps.image.resize: {"size": 3},
+        ps.records.encode_example: {"features": {}},
+        ps.records.encode_sequence_example: {},
+        ps.skip: {},
+        ps.Options: {},
+    }
+
+
+@pytest.mark.parametrize("wrong", ARRAYS, ids=["numbers", "words", "nothing"])
+def test_no_argument_asks_an_array_whether_it_is_true(tmp_path, wrong):
+    for call, needed in files_of(tmp_path).items():
+        for parameter in signature(call).parameters.values():
+            if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+                continue
+            try:
+                made = call(**{**needed, parameter.name: wrong})
+                if isinstance(made, D):
+                    made.cardinality()
+            except Exception as error:  # noqa: BLE001 - some take arrays
+                told = str(error)
+                assert not any(word in told for word in ("ambiguous", "unhashable")), (
+                    f"{call}: {parameter.name}: {told}"
+                )

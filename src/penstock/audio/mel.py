@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.audio.samples import FLOAT32, check_rate, check_samples
-from penstock.core.checks import check_count, check_flag, check_number
+from penstock.core.checks import check_count, check_flag, check_number, is_one_of
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.plan.operation import Operation
@@ -134,7 +134,8 @@ def log_mel(  # noqa: PLR0913 - what the field's own functions take
     f_min, floor = check_number(call, "f_min", f_min), check_number(call, "floor", floor)
     if not 0 <= f_min < high <= rate / 2:
         raise ValueError(f"{call}(f_min={f_min}, f_max={f_max}): expected 0 <= f_min < f_max <= {rate / 2}")
-    if scale not in ("htk", "slaney") or norm not in (None, "slaney") or log not in ("ln", "log10", "db"):
+    known = is_one_of(scale, "htk", "slaney") and is_one_of(norm, None, "slaney")
+    if not known or not is_one_of(log, "ln", "log10", "db"):
         raise ValueError(
             f"{call}(scale={scale!r}, norm={norm!r}, log={log!r}): expected scale 'htk' or 'slaney', norm None or "
             "'slaney', and log 'ln', 'log10' or 'db'"

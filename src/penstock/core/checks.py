@@ -45,6 +45,16 @@ def check_flag(call: str, name: str, value: object) -> bool:
     return bool(value)
 
 
+def is_one_of(value: object, *choices: object) -> bool:
+    """Whether `value` is one of these; an array, which compares item by item, is none.
+
+    >>> import numpy as np
+    >>> is_one_of("keep", "keep", "drop"), is_one_of(np.array(["keep", "drop"]), "keep", "drop")
+    (True, False)
+    """
+    return not getattr(value, "ndim", 0) and value in choices
+
+
 def check_text(call: str, name: str, value: object) -> str:
     """Return `value`, or say that it is no text."""
     if not isinstance(value, str):
@@ -95,7 +105,7 @@ def check_number(call: str, name: str, value: object) -> float:
     Traceback (most recent call last):
     TypeError: log_mel(floor='low'): expected a number, not str
     """
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+    if isinstance(value, (str, bytes)) or getattr(value, "ndim", 0) or not hasattr(value, "__float__"):
         raise TypeError(f"{call}({name}={value!r:.80}): expected a number, not {type(value).__name__}")
     return float(value)  # pyright: ignore[reportArgumentType] - it has what that takes
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.core.checks import check_count, check_path
+from penstock.core.checks import check_count, check_path, is_one_of
 
 JUDGED_FROM = 10
 """Failures from which on a rate is judged."""
@@ -136,13 +136,13 @@ def on_error_of(call: str, given: object) -> OnError | None:
     >>> on_error_of("map", "skip")
     skip()
     """
-    if given == "raise":
+    if is_one_of(given, "raise"):
         return None
-    if given == "skip":
+    if is_one_of(given, "skip"):
         return OnError()
     if isinstance(given, OnError):
         return given
-    raise ValueError(f"{call}(on_error={given!r}): expected 'raise', 'skip', ps.skip(...) or ps.replace(value)")
+    raise ValueError(f"{call}(on_error={given!r:.80}): expected 'raise', 'skip', ps.skip(...) or ps.replace(value)")
 
 
 def _path_of(call: str, quarantine: str | os.PathLike[str] | None) -> str | None:

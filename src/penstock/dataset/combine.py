@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.checks import check_count, check_flag
+from penstock.core.checks import check_count, check_flag, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError, on_error_of
 from penstock.core.options import AUTOTUNE
@@ -103,7 +103,7 @@ class Combine(Handle[T_co]):
         >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]
         True
         """
-        cycle = DEFAULT_CYCLE if cycle_length in (None, AUTOTUNE) else cycle_length
+        cycle = DEFAULT_CYCLE if is_one_of(cycle_length, None, AUTOTUNE) else cycle_length
         block = 1 if block_length is None else block_length
         calls = self._calling("interleave", map_func, num_parallel_calls, deterministic)
         cycle = check_count("interleave", "cycle_length", cycle, least=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from penstock import engine, index, rewrite
-from penstock.core.checks import MOST, check_count, check_flag, check_seed
+from penstock.core.checks import MOST, check_count, check_flag, check_seed, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import ArraySpec, describe, relax
@@ -242,7 +242,7 @@ def _plan_if_dataset(value: Any) -> Node | None:
 
 def _rule(stop_on_empty: bool, stop: Any) -> str:
     rules = ("first", "all", "never", "exact")
-    if stop is not None and stop not in rules:
+    if not is_one_of(stop, None, *rules):
         raise ValueError(f"sample_from_datasets(stop={stop!r}): choose one of {', '.join(map(repr, rules))}")
     if stop_on_empty and stop not in (None, "first"):
         raise ValueError(f"sample_from_datasets(stop={stop!r}): contradicts stop_on_empty_dataset=True")

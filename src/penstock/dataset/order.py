@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from penstock import dataset, elements, index
-from penstock.core.checks import MOST, check_count, check_flag, check_seed
+from penstock.core.checks import MOST, check_count, check_flag, check_seed, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
@@ -66,7 +66,7 @@ class Order(Handle[T_co]):
             if not plan.indexed:
                 return self._over(order.shuffle_bytes.ShuffleBytes(plan, None, seed, reshuffle, buffer_bytes))
         window = buffer_size
-        if window is not None and window != UNKNOWN:
+        if not is_one_of(window, None, UNKNOWN):
             window = check_count("shuffle", "buffer_size", window, least=1, clip=True)
         if window == UNKNOWN or (window is not None and 0 <= plan.length <= window and plan.indexed):
             window = None

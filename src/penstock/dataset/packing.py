@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from penstock.core.checks import check_count, check_flag
+from penstock.core.checks import check_count, check_flag, is_one_of
 from penstock.core.errors import ElementError, PlanError
 from penstock.elements.spec import ArraySpec, describe
 from penstock.kernels import MOST_CAPACITY
@@ -35,7 +35,7 @@ def packing(
         raise TypeError(f"pack(key={key!r}): expected a key, a field name or a position")
     if strategy == "split":
         for name, value, usual in (("window", window, None), ("overlong", overlong, "split")):
-            if value != usual:
+            if not is_one_of(value, usual):
                 raise ValueError(f'pack({name}={value!r}): with strategy="split" all documents are joined and cut')
     if window is not None:
         window = check_count("pack", "window", window, least=1)
@@ -47,7 +47,7 @@ def packing(
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
+    if not is_one_of(value, *choices):
         expected = ", ".join(f'"{choice}"' for choice in choices[:-1])
         raise ValueError(f'pack({name}={value!r}): expected {expected} or "{choices[-1]}"')
 

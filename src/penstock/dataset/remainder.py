@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from penstock import elements
-from penstock.core.checks import check_flag
+from penstock.core.checks import check_flag, is_one_of
 from penstock.core.errors import ElementError, PlanError
 
 Remainder: TypeAlias = Literal["keep", "drop", "pad"]
@@ -33,8 +33,8 @@ def policy(call: str, spec: Any, drop_remainder: object, remainder: object, mask
 def drops(call: str, drop_remainder: object, remainder: object) -> bool:
     """Whether what is left is left out; where both arguments say something, they have to agree."""
     drop = check_flag(call, "drop_remainder", drop_remainder)
-    if remainder not in (None, "keep", "drop", "pad"):
-        raise ValueError(f'{call}(remainder={remainder!r}): expected "keep", "drop" or "pad"')
+    if not is_one_of(remainder, None, "keep", "drop", "pad"):
+        raise ValueError(f'{call}(remainder={remainder!r:.80}): expected "keep", "drop" or "pad"')
     if drop and remainder in ("keep", "pad"):
         raise ValueError(f"{call}(remainder={remainder!r}): drop_remainder=True says otherwise")
     return drop or remainder == "drop"

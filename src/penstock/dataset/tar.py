@@ -103,5 +103,6 @@ def write_tar(
     check_flag("write_tar", "overwrite", overwrite)
     check_flag("write_tar", "index", index)
     most = None if max_bytes is None else check_count("write_tar", "max_bytes", max_bytes, least=1)
-    path, given = check_path("write_tar", "path", path), check_mapping("write_tar", "encoders", encoders or {})
+    path = check_path("write_tar", "path", path)
+    given = {} if encoders is None else check_mapping("write_tar", "encoders", encoders)
     return write(samples, path, max_bytes=most, overwrite=overwrite, index=index, encoders=given)

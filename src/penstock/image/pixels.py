@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.checks import is_one_of
 from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.image.operation import ImageOperation, check_image
@@ -101,7 +102,7 @@ def normalize(
         raise ValueError(f"normalize(mean={mean!r}, std={std!r}): expected as many means as deviations")
     if not all(deviation > 0 for deviation in deviations):
         raise ValueError(f"normalize(std={std!r}): expected deviations above 0")
-    if dtype not in ("float32", "float16"):
+    if not is_one_of(dtype, "float32", "float16"):
         raise ValueError(f"normalize(dtype={dtype!r}): expected 'float32' or 'float16'")
     return Normalize(means, deviations, dtype)
 

@@ -22,7 +22,7 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
     >>> encode_example({"x": [1, 300]}).hex()
     '0a0e0a0c0a01781207...'
     """
-    return _field(0x0A, _map(features, _feature, "encode_example", "features")) if features else b""
+    return _part(0x0A, _map(features, _feature, "encode_example", "features"))
 
 
 def encode_sequence_example(
@@ -37,11 +37,15 @@ def encode_sequence_example(
     """
     call = "encode_sequence_example"
     parts: list[bytes] = []
-    if context:
-        parts.append(_field(0x0A, _map(context, _feature, call, "context")))
-    if sequences:
-        parts.append(_field(0x12, _map(sequences, _feature_list, call, "sequences")))
+    if context is not None:
+        parts.append(_part(0x0A, _map(context, _feature, call, "context")))
+    if sequences is not None:
+        parts.append(_part(0x12, _map(sequences, _feature_list, call, "sequences")))
     return b"".join(parts)
+
+
+def _part(tag: int, entries: bytes) -> bytes:
+    return _field(tag, entries) if entries else b""
 
 
 def _map(values: Mapping[str, Any], encode: Any, call: str, argument: str) -> bytes:

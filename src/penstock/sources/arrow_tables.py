@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, ElementError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec
@@ -90,7 +91,7 @@ def table_of(schema: Any, columns: Sequence[str] | None, nulls: Nulls, call: str
             if path not in paths:
                 raise PlanError(f"{call}: nulls= has {path!r}, which is no column{_nearest(path, paths)}")
         fill = dict(nulls)
-    elif nulls not in ("raise", "drop"):
+    elif not is_one_of(nulls, "raise", "drop"):
         raise ValueError(f"{call}: nulls={nulls!r:.60}: choose 'raise', 'drop', or a dict of values by column")
     return Table(schema.remove_metadata(), layout, fill, nulls == "drop")
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.checks import check_names
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
@@ -187,7 +188,7 @@ def _chosen(
     call: str, path: str, arrays: Mapping[str, Described], keys: str | Sequence[str] | None
 ) -> tuple[list[str], Structure]:
     """The arrays to read, in the order of an element's leaves, and its structure: groups are dicts."""
-    for name in [keys] if isinstance(keys, str) else keys or ():
+    for name in [keys] if isinstance(keys, str) else () if keys is None else check_names(call, "keys", keys):
         if name not in arrays:
             raise PlanError(f"{call}: {path} has no array {name!r} with rows; there are {', '.join(map(repr, arrays))}")
     if isinstance(keys, str):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.checks import check_mapping
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunk import Items
 from penstock.elements.spec import Spec
@@ -192,6 +193,8 @@ def json_files(
     lines = line_files(paths, encoding=encoding, call="read_json")
     values = {name: getattr(lines, name) for name in ("paths", "framing", "name", "encoding")}
     kinds = None if fields is None else _kinds(fields)
+    if defaults is not None:
+        check_mapping("read_json", "defaults", defaults)
     return JsonFiles(kind=line_kind(Wanted.NOT_BLANK), fields=kinds, defaults=defaults, **values)
 
 

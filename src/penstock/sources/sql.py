@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.checks import is_one_of
 from penstock.core.digest import digest
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.spec import ArraySpec, Spec
@@ -215,7 +216,7 @@ def sql_rows(
         if name not in every:
             raise PlanError(f"read_sql({label}): there is no column {name!r}; there are {', '.join(map(repr, every))}")
     chosen = tuple(every if columns is None else dict.fromkeys(columns))
-    fill: Mapping[str, Any] = {} if nulls == "raise" else nulls
+    fill: Mapping[str, Any] = {} if is_one_of(nulls, "raise") else nulls
     if not isinstance(fill, Mapping) or any(name not in chosen for name in fill):
         raise ValueError(f"read_sql(nulls={nulls!r:.60}): expected 'raise' or a dict of values by column; "
                          "to leave rows out, say so in the query")  # fmt: skip
@@ -275,6 +276,6 @@ def _dialect(connection: Any, paramstyle: str | None) -> Dialect:
     while paramstyle is None and name:
         paramstyle = getattr(sys.modules.get(name), "paramstyle", None)
         name = name.rpartition(".")[0]
-    if paramstyle not in ("qmark", "numeric", "named", "format", "pyformat"):
+    if paramstyle is None or not is_one_of(paramstyle, "qmark", "numeric", "named", "format", "pyformat"):
         raise PlanError(f"read_sql: {module} does not say how values are passed to it; give paramstyle= as in DB-API")
     return Dialect("`" if "mysql" in module.lower() or "mariadb" in module.lower() else '"', paramstyle)

@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
+from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 
@@ -59,7 +60,7 @@ def named_compression(call: str, given: object) -> str | None:
     >>> named_compression("read_tfrecord", "GZIP"), named_compression("read_tfrecord", "")
     ('gzip', None)
     """
-    if given is None or given == "":
+    if is_one_of(given, None, ""):
         return None
     name = given.lower() if isinstance(given, str) else None
     if name not in ("auto", *NAMES):

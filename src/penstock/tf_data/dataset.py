@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
+from penstock.core.checks import check_flag, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.options import Options as PenstockOptions
 from penstock.dataset.dataset import Dataset as PenstockDataset
@@ -120,7 +121,7 @@ class Dataset(PenstockDataset[T_co]):
             dtypes, signature = dtypes_of(output_signature), output_signature
         fits = dtypes is not None and callable(generator)
         function = Fitting(generator, dtypes) if fits else generator
-        return ported(PenstockDataset.from_generator(function, signature, args=args or ()))
+        return ported(PenstockDataset.from_generator(function, signature, args=() if args is None else args))
 
     @staticmethod
     def random(  # pyright: ignore[reportIncompatibleMethodOverride] - the same
@@ -182,7 +183,7 @@ class Dataset(PenstockDataset[T_co]):
         _refuse_compression("load", compression)
         if reader_func is not None:
             raise PlanError("load(reader_func=): there are no shards to read; shuffle() or interleave() what is loaded")
-        if wait:
+        if check_flag("load", "wait", wait):
             raise PlanError("load(wait=True): a saved dataset appears once it is complete; load it then")
         ds = ported(PenstockDataset.load(path))
         if element_spec is not None and not compatible(ds.element_spec, element_spec):
@@ -231,7 +232,7 @@ class Dataset(PenstockDataset[T_co]):
         True
         """
         check_name(name)
-        if synchronous and num_parallel_calls is not None:
+        if synchronous is not None and check_flag("map", "synchronous", synchronous) and num_parallel_calls is not None:
             raise ValueError(f"map(synchronous=True): num_parallel_calls={num_parallel_calls} says otherwise")
         return ported(super().map(map_func, num_parallel_calls, deterministic, **settings))
 
@@ -266,9 +267,10 @@ class Dataset(PenstockDataset[T_co]):
         True
         """
         check_name(name)
-        if filename not in ("", b""):
+        if not is_one_of(filename, "", b""):
+            path = check_path("cache", "filename", filename)
             raise PlanError(
-                f"cache(filename={os.fspath(filename)!r}): elements are cached in memory; to keep them in files, "
+                f"cache(filename={path!r}): elements are cached in memory; to keep them in files, "
                 "ds.save(path) once, and begin with Dataset.load(path) from then on"
             )
         return ported(super().cache())
@@ -291,5 +293,5 @@ class Dataset(PenstockDataset[T_co]):
 
 
 def _refuse_compression(call: str, compression: str | None) -> None:
-    if compression is not None and compression != "NONE":
+    if not is_one_of(compression, None, "NONE"):
         raise PlanError(f"{call}(compression={compression!r}): files are mapped into memory, and so not compressed")

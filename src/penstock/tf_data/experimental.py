@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from penstock.core.checks import check_count
+from penstock.core.checks import check_count, check_flag
 from penstock.core.options import AUTOTUNE
 from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
@@ -181,7 +181,7 @@ def parallel_interleave(
     >>> list(Dataset.range(2).apply(parallel_interleave(lambda n: [int(n)] * 2, cycle_length=2)))
     [0, 1, 0, 1]
     """
-    deterministic = None if sloppy is None else not sloppy
+    deterministic = None if sloppy is None else not check_flag("parallel_interleave", "sloppy", sloppy)
     return lambda ds: ds.interleave(map_func, cycle_length, block_length, AUTOTUNE, deterministic)
 
 

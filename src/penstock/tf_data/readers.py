@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.core.checks import check_list
+from penstock.core.checks import check_list, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.lines import lines
 from penstock.dataset.read import reading
@@ -70,10 +70,12 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     from penstock.sources.fixed import fixed_files
 
     call = "FixedLengthRecordDataset"
-    if compression_type not in (None, "", "NONE"):
+    if not is_one_of(compression_type, None, "", "NONE"):
         raise PlanError(f"{call}(compression_type={compression_type!r}): decompress the files once; they can be mapped")
     paths = _paths(call, filenames, name)
-    files = fixed_files(paths, record_bytes, header_bytes=header_bytes or 0, footer_bytes=footer_bytes or 0, call=call)
+    header = 0 if header_bytes is None else header_bytes
+    footer = 0 if footer_bytes is None else footer_bytes
+    files = fixed_files(paths, record_bytes, header_bytes=header, footer_bytes=footer, call=call)
     return ported(reading(files))
 
 
@@ -102,8 +104,9 @@ def TFRecordDataset(  # noqa: N802 - tf.data's name
 
 
 def _compression(call: str, compression_type: str | None) -> str | None:
-    given = {None: "auto", "NONE": None}.get(compression_type, compression_type)
-    return named_compression(call, given)
+    if compression_type is None:
+        return named_compression(call, "auto")
+    return None if is_one_of(compression_type, "NONE") else named_compression(call, compression_type)
 
 
 def _paths(call: str, filenames: Any, name: str | None) -> list[str]:

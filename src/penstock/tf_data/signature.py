@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from penstock.core.checks import is_one_of
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec
 from penstock.elements.structure import flatten, unflatten
 
@@ -70,12 +71,19 @@ def of_types(types: Any, shapes: Any) -> tuple[Any, Any]:
     ({'x': dtype('int32')}, {'x': int32[?]})
     """
     dtypes, structure = flatten(types)
-    kept = [dtype if dtype in (str, bytes) else np.dtype(dtype) for dtype in dtypes]
+    kept = [dtype if is_one_of(dtype, str, bytes) else _dtype_of(dtype) for dtype in dtypes]
     nest = unflatten(structure, kept)
     if shapes is None:
         return nest, None
     given: list[Any] = structure.treespec.flatten_up_to(shapes)
     return nest, unflatten(structure, map(TensorSpec, given, kept))
+
+
+def _dtype_of(given: Any) -> np.dtype[Any]:
+    try:
+        return np.dtype(given)
+    except TypeError as error:
+        raise TypeError(f"from_generator(output_types={given!r:.60}): expected dtypes, str or bytes: {error}") from None
 
 
 def dtypes_of(signature: Any) -> Any:
