@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -226,3 +228,33 @@ def test_ids_of_which_nothing_is_known_say_nothing():
     error = LookupError()
     blame(error, many, int(mixed(np.array([3]))[0]))
     assert error.__notes__ == ["in filter(odd)"]
+
+
+def leave(x):
+    if int(x) == 3:
+        sys.exit(7)
+    return x
+
+
+def leaving(state, x):
+    leave(x)
+    return state, x
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize(
+    ("ds", "blamed"),
+    [
+        (Dataset.range(1, 9).map(leave), "map(leave)"),
+        (Dataset.range(1, 9).map(leave, vectorized=False).batch(2), "map(leave, vectorized=False)"),
+        (Dataset.range(1, 9).filter(lambda x: leave(x) < 9), "filter(lambda)"),
+        (Dataset.range(1, 9).unique(leave), "unique(key=leave)"),
+        (Dataset.range(1, 9).scan(0, leaving), "scan(..., leaving)"),
+    ],
+)
+def test_a_function_that_exits_is_named_and_its_code_stays(ds, blamed, workers):
+    way = Options(executor="threads", workers=workers) if workers else Options(executor="inline")
+    with pytest.raises(SystemExit) as caught:
+        list(ds.with_options(way))
+    assert caught.value.code == 7
+    assert caught.value.__notes__[:2] == [f"in {blamed}, at row 2", "made from the number 3"]

@@ -13,6 +13,8 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE, Node, Rows
 
 MOST_RECORDS_NAMED = 3
+BLAMED = (Exception, SystemExit)
+"""What a function may raise that is blamed on it: its errors and `sys.exit()`, but not Ctrl-C."""
 MOST_NUMBERED = 1 << 32
 """An element whose number is larger has one drawn by hash, as those of very late epochs do; see `flow.ordinals`."""
 

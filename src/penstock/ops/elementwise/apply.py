@@ -17,7 +17,7 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
-from penstock.plan.locate import blame
+from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Rows
 
 CHECKED = 256  # elements that are made both ways, in columns and one by one
@@ -83,7 +83,7 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
     made: list[Any] = []
     try:
         made.extend(results)  # keeps what came before an exception, so len(made) is the element at fault
-    except Exception as error:
+    except BLAMED as error:
         blame(error, node, int(rows[len(made)]))
         raise
     if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
@@ -125,7 +125,7 @@ def _blaming(node: Node, run: Callable[[Any, Rows, list[np.ndarray] | None], Chu
         values: Any = chunk.columns[0] if isinstance(chunk, Columns) and chunk.structure == LEAF else chunk.elements()
         try:
             return run(values, rows, out)
-        except Exception as error:
+        except BLAMED as error:
             blame(error, node, int(rows[getattr(error, "element", None) or 0]))
             raise
 
@@ -146,7 +146,7 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
             columns: list[Column] = [
                 _column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)
             ]
-        except Exception as error:
+        except BLAMED as error:
             blame(error, node, int(rows[0]))
             if len(rows) > 1:
                 error.add_note(f"which is the first of {len(rows)} that the function was called with at once")

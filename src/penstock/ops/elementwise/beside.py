@@ -16,7 +16,7 @@ from penstock.elements.spec import ObjectSpec
 from penstock.elements.structure import LEAF, flatten
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
-from penstock.plan.locate import blame
+from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 PAIR = flatten((0, 0))[1]
@@ -85,7 +85,7 @@ class Beside(Node):
                     values.append(read(element))
                 else:
                     values.append(read(function(*element) if type(element) is tuple else function(element)))
-        except Exception as error:
+        except BLAMED as error:
             blame(error, self, int(rows[len(values)]))
             raise
         if isinstance(chunk, Columns):

@@ -16,7 +16,7 @@ from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
-from penstock.plan.locate import blame
+from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Spec, Streamed
 
 Step: TypeAlias = Callable[[Any, Any, int], Any]
@@ -70,10 +70,10 @@ class Scan(Streamed):
                 if failure is not None:
                     raise failure
 
-    def _passed(self, step: Step, state: Any, piece: Piece) -> tuple[list[Any], Any, Exception | None]:
+    def _passed(self, step: Step, state: Any, piece: Piece) -> tuple[list[Any], Any, BaseException | None]:
         """What comes of the elements up to one at fault, the state after them, and what went wrong."""
         made: list[Any] = []
-        failure: Exception | None = None
+        failure: BaseException | None = None
         try:
             for element, row in zip(piece.chunk.elements(), piece.ids.tolist(), strict=True):
                 result = step(copied(state), element, row)
@@ -85,7 +85,7 @@ class Scan(Streamed):
                     raise ElementError(f"scan: the state changed: {told}; begin with what it becomes")
                 state = result[0]
                 made.append(result[1])
-        except Exception as error:  # noqa: BLE001 - raised once what comes before it is handed out
+        except BLAMED as error:  # raised once what comes before it is handed out
             blame(error, self, int(piece.ids[len(made)]))
             failure = error
         return made, copied(state), failure  # what came out may hold the state's arrays, and is given away
