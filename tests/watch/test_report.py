@@ -106,6 +106,12 @@ def test_what_was_left_out_is_counted(options):
     assert left_out(ds.map(fails_at_seven, on_error=ps.skip(999)).batch(7), options)["map"] == (0, 300)
     assert left_out(ds.map(fails_at_seven, on_error=ps.replace(0)).shuffle().batch(7), options)["map"] == (0, 300)
     assert left_out(ds.map(fails_at_seven).ignore_errors(), options)["ignore_errors"] == (0, 300)
+    balanced = ds.rejection_resample(lambda x: int(third(x)), [0.5, 0.5], seed=0)
+    kept = sum(1 for _ in balanced)
+    assert 1000 < kept < 2900
+    assert left_out(balanced, options)["rejection_resample"] == (3000 - kept, 0)
+    assert left_out(balanced.take(5), options)["rejection_resample"][0] <= 3000 - kept
+    assert left_out(ds.unique(lambda x: min(x, 1000)), options)["unique"] == (1999, 0)
     both = ds.filter(lambda x: fails_at_seven(x) % 2 == 0, on_error="skip").map(abs)
     assert left_out(both, options) == {"range": (0, 0), "filter": (1500, 300), "map": (0, 0)}
 

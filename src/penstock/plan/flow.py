@@ -43,19 +43,21 @@ class Piece:
 
     `ids` are what the elements' randomness is keyed by, `int64[k]`; `after` is the mark to go on with after them.
     `failed` are elements among them that were left out, for a node just above that counts them; `lost` is how many
-    failed in the operation that has just made it, for whoever measures that.
+    failed in the operation that has just made it, and `given` how many a flow that selects has looked at for it, for
+    whoever measures that.
     """
 
-    __slots__ = ("after", "chunk", "failed", "ids", "lost")
+    __slots__ = ("after", "chunk", "failed", "given", "ids", "lost")
 
     def __init__(
-        self, chunk: Chunk, ids: Rows, after: Mark = None, failed: Sequence[Failure] = (), lost: int = 0
+        self, chunk: Chunk, ids: Rows, after: Mark = None, failed: Sequence[Failure] = (), lost: int = 0, given: int = 0
     ) -> None:
         self.chunk = chunk
         self.ids = ids
         self.after = after
         self.failed = failed
         self.lost = lost
+        self.given = given
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -128,6 +128,7 @@ class Counters:
     def wrap_flow(self, node: Node, begin: Open) -> Open:
         """What opens the pieces of a node, each measured without what its inputs took in the same thread."""
         operation = self._next(node, [])
+        operation.selects = node.selects
         return partial(self._measured_flow, operation, begin)
 
     def wrap_stage(self, begin: Open) -> Open:
@@ -159,6 +160,7 @@ class Counters:
                         cell[CALLS] += 1
                         cell[ROWS] += len(piece)
                         cell[BYTES] += operation.bytes_of(piece.chunk, cell[CALLS])
+                        cell[GIVEN] += piece.given
                 if piece is None:
                     return
                 yield piece

@@ -128,6 +128,7 @@ class ResampleEstimated(Streamed):
     The state is the number of elements of each class; every class counts one more, so that none is impossible.
     """
 
+    selects = True
     keeps_ids = True
     draws = True
 
@@ -154,7 +155,7 @@ class ResampleEstimated(Streamed):
                 counts = running[-1]
                 chances = keep_chances(target, running)[np.arange(len(classes)), classes]
                 kept = piece.select(np.flatnonzero(_draws(self.seed, piece.ids) < chances))
-                yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark])
+                yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark], given=len(piece))
 
     def arguments(self) -> str:
         return f"{self.input.arguments()}, target_dist={_shown(self.target)}"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.elements.chunk import Items
 from penstock.ops.elementwise.beside import Beside, parted
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import NO_IDS, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Spec, Streamed
 
 
@@ -16,6 +17,7 @@ from penstock.plan.node import Allocate, Spec, Streamed
 class Unique(Streamed):
     """Keep the first of all elements of which `input` says the same."""
 
+    selects = True
     keeps_ids = True
 
     input: Beside
@@ -25,7 +27,7 @@ class Unique(Streamed):
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """The mark counts the elements of the input that were looked at; they are looked at again."""
-        (before,), looked_at = resumed(mark, (0,)), 0
+        (before,), looked_at, given = resumed(mark, (0,)), 0, 0
         seen = set[Hashable]()
         with Reader(inputs[0], epoch) as reader:
             for piece, _ in reader.runs():
@@ -38,8 +40,12 @@ class Unique(Streamed):
                         seen.add(keys[at])
                         first.append(at)
                 looked_at += len(keys)
+                given += len(keys) - known
                 if first:
-                    yield Piece(chunk.select(np.array(first)), piece.ids[first], [looked_at])
+                    yield Piece(chunk.select(np.array(first)), piece.ids[first], [looked_at], given=given)
+                    given = 0
+            if given:
+                yield Piece(Items([]), NO_IDS, [looked_at], given=given)
 
     def arguments(self) -> str:
         return self.input.arguments()
