@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -40,6 +40,30 @@ def scramble(word: int) -> int:
     word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
     word = (word ^ (word >> 27)) * 0x94D049BB133111EB & _WORD
     return word ^ (word >> 31)
+
+
+class Derived(int):
+    """A seed that an operation draws by in the place of the one that was `written`, which is `None` where none was."""
+
+    written: int | None
+
+    def __new__(cls, seed: int, written: int | None) -> Self:
+        made = super().__new__(cls, seed)
+        made.written = written.written if isinstance(written, Derived) else written
+        return made
+
+    def __reduce__(self) -> Any:
+        return Derived, (int(self), self.written)
+
+
+def written_seed(seed: int | None) -> list[str]:
+    """Return the argument `seed=` as the user wrote it, where that was written, for the label of an operation.
+
+    >>> written_seed(5), written_seed(None), written_seed(Derived(123, None)), written_seed(Derived(123, 5))
+    (['seed=5'], [], [], ['seed=5'])
+    """
+    written = seed.written if isinstance(seed, Derived) else seed
+    return [] if written is None else [f"seed={written}"]
 
 
 def fresh_seed() -> int:

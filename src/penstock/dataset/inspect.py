@@ -139,9 +139,7 @@ class Inspect(Handle[T_co]):
         plan = self._plan
         allowed = buffer.options.options_of(plan).rewrite is not False
         run = rewrite.passes.rewritten(rewrite.seeds.bind_seeds(plan, 0)) if allowed else None
-        return plans.explain.explained(
-            plan, rewrite.seeds.without_drawn_seeds(run.plan, plan) if run else None, run.applied if run else ()
-        )
+        return plans.explain.explained(plan, run.plan if run else None, run.applied if run else ())
 
     def check(self, rows: int = 1) -> Check:
         """Make the first `rows` elements here and now, and say what came of each operation, and what is likely amiss.

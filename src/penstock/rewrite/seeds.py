@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from penstock.core.seeds import mix
+from penstock.core.seeds import Derived, mix
 from penstock.plan.graph import post_order, rebuild
 from penstock.plan.node import Node
 
@@ -28,14 +28,5 @@ def bind_seeds(plan: Node, seed: int) -> Node:
     ordinal = count()
     return rebuild(
         plan,
-        lambda node: replace(node, seed=mix(seed, next(ordinal))) if is_unseeded(node) else node,  # pyright: ignore[reportCallIssue]
-    )
-
-
-def without_drawn_seeds(plan: Node, written: Node) -> Node:
-    """The plan without the seeds that are not in the plan as written: for showing it."""
-    given = {getattr(node, "seed", None) for node in post_order(written)}
-    return rebuild(
-        plan,
-        lambda node: replace(node, seed=None) if getattr(node, "seed", None) not in given else node,  # pyright: ignore[reportCallIssue] - nodes with a seed take it
+        lambda node: replace(node, seed=Derived(mix(seed, next(ordinal)), None)) if is_unseeded(node) else node,  # pyright: ignore[reportCallIssue]
     )

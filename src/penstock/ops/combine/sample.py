@@ -11,7 +11,7 @@ from itertools import count
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.core.seeds import mix
+from penstock.core.seeds import mix, written_seed
 from penstock.elements.chunk import Chunk
 from penstock.index.keyed import Words, mix_each
 from penstock.index.timetable import Schedule
@@ -117,7 +117,7 @@ class Sample(Mixture):
 
     def arguments(self) -> str:
         settings = [f"weights={self.weights}"]
-        settings += [f"seed={self.seed}"] if self.seed is not None else []
+        settings += written_seed(self.seed)
         settings += ["stop_on_empty_dataset=True"] if self.first else []
         settings += ["exact=True"] if self.exact else []
         return ", ".join([f"{len(self.members)} datasets", *settings])
@@ -164,8 +164,7 @@ class SampleGuided(Guided):
         return np.stack(values)
 
     def arguments(self) -> str:
-        seed = [] if self.seed is None else [f"seed={self.seed}"]
-        return ", ".join([f"{len(self.members)} datasets", "weights from a dataset", *seed])
+        return ", ".join([f"{len(self.members)} datasets", "weights from a dataset", *written_seed(self.seed)])
 
 
 def _last_drawable(weights: np.ndarray) -> Rows:

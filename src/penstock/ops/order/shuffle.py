@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from penstock.core.seeds import mix
+from penstock.core.seeds import mix, written_seed
 from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
@@ -61,9 +61,8 @@ class Shuffle(Passing):
 
     def arguments(self) -> str:
         window = [] if self.window is None else [str(self.window)]
-        seed = [] if self.seed is None else [f"seed={self.seed}"]
         reshuffle = [] if self.reshuffle else ["reshuffle_each_iteration=False"]
-        return ", ".join(window + seed + reshuffle)
+        return ", ".join(window + written_seed(self.seed) + reshuffle)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.digest import hashed
 from penstock.core.errors import ElementError
-from penstock.core.seeds import mix
+from penstock.core.seeds import mix, written_seed
 from penstock.index.permuted import permuted
 from penstock.index.selected import selected
 from penstock.index.strided import strided
@@ -46,7 +46,7 @@ class Part(Passing):
         return permuted(places, length=stride, key=mix(SPLIT, self.seed), reshuffle=False)
 
     def arguments(self) -> str:
-        return f"{self.part!r}, seed={self.seed}"
+        return ", ".join([repr(self.part), *written_seed(self.seed)])
 
 
 class Hashes:

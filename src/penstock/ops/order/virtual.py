@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from penstock.core.errors import PlanError
-from penstock.core.seeds import mix
+from penstock.core.seeds import Derived, mix
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.sample import Sample, SampleGuided
@@ -111,7 +111,7 @@ def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:
     by_ids = keyed and not isinstance(node, Shuffle | Sample | SampleGuided)
     if seed is None or by_ids or isinstance(node, Keyed):  # by the key of an element, which is the same everywhere
         return node
-    return replace(node, seed=mix(seed, number))  # pyright: ignore[reportCallIssue] - nodes with a seed take it
+    return replace(node, seed=Derived(mix(seed, number), seed))  # pyright: ignore[reportCallIssue] - nodes with a seed take it
 
 
 def _keeps_ids(node: Node) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.core.seeds import mix
+from penstock.core.seeds import mix, written_seed
 from penstock.elements.chunk import Chunk
 from penstock.elements.nesting import leaf_column
 from penstock.elements.spec import ArraySpec
@@ -44,4 +44,4 @@ class Random(Node):
         return run
 
     def arguments(self) -> str:
-        return "" if self.seed is None else f"seed={self.seed}"
+        return "".join(written_seed(self.seed))
