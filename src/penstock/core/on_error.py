@@ -21,9 +21,12 @@ class ErrorBudget:
     that it ends at the same one for any number of workers, and after a restore.
 
     >>> bad = Dataset.range(9).map(lambda x: 6 // (x % 3), on_error=ps.skip(ErrorBudget(count=2)))
-    >>> list(bad)
-    Traceback (most recent call last):
-    penstock.core.errors.FailuresError: ...
+    >>> try:
+    ...     list(bad)
+    ... except ps.errors.FailuresError as error:
+    ...     print(error)
+    map(lambda, ...): 3 of 7 elements failed, where 2 may. The last:...
+      row 6 (the number 6): ZeroDivisionError: ...
     """
 
     count: int | None = None
