@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 from penstock.kernels.example import ANY, ExampleKernel, Fault, Kind, Slot, Status, places_in_rows
 from penstock.kernels.reference import example as reference
+from tests.allocations import allocated
 from tests.records import wire
 
 NAMES = ("a", "b", "longer name", "a name of more than sixteen bytes")
@@ -192,14 +191,13 @@ def test_room_grows_with_what_comes() -> None:
 def test_a_small_record_cannot_ask_for_much_memory() -> None:
     kernel = ExampleKernel([Slot("x", Kind.INT64), Slot("s", Kind.INT64, in_lists=True)])
     lengths = [wire.varint(1 << bits) for bits in (20, 31, 32, 40, 62, 63)]
-    tracemalloc.start()
-    for size in lengths:
-        for inner in (b"\x0a" + size, b"\x0a\x40\x0a" + size, b"\x0a\x40\x0a\x3e\x0a\x01x\x12" + size):
-            found = kernel.parse([inner + bytes(64)])
-            assert isinstance(found, Fault)
-            assert found.status == Status.DAMAGED
-    assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    tracemalloc.stop()
+    with allocated() as memory:
+        for size in lengths:
+            for inner in (b"\x0a" + size, b"\x0a\x40\x0a" + size, b"\x0a\x40\x0a\x3e\x0a\x01x\x12" + size):
+                found = kernel.parse([inner + bytes(64)])
+                assert isinstance(found, Fault)
+                assert found.status == Status.DAMAGED
+    assert memory.most < 1 << 20
 
 
 def test_values_are_written_where_they_are_wanted() -> None:

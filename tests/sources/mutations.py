@@ -13,7 +13,6 @@ import re
 import sys
 import tempfile
 import time
-import tracemalloc
 import wave
 import zlib
 from collections import Counter
@@ -25,6 +24,7 @@ import numpy as np
 
 import penstock as ps
 from penstock.sources.tfrecord_writing import framed
+from tests.allocations import allocated
 from tests.sources import shard_files
 from tests.sources.archives import archive, member, pax
 
@@ -283,21 +283,20 @@ def mutated(good: bytes, draw: random.Random) -> bytes:
 def outcome(path: Path, read: Callable[[Path], list[object]], known: set[str]) -> str:
     """`data` or the kind of error; anything else than what is promised fails."""
     began = time.process_time()
-    before = tracemalloc.get_traced_memory()[0]
-    tracemalloc.reset_peak()
-    try:
-        found = read(path)
-    except ps.errors.DataError as error:
-        said = "\n".join([str(error), *getattr(error, "__notes__", [])])
-        assert str(path) in said or f"{path.parent}/index.json" in said, said
-        assert PLACE.search(said), said
-        told = "error"
-    else:
-        told = "data"
-        for record in found if read is read_tfrecords else ():
-            assert repr(record) in known, "a record that nobody wrote"
+    with allocated() as memory:
+        try:
+            found = read(path)
+        except ps.errors.DataError as error:
+            said = "\n".join([str(error), *getattr(error, "__notes__", [])])
+            assert str(path) in said or f"{path.parent}/index.json" in said, said
+            assert PLACE.search(said), said
+            told = "error"
+        else:
+            told = "data"
+            for record in found if read is read_tfrecords else ():
+                assert repr(record) in known, "a record that nobody wrote"
     assert time.process_time() - began < MOST_SECONDS
-    assert tracemalloc.get_traced_memory()[1] - before < MOST_BYTES
+    assert memory.most < MOST_BYTES
     return told
 
 
@@ -307,15 +306,11 @@ def survive(name: str, count: int, folder: Path, seed: int = 0) -> Counter[str]:
     content = good()
     draw = random.Random(f"{name} {seed}")
     path = folder / f"a.{name}"
-    tracemalloc.start()
-    try:
-        told: Counter[str] = Counter()
-        for _ in range(count):
-            path.write_bytes(wrap(mutated(content, draw)))
-            told[outcome(path, read, set(map(repr, RECORDS)))] += 1
-        return told
-    finally:
-        tracemalloc.stop()
+    told: Counter[str] = Counter()
+    for _ in range(count):
+        path.write_bytes(wrap(mutated(content, draw)))
+        told[outcome(path, read, set(map(repr, RECORDS)))] += 1
+    return told
 
 
 if __name__ == "__main__":

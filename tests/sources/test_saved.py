@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tracemalloc
 from pathlib import Path
 
 import cloudpickle
@@ -19,6 +18,7 @@ from penstock.sources.manifest import NAME
 from penstock.sources.saved import saved
 from penstock.sources.saving import save
 from penstock.testing.laws import same, verify_determinism, verify_resume
+from tests.allocations import allocated
 
 ELEMENTS = [
     {"image": np.full((row + 1, 2, 3), row, np.uint8), "at": (np.float32(row), row), "s": "é" * row, "b": b"\x00" * row}
@@ -128,12 +128,11 @@ def test_the_length_of_a_header_is_not_believed(tmp_path):
     path = tmp_path / "a" / "leaf-2.npy"
     content = path.read_bytes()
     path.write_bytes(content[:8] + (1 << 31).to_bytes(4, "little") + content[12:])
-    tracemalloc.start()
-    for read in (Dataset.load, lambda _: ps.read_numpy(path)):
-        with pytest.raises(DataError, match=r"leaf-2\.npy: it is no array in NumPy's format"):
-            list(read(tmp_path / "a"))
-    assert tracemalloc.get_traced_memory()[1] < 1 << 24
-    tracemalloc.stop()
+    with allocated() as memory:
+        for read in (Dataset.load, lambda _: ps.read_numpy(path)):
+            with pytest.raises(DataError, match=r"leaf-2\.npy: it is no array in NumPy's format"):
+                list(read(tmp_path / "a"))
+    assert memory.most < 1 << 24
 
 
 @pytest.mark.parametrize("name", ["leaf-0.offsets", "leaf-0.shapes", "leaf-1.offsets"])

@@ -15,6 +15,7 @@ from penstock.kernels.records import masked_crc32c
 from penstock.sources import tfrecord_stream as room
 from penstock.sources.tfrecord_stream import TfRecordStream, compression_of_tfrecord
 from penstock.sources.tfrecord_writing import framed
+from tests.allocations import allocated
 
 COMPRESS = {"gzip": gzip.compress, "zlib": zlib.compress, None: bytes}
 
@@ -68,18 +69,14 @@ def test_a_truncated_file_is_named_with_the_offset(tmp_path):
 
 
 def test_a_length_takes_no_memory_before_there_is_content(tmp_path, monkeypatch):
-    import tracemalloc
-
     def claiming(length):
         head = struct.pack("<Q", length)
         return gzip.compress(head + struct.pack("<I", masked_crc32c(head)) + bytes(3_000_000))
 
     (tmp_path / "a").write_bytes(claiming(1 << 30))
-    tracemalloc.start()
-    with pytest.raises(DataError, match="record 0, at byte 0 of its content: the file ends inside"):
+    with allocated() as memory, pytest.raises(DataError, match="record 0, at byte 0 of its content: the file ends"):
         records_of(tmp_path / "a")
-    assert tracemalloc.get_traced_memory()[1] < 30_000_000
-    tracemalloc.stop()
+    assert memory.most < 30_000_000
     (tmp_path / "a").write_bytes(claiming((1 << 30) + 1))
     with pytest.raises(DataError, match="record 0, at byte 0 of its content: it has 1073741825 bytes, and records of"):
         records_of(tmp_path / "a")

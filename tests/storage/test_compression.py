@@ -21,6 +21,7 @@ from penstock.storage.compression import (
     named_compression,
     open_decompressed,
 )
+from tests.allocations import allocated
 
 COMPRESS = {
     "gzip": lambda data: gzip.compress(data, mtime=0),
@@ -107,16 +108,11 @@ def test_a_bomb_is_stopped(name):
 
 @EACH
 def test_no_more_is_made_than_is_asked_for(tmp_path, name):
-    import tracemalloc
-
     path = tmp_path / "x"
     path.write_bytes(COMPRESS[name](bytes(100_000_000)))
-    tracemalloc.start()
-    with open_decompressed(str(path), name) as file:
+    with allocated() as memory, open_decompressed(str(path), name) as file:
         assert file.read(10) == bytes(10)
-        most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert most < {"zstd": 140, "xz": 20}.get(name, 5) * 1_000_000
+    assert memory.most < {"zstd": 140, "xz": 20}.get(name, 5) * 1_000_000
 
 
 def test_plain_files_are_read_as_they_are(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import struct
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
 from penstock.storage.seekable import LARGEST_FRAME, decompressed_frame, frames_of, seek_table
+from tests.allocations import allocated
 
 zstandard = pytest.importorskip("zstandard")
 
@@ -71,13 +71,10 @@ def test_a_size_that_cannot_be_is_refused_before_memory_is_taken(tmp_path):
     path = tmp_path / "a.zst"
     path.write_bytes(frame + seek_table([(len(frame), LARGEST_FRAME)]))
     frames = frames_of(str(path))
-    tracemalloc.start()
-    try:
-        with pytest.raises(DataError, match=f"cannot hold the {LARGEST_FRAME} that the table of frames says"):
-            decompressed_frame(str(path), frames, 0)
-        assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    finally:
-        tracemalloc.stop()
+    said = f"cannot hold the {LARGEST_FRAME} that the table of frames says"
+    with allocated() as memory, pytest.raises(DataError, match=said):
+        decompressed_frame(str(path), frames, 0)
+    assert memory.most < 1 << 20
 
 
 def test_the_smallest_frames_of_zeros_are_read(tmp_path):

@@ -1,0 +1,35 @@
+"""The most memory that some work takes, by `tracemalloc`: one for the whole process, so one measures at a time."""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+MEASURING = threading.RLock()
+
+
+class Allocated:
+    """How many bytes there were at most, beyond those before; known once the work is done."""
+
+    most = 0
+
+
+@contextmanager
+def allocated() -> Iterator[Allocated]:
+    """Measure what is allocated within, by any thread; tracing that somebody else began goes on after it."""
+    with MEASURING:
+        is_ours = not tracemalloc.is_tracing()
+        if is_ours:
+            tracemalloc.start()
+        try:
+            tracemalloc.reset_peak()
+            before, found = tracemalloc.get_traced_memory()[0], Allocated()
+            yield found
+            if not tracemalloc.is_tracing():
+                raise RuntimeError("tracing was stopped meanwhile, so nothing is known; stop only what you began")
+            found.most = tracemalloc.get_traced_memory()[1] - before
+        finally:
+            if is_ours:
+                tracemalloc.stop()

@@ -1,0 +1,53 @@
+"""Measuring memory: side by side, one within another, and where somebody else traces too."""
+
+from __future__ import annotations
+
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.allocations import allocated
+
+
+@pytest.fixture(params=[False, True], ids=["alone", "while another traces"])
+def tracing(request):
+    if not request.param:
+        yield False
+        return
+    tracemalloc.start()
+    yield True
+    tracemalloc.stop()
+
+
+def taking(size):
+    with allocated() as found:
+        bytearray(size)
+    return found.most
+
+
+def test_the_most_there_was_is_measured_and_tracing_is_as_before(tracing):
+    assert 3_000_000 <= taking(3_000_000) < 3_100_000
+    assert taking(1000) < 100_000
+    assert tracemalloc.is_tracing() == tracing
+
+
+def test_threads_measure_one_after_another(tracing):
+    with ThreadPoolExecutor(4) as pool:
+        for size, most in zip(sizes := [1_000_000, 2_000_000] * 20, pool.map(taking, sizes), strict=True):
+            assert size <= most < size + 500_000
+    assert tracemalloc.is_tracing() == tracing
+
+
+def test_one_within_another_leaves_it_measuring(tracing):
+    with allocated() as outer:
+        assert taking(1_000_000) >= 1_000_000
+        assert tracemalloc.is_tracing()
+        bytearray(2_000_000)
+    assert outer.most >= 2_000_000
+    assert tracemalloc.is_tracing() == tracing
+
+
+def test_what_somebody_else_stopped_is_not_taken_for_little():
+    with pytest.raises(RuntimeError, match="tracing was stopped meanwhile"), allocated():
+        tracemalloc.stop()
