@@ -104,3 +104,12 @@ def test_a_single_element(stream):
         of(0).get_single_element()
     with pytest.raises(PlanError, match="more than one element"):
         of(2).get_single_element()
+
+
+def test_a_state_that_became_none_is_a_forgotten_return():
+    forgotten = r"returned None; return the next state \(a forgotten `return`\?\)"
+    with pytest.raises(ElementError, match=f"reduce: at element 0 the function {forgotten}"):
+        Dataset.range(3).reduce(0, lambda total, x: None)
+    with pytest.raises(ElementError, match=f"group_by_reducer: reduce_func {forgotten}"):
+        list(Dataset.range(3).group_by_reducer(lambda x: 0, lambda key: 0, lambda total, x: None))
+    assert Dataset.range(3).reduce(None, lambda seen, x: None) is None

@@ -13,7 +13,7 @@ from penstock import plan as plans
 from penstock.core.checks import check_count, check_flag, check_path
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
-from penstock.elements.steady import change_of
+from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
 from penstock.plan.node import INFINITE, UNKNOWN
 
@@ -84,6 +84,8 @@ class Iterate(Handle[T_co]):
                 except Exception as error:
                     error.add_note(f"in reduce({name_of(reduce_func)}), at element {number}")
                     raise
+                if state is None and before is not None:
+                    raise ElementError(f"reduce: at element {number} the function {RETURNED_NO_STATE}")
                 if told := change_of(before, state):
                     raise ElementError(
                         f"reduce: at element {number} the state changed: {told}; begin with what it becomes, such as "

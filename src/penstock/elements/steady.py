@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock.elements.spec import ArraySpec, describe, leaf_spec
 
+RETURNED_NO_STATE = "returned None; return the next state (a forgotten `return`?)"
 PLAIN = frozenset((int, float, bool, complex, str, bytes))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core.frames import is_ours
-from penstock.plan.locate import base_of, records
+from penstock.plan.locate import base_of, number_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS = 16
@@ -18,7 +18,8 @@ LONGEST_TEXT = 8192  # characters of a message or of a traceback
 class Failure(NamedTuple):
     """An element that failed, and stood before element `at` of those of its piece that did not.
 
-    `row` is its row in the epoch where `records` are known, and else the number that its randomness is keyed by.
+    `row` is its row in the epoch where `records` are known, or its number where a generator or the like counts its
+    elements, and else the number that its randomness is keyed by.
     """
 
     at: int
@@ -50,7 +51,11 @@ def failure_of(error: Exception, at: int, row: int, node: Node, base: Node | Non
 
 def located(failure: Failure, node: Node) -> Failure:
     """The same failure with its row and records, where the task that saw it did not know what `node` stands on."""
-    base = None if failure.records else base_of(node)
+    if failure.records:
+        return failure
+    base, number = base_of(node), number_of(node, failure.row)
+    if number is not None:
+        return failure._replace(row=number)
     return failure if base is None else _made_from(failure, base)
 
 

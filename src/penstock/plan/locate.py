@@ -123,6 +123,16 @@ def base_of(node: Node) -> Node | None:
     return origin[0] if origin is not None and origin[0].indexed else None
 
 
+def number_of(node: Node, row: int) -> int | None:
+    """The number, in its epoch, of the element that an id of a stream's elements comes from, where they are counted."""
+    origin = _origin(node)
+    if origin is None or origin[0].indexed:
+        return None
+    number = row & ((1 << EPOCH_BITS) - 1)
+    is_known = number < MOST_NUMBERED and not any(below.cut for below in post_order(origin[0]))
+    return number if is_known else None
+
+
 def _where(node: Node, row: int, *, is_named: bool) -> str:
     """In words, which element an id of `node` stands for; of what, unless that is its input and the node was named."""
     origin = _origin(node)
@@ -132,9 +142,10 @@ def _where(node: Node, row: int, *, is_named: bool) -> str:
     if begin.indexed:
         is_told = first is begin or (first is node and is_named)
         return place(begin, row) + ("" if is_told else f" of the input of {first.blamed}")
-    epoch, number = divmod(row, 1 << EPOCH_BITS)
-    if number >= MOST_NUMBERED or any(below.cut for below in post_order(begin)):
+    number = number_of(node, row)
+    if number is None:
         return ""
+    epoch = row >> EPOCH_BITS
     is_told = is_named and (begin is node or begin.helps)
     return f"element {number}{f' of epoch {epoch}' if epoch else ''}" + ("" if is_told else f" of {begin.blamed}")
 
@@ -147,4 +158,4 @@ def _origin(node: Node) -> tuple[Node, Node] | None:
             return None
         first = first if node.cut else node
         node = node.inputs[0]
-    return node, first if first.keeps_ids else node
+    return node, first

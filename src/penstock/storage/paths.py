@@ -88,4 +88,4 @@ def _content(folder: str) -> str:
     some = ", ".join(names[:3])
     if not names:
         return "nothing in it"
-    return f"{len(names)} entries ({some}{', ...' if len(names) > 3 else ''})"
+    return f"{len(names)} {'entry' if len(names) == 1 else 'entries'} ({some}{', ...' if len(names) > 3 else ''})"

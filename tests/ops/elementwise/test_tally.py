@@ -300,3 +300,11 @@ def test_no_record_is_named_where_the_row_is_not_known(tmp_path, change):
     ds = change(kept(Dataset.from_source(["a", "b"]))).map(failing({"a"}), on_error=ps.skip(quarantine=path))
     assert len(list(ds)) > 0
     assert json.loads(path.read_text().splitlines()[0])["records"] == []
+
+
+def test_of_a_generator_the_number_of_what_failed_is_written_down(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    ds = Dataset.from_generator(lambda: iter(range(5))).filter(lambda x: x > 0)
+    list(ds.map(failing({3}), on_error=ps.skip(quarantine=path)).repeat(2))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [(line["epoch"], line["row"]) for line in lines] == [(0, 3), (1, 3)]

@@ -127,3 +127,19 @@ def test_none_is_refused():
 def test_what_is_no_function_is_refused():
     with pytest.raises(TypeError, match="pass the function itself"):
         Dataset.from_generator(count_to(3))
+
+
+@pytest.mark.parametrize("made", [3, None, object()])
+def test_a_function_that_returns_nothing_to_go_through_is_told_so(made):
+    with pytest.raises(TypeError, match=f"from_generator: the function returned {type(made).__name__} .*; yield"):
+        list(Dataset.from_generator(lambda: made))
+
+
+def test_the_failure_of_a_generator_names_the_element():
+    def failing():
+        yield 1
+        raise KeyError("second")
+
+    with pytest.raises(KeyError) as caught:
+        list(Dataset.from_generator(failing))
+    assert caught.value.__notes__[0] == "in from_generator(failing), at element 1"

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Items
-from penstock.elements.steady import change_of
+from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.ops.elementwise.beside import Beside, parted
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
@@ -66,6 +66,8 @@ class GroupByReducer(Streamed):
                             states[key] = self.init(key)
                         before = states[key]
                         states[key] = self.reduce(before, element)
+                        if states[key] is None and before is not None:
+                            raise ElementError(f"group_by_reducer: reduce_func {RETURNED_NO_STATE}")
                         if told := change_of(before, states[key]):
                             raise ElementError(
                                 f"group_by_reducer: the state of the key {key} changed: {told}; let init_func return "

@@ -69,8 +69,13 @@ class FromGenerator(Streamed):
 
     def _begun(self) -> Iterator[Any]:
         try:
-            made = self.function(*self.args)
-            return made if hasattr(made, "__next__") else iter(made)  # pyright: ignore[reportReturnType]
+            made: Any = self.function(*self.args)
+            if hasattr(made, "__next__"):
+                return made
+            if not hasattr(made, "__iter__") and not hasattr(made, "__getitem__"):
+                kind = type(made).__name__
+                raise TypeError(f"from_generator: the function returned {kind} {made!r:.60}; yield the elements")
+            return iter(made)
         except Exception as error:
             blame(error, self, None)
             raise
