@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 import numpy as np
 import pytest
@@ -211,7 +212,7 @@ def test_documents_that_are_too_long():
         ElementError, match="the element of row 1 has 7 tokens, more than the 3 of a sequence"
     ) as caught:
         list(source.pack(3, overlong="error"))
-    assert any("in pack(3, overlong='error')" in note for note in caught.value.__notes__)
+    assert caught.value.__notes__[:2] == ["row 1 is made from item 1 of list", "in pack(3, overlong='error')"]
     positions = [row["positions"].tolist() for row in source.pack(3, "first_fit", keep_positions=True)]
     assert [3, 4, 5] in positions
     assert [0, 1, 6] in positions
@@ -262,7 +263,19 @@ def test_documents_without_a_token_may_have_any_dtype():
 def test_elements_that_are_no_documents_are_named(elements, named):
     with pytest.raises(ElementError, match=named) as caught:
         list(Dataset.from_source(elements).pack(8))
-    assert any("in pack(8)" in note for note in caught.value.__notes__)
+    at = re.search(r"row (\d)", str(caught.value))[1]
+    assert caught.value.__notes__[:2] == [f"row {at} is made from item {at} of list", "in pack(8)"]
+
+
+def test_of_a_stream_and_of_another_epoch_documents_are_named_as_far_as_they_are_known():
+    long = Dataset.from_source(documents([1, 4])).shuffle(seed=3)
+    last = next(epoch for epoch in range(1, 9) if len(next(iter(long.iterator(epoch=epoch)))) == 1)
+    with pytest.raises(ElementError, match="row 1 has 4 tokens") as caught:
+        list(long.pack(3, overlong="error").iterator(epoch=last))
+    assert caught.value.__notes__[0] == "row 1 is made from item 1 of list"
+    with pytest.raises(ElementError, match="row 0 has 4 tokens") as caught:
+        list(long.filter(lambda x: len(x) > 1).pack(3, overlong="error"))
+    assert caught.value.__notes__[0] == "in pack(3, overlong='error')"
 
 
 def test_a_missing_key_is_named():

@@ -156,17 +156,26 @@ class Documents:
                 continue
             if array.ndim != 1 or array.dtype.kind not in "iu":
                 hint = "; name their place in an element by key=" if self._key is None else ""
-                raise ElementError(
+                raise fault(
+                    row,
                     f"pack: the element of row {row} has {array.dtype}{list(array.shape)}{where}, "
-                    f"not a one-dimensional array of token ids{hint}"
+                    f"not a one-dimensional array of token ids{hint}",
                 )
             if self.dtype is _ANY:
                 self.dtype = array.dtype
             if array.dtype != self.dtype:
-                raise ElementError(
+                raise fault(
+                    row,
                     f"pack: token ids{where} are {self.dtype}, and those of row {row} {array.dtype}; "
-                    "return the same dtype for every row"
+                    "return the same dtype for every row",
                 )
+
+
+def fault(row: int, message: str) -> ElementError:
+    """The error of the document at a place in the stream."""
+    error = ElementError(message)
+    error.rows = (row,)
+    return error
 
 
 def _joined(parts: list[Texts]) -> Texts:

@@ -19,9 +19,9 @@ from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
 from penstock.index.packed import Packed, fitted, joined
 from penstock.kernels import Begun, Fit, Held, SideThread, begin_filling
-from penstock.ops.group.documents import Documents, Key, Texts
+from penstock.ops.group.documents import Documents, Key, Texts, fault
 from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
-from penstock.plan.locate import blame
+from penstock.plan.locate import blame, blame_rows
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Spec
 
 Strategy: TypeAlias = Fit | Literal["split"]
@@ -115,6 +115,9 @@ class Pack(Node):
                     made += len(chunk)
             except ElementError as error:
                 if not getattr(error, "__notes__", None):
+                    if self.input.indexed and epoch < self.input.epochs:
+                        stride = self.input.stride
+                        blame_rows(error, self.input, {row: epoch * stride + row for row in error.rows})
                     blame(error, self, None)
                 raise
 
@@ -173,9 +176,10 @@ class Pack(Node):
         if self.overlong == "drop":
             return np.where(too_long, 0, lengths)
         at = int(too_long.argmax())
-        raise ElementError(
+        raise fault(
+            first + at,
             f"pack: the element of row {first + at} has {lengths[at]} tokens, more than the {self.size} of a sequence; "
-            'shorten it before, or pack with overlong="split" or "drop"'
+            'shorten it before, or pack with overlong="split" or "drop"',
         )
 
     def _at_once(self, documents: Documents) -> int:
