@@ -262,7 +262,7 @@ class Run:
         self._few = most + held + 1 - max(self._spare, 2) if depth is None else ALWAYS
         unknown = self.settings.budget_is_given and not self._maker.item_bytes  # until the first is made
         group = self.tuner.group_items() if depth is None else max(min(self.tuner.group_items(), depth // 2), 1)
-        pieces = self.tuner.split_item() if group == 1 else 1
+        pieces = min(self.tuner.split_item(), self.job.size) if group == 1 else 1
         while window.tasks <= most if depth is None else window.items < depth:
             groups = most + 1 - window.tasks if depth is None else math.ceil((depth - window.items) / group)
             count = self._within_budget(group * (1 if unknown or pieces > 1 else groups), nbytes)
