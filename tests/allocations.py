@@ -1,4 +1,8 @@
-"""The most memory that some work takes, by `tracemalloc`: one for the whole process, so one measures at a time."""
+"""The most memory that some work takes, by `tracemalloc`: one for the whole process, so one measures at a time.
+
+Not for work that begins native threads: those that ask for memory while tracing stops end the process (gh-128679). It
+is for a process that traces from its beginning to its end.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,23 @@
 """Damaged files through Python: each gives data or an error that names the file and the place, soon and in bounds.
 
-python -m tests.sources.mutations 10000 [FORMAT ...]
+python -m tests.sources.mutations [--seed SEED] 10000 [FORMAT ...]
+
+It traces allocations until it ends. To stop while a native thread asks for memory, as those of pyarrow may, ends the
+process (CPython before 3.13.2, gh-128679), so it has a process for itself.
 """
 
 from __future__ import annotations
 
+import argparse
 import bz2
 import gzip
 import io
+import json
 import random
 import re
-import sys
 import tempfile
 import time
+import tracemalloc
 import wave
 import zlib
 from collections import Counter
@@ -300,7 +305,7 @@ def outcome(path: Path, read: Callable[[Path], list[object]], known: set[str]) -
     return told
 
 
-def survive(name: str, count: int, folder: Path, seed: int = 0) -> Counter[str]:
+def survive(name: str, count: int, folder: Path, seed: int) -> Counter[str]:
     """Read `count` mutations of a good file; how many gave data, how many an error."""
     good, read, wrap, _ = FORMATS[name]
     content = good()
@@ -313,7 +318,17 @@ def survive(name: str, count: int, folder: Path, seed: int = 0) -> Counter[str]:
     return told
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=time.time_ns())
+    parser.add_argument("formats", nargs="*", choices=[[], *FORMATS])
+    asked = parser.parse_args()
+    tracemalloc.start()
+    for name in asked.formats or FORMATS:
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps({name: survive(name, asked.count, Path(folder), asked.seed)}), flush=True)
+
+
 if __name__ == "__main__":
-    for each in sys.argv[2:] or FORMATS:
-        with tempfile.TemporaryDirectory() as temporary:
-            print(each, dict(survive(each, int(sys.argv[1]), Path(temporary), seed=time.time_ns())), flush=True)
+    main()
