@@ -67,3 +67,23 @@ def test_the_first_tasks_are_measured_in_full_and_then_one_of_some():
         assert in_full or task >= FULLY
         assert meter.cost_since(began).wall > 0
     assert full == FULLY + 10
+
+
+def test_after_one_that_read_from_a_disk_as_many_are_measured_in_full_as_at_first(monkeypatch):
+    blocks = 0
+    monkeypatch.setattr("penstock.engine.task.thread_times", lambda: (0, 0, 0, 0, blocks))
+    meter = Meter()
+    for _ in range(FULLY):
+        meter.cost_since(meter.begin())
+    skipped = 0
+    while len(began := meter.begin()) == 1:
+        meter.cost_since(began)
+        skipped += 1
+    assert 0 < skipped < EVERY
+    blocks = 8
+    assert meter.cost_since(began).reads == 8
+    for _ in range(FULLY):
+        began = meter.begin()
+        assert len(began) > 1
+        meter.cost_since(began)
+    assert len(meter.begin()) == 1

@@ -18,7 +18,7 @@ from penstock.plan.node import Allocate, Program, Rows
 Began: TypeAlias = tuple[int] | tuple[int, int, int, int, int]
 """What a thread had taken when a task began, its wall clock first; of a task that is measured in part that alone."""
 
-FULLY = 16  # tasks that are measured in full at first
+FULLY = 16  # tasks that are measured in full at first, and after each that read from a disk
 EVERY = 13  # of so many one is then; a prime number, so that what comes round at intervals is seen
 
 
@@ -61,17 +61,20 @@ class Meter:
     """Measures tasks of one kind, in any thread.
 
     A thread's account of itself takes several calls of the system, dear after a task that has waited. So of most tasks
-    only the wall time is measured, and the task that was measured in full last stands for the rest.
+    only the wall time is measured, and the task that was measured in full last stands for the rest. What is on a disk
+    is known of every task, as long as there are some that read.
     """
 
     def __init__(self) -> None:
         self._tasks = count()
+        self._begun = 0
+        self._fully = FULLY  # the first task that need not be measured in full
         self._last = Cost(0, 0)
 
     def begin(self) -> Began:
         """What `cost_since` is to be asked for when the task has ended."""
-        task = next(self._tasks)
-        return thread_times() if task < FULLY or task % EVERY == 0 else (perf_counter_ns(),)
+        self._begun = task = next(self._tasks)
+        return thread_times() if task < self._fully or task % EVERY == 0 else (perf_counter_ns(),)
 
     def cost_since(self, began: Began) -> Cost:
         """What the calling thread took since it began."""
@@ -80,6 +83,8 @@ class Meter:
         wall, cpu, starved, yields, reads = thread_times()
         cost = Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3], reads - began[4])
         self._last = cost
+        if cost.reads:
+            self._fully = self._begun + 1 + FULLY
         return cost
 
 
