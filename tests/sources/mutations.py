@@ -3,7 +3,7 @@
 python -m tests.sources.mutations [--seed SEED] 10000 [FORMAT ...]
 
 It traces allocations until it ends. To stop while a native thread asks for memory, as those of pyarrow may, ends the
-process (CPython before 3.13.2, gh-128679), so it has a process for itself.
+process (CPython before 3.12.9 and 3.13.2, gh-128679), so it has a process for itself.
 """
 
 from __future__ import annotations
