@@ -322,7 +322,8 @@ class Run:
 
     def _items_of(self, parcel: Parcel) -> list[Any]:
         """The items of a finished parcel; where one failed those before it, and the failure is kept for their end."""
-        if parcel.fails and (failure := parcel.failure()) is not None:
+        failure = parcel.failure() if parcel.fails else None
+        if failure is not None:
             return self._items_before(failure, parcel)
         self._ledger.note(parcel)
         try:
