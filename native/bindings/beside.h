@@ -42,7 +42,8 @@ class Beside {
   std::pair<std::int64_t, std::int64_t> wait() {
     if (!background_) return {0, 0};
     const nanobind::gil_scoped_release release;
-    const Took took = background_->wait();
+    background_->wait();
+    const Took took = background_->took();
     return {took.wall, took.cpu};
   }
 

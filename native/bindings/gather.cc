@@ -1,14 +1,19 @@
 #include "kernels/gather.h"
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/unique_ptr.h>
 
-#include <algorithm>
 #include <deque>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bindings/beside.h"
 #include "bindings/buffers.h"
 #include "bindings/module.h"
+#include "bindings/pool.h"
+#include "kernels/gather_ahead.h"
 #include "kernels/permute.h"
 
 namespace nb = nanobind;
@@ -17,72 +22,85 @@ namespace penstock::bindings {
 
 namespace {
 
-// A source whose rows go to `to`. The Python side has checked that the dtypes are equal and hold no references.
-struct Copy {
-  Copy(nb::handle source, nb::handle out) : from(source), to(out, true) {}
-
-  // Raises what is wrong with the rows, or with the memory.
-  void check(const std::int64_t* wanted, std::size_t count) {
-    const std::size_t length = from.rows();
-    if (!from.ndim() || !to.ndim()) throw nb::value_error("gather needs arrays with rows, not scalars");
-    width = length ? from.bytes() / length : count ? to.bytes() / count : 0;
-    if (to.rows() != count || to.bytes() != count * width)
-      throw nb::value_error("out must have one row of the source's shape for each of rows");
-    const std::size_t bad = first_outside(wanted, count, length);
-    if (bad != count)
-      throw nb::index_error(
-          ("row " + std::to_string(wanted[bad]) + " is outside [0, " + std::to_string(length) + ")").c_str());
-    if (to.bytes() && to.data() < from.data() + from.bytes() && from.data() < to.data() + to.bytes())
-      throw nb::value_error("out must not overlap the source");
-  }
-
-  // Rows `first` to `first + count` of what is wanted.
-  void run(const std::int64_t* wanted, std::size_t first, std::size_t count) const {
-    gather(from.data(), width, wanted + first, count, to.data() + first * width);
-  }
-
-  Buffer from, to;
-  std::size_t width = 0;
-};
-
-// out[i] = source[rows[i]]
-void gather_rows(nb::handle source, nb::handle rows, nb::handle out) {
-  const Buffer index(rows);
-  const auto* wanted = index.words<const std::int64_t>("rows");
-  Copy copy(source, out);
-  copy.check(wanted, index.rows());
-  run_freely(copy.to.bytes() > kLongCallBytes, [&] { copy.run(wanted, 0, index.rows()); });
+// Raises a ValueError if the array has no rows, and an IndexError if it lacks one of those wanted.
+void check_rows(const Buffer& source, const std::int64_t* wanted, std::size_t count) {
+  if (!source.ndim()) throw nb::value_error("gather needs arrays with rows, not scalars");
+  const std::size_t length = source.rows(), bad = first_outside(wanted, count, length);
+  if (bad != count)
+    throw nb::index_error(
+        ("row " + std::to_string(wanted[bad]) + " is outside [0, " + std::to_string(length) + ")").c_str());
 }
 
-// The same of several sources, going on beside whoever began it, without the GIL.
+// out[i] = source[rows[i]]. The Python side has checked that the dtypes are equal and hold no references.
+void gather_rows(nb::handle source, nb::handle rows, nb::handle out) {
+  const Buffer index(rows), from(source), to(out, true);
+  const auto* wanted = index.words<const std::int64_t>("rows");
+  const std::size_t count = index.rows();
+  check_rows(from, wanted, count);
+  const std::size_t width = from.rows() ? from.bytes() / from.rows() : 0;
+  if (!to.ndim() || to.rows() != count || to.bytes() != count * width)
+    throw nb::value_error("out must have one row of the source's shape for each of rows");
+  if (to.bytes() && to.data() < from.data() + from.bytes() && from.data() < to.data() + to.bytes())
+    throw nb::value_error("out must not overlap the source");
+  run_freely(to.bytes() > kLongCallBytes, [&] { gather(from.data(), width, wanted, count, to.data()); });
+}
+
+// A queue of batches of the same rows of several sources, made ahead of whoever takes them, without the GIL.
 class Gathering {
  public:
-  Gathering(const nb::sequence& sources, nb::handle rows, const nb::sequence& outs, const SideThread& side)
-      : index_(rows), wanted_(index_.words<const std::int64_t>("rows")) {
-    if (nb::len(sources) != nb::len(outs)) throw nb::value_error("there must be an out for each source");
-    for (std::size_t i = 0, count = nb::len(sources); i < count; ++i)
-      copies_.emplace_back(nb::object(sources[i]), nb::object(outs[i])).check(wanted_, index_.rows());
-    std::size_t width = 1;
-    for (const Copy& copy : copies_) width += copy.width;
-    const std::size_t count = index_.rows(), at_once = std::max(kPieceBytes / width, kLeastRows);
-    beside_.begin((count + at_once - 1) / at_once,
-                  [this, at_once, count](std::size_t piece) {
-                    const std::size_t first = piece * at_once;
-                    for (const Copy& copy : copies_) copy.run(wanted_, first, std::min(at_once, count - first));
-                  },
-                  side);
+  // The array of source i of a batch is `make(*kinds[i], block)`, a block of the pool, and a batch `join(arrays)`.
+  Gathering(const nb::list& sources, nb::handle rows, std::size_t batch, nb::callable make, nb::list kinds,
+            nb::callable join, const PoolHandle& pool, const SideThread& side)
+      : index_(rows), make_(std::move(make)), join_(std::move(join)), kinds_(std::move(kinds)) {
+    const auto* wanted = index_.words<const std::int64_t>("rows");
+    const std::size_t count = index_.rows();
+    if (!batch || count % batch) throw nb::value_error("rows must be so many whole batches");
+    std::vector<RowSource> from;
+    std::size_t row_bytes = 1;
+    for (const nb::handle array : sources) {
+      const Buffer& source = sources_.emplace_back(array);
+      check_rows(source, wanted, count);
+      from.push_back({source.data(), source.rows() ? source.bytes() / source.rows() : 0});
+      row_bytes += from.back().width;
+      if (batch > kMostBytes / row_bytes) throw nb::value_error("a batch would take more bytes than there can be");
+    }
+    if (nb::len(kinds_) != from.size()) throw nb::value_error("there must be a kind of array for each source");
+    left_ = count / batch;
+    ahead_ = std::make_unique<GatherAhead>(std::move(from), wanted, count, batch, pool.pool, side.thread);
+  }
+  ~Gathering() {
+    const nb::gil_scoped_release release;
+    ahead_.reset();
   }
 
-  auto wait() { return beside_.wait(); }
+  std::size_t size() const { return left_; }
+
+  nb::object popleft() {
+    if (!left_) throw nb::index_error("there is no batch left");
+    std::vector<std::unique_ptr<Block>> blocks;
+    run_freely(!ahead_->has_next(), [&] { blocks = ahead_->take(); });
+    nb::list arrays;
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      arrays.append(make_(kinds_[i][0], kinds_[i][1], nb::cast(std::move(blocks[i]))));
+    nb::object joined = join_(arrays);
+    --left_;
+    return joined;
+  }
+
+  std::pair<std::int64_t, std::int64_t> took() const {
+    const Took took = ahead_->took();
+    return {took.wall, took.cpu};
+  }
 
  private:
-  static constexpr std::size_t kPieceBytes = 128 << 10;  // some 10 microseconds of copying
-  static constexpr std::size_t kLeastRows = 16;
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 62;
 
   const Buffer index_;
-  const std::int64_t* const wanted_;
-  std::deque<Copy> copies_;  // they stay where they are
-  Beside beside_;
+  const nb::callable make_, join_;
+  const nb::list kinds_;
+  std::deque<Buffer> sources_;  // they stay where they are
+  std::size_t left_ = 0;        // batches
+  std::unique_ptr<GatherAhead> ahead_;
 };
 
 }  // namespace
@@ -91,8 +109,11 @@ void bind_gather(nb::module_& module) {
   module.def("gather", gather_rows);
   nb::class_<SideThread>(module, "SideThread").def(nb::init<>());
   nb::class_<Gathering>(module, "Gathering")
-      .def(nb::init<const nb::sequence&, nb::handle, const nb::sequence&, const SideThread&>())
-      .def("wait", &Gathering::wait);
+      .def(nb::init<const nb::list&, nb::handle, std::size_t, nb::callable, nb::list, nb::callable, const PoolHandle&,
+                    const SideThread&>())
+      .def("__len__", &Gathering::size)
+      .def("popleft", &Gathering::popleft)
+      .def("took", &Gathering::took);
 }
 
 }  // namespace penstock::bindings

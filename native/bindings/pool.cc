@@ -1,4 +1,4 @@
-#include "kernels/pool.h"
+#include "bindings/pool.h"
 
 #include "bindings/module.h"
 
@@ -7,12 +7,6 @@ namespace nb = nanobind;
 namespace penstock::bindings {
 
 namespace {
-
-// The pool as Python owns it; its blocks share what is inside.
-struct PoolHandle {
-  explicit PoolHandle(std::size_t idle_limit) : pool(std::make_shared<Pool>(idle_limit)) {}
-  std::shared_ptr<Pool> pool;
-};
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   if (!nb::inst_ready(self)) {

@@ -27,9 +27,14 @@ void BackgroundThread::Shared::run() {
     if (waiting.empty()) return;
     under_way = waiting.front();
     waiting.pop_front();
-    lock.unlock();
-    under_way->take_part();
-    lock.lock();
+    while (!under_way->is_begun()) {
+      under_way->stands_still_ = true;
+      changed.wait(lock, [this] { return !under_way->is_held_up(); });
+      under_way->stands_still_ = false;
+      lock.unlock();
+      under_way->take_part();
+      lock.lock();
+    }
     under_way = nullptr;
     changed.notify_all();
   }
@@ -74,8 +79,13 @@ void BackgroundThread::take(Background& work) {
   shared_->changed.notify_all();
 }
 
-Background::Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread)
-    : work_(std::move(work)), pieces_(pieces), thread_(std::move(thread)) {
+Background::Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread, std::size_t ahead)
+    : work_(std::move(work)),
+      pieces_(pieces),
+      ahead_(std::clamp<std::size_t>(ahead, 1, std::max<std::size_t>(pieces, 1))),
+      thread_(std::move(thread)),
+      allowed_(ahead_),
+      done_(std::make_unique<std::atomic<bool>[]>(pieces)) {
   if (pieces) thread_->take(*this);
 }
 
@@ -85,40 +95,92 @@ Background::~Background() {
   std::unique_lock lock(shared_->mutex);
   auto& waiting = shared_->waiting;
   waiting.erase(std::remove(waiting.begin(), waiting.end(), this), waiting.end());
+  shared_->changed.notify_all();
   shared_->changed.wait(lock, [this] { return shared_->under_way != this; });
 }
 
-Took Background::wait() {
-  if (missing_ && process_ != getpid()) begin_anew();
-  take_part();
-  if (missing_) await_thread();
-  return {wall_, cpu_};
+void Background::wait() {
+  allow(pieces_);
+  finish(pieces_);
 }
 
-// The last pieces are the thread's.
-void Background::await_thread() {
-  const std::int64_t begin = now(CLOCK_MONOTONIC);
-  while (missing_ && now(CLOCK_MONOTONIC) - begin < kAtOnce) std::this_thread::yield();
-  if (!missing_) return;
+void Background::take_to(std::size_t end) {
+  allow(std::min(end + ahead_, pieces_));
+  finish(end);
+}
+
+bool Background::has_to(std::size_t end) const {
+  std::size_t piece = taken_;
+  while (piece < end && done_[piece]) ++piece;
+  return piece >= end;
+}
+
+void Background::allow(std::size_t pieces) {
+  allowed_ = pieces;
+  if (!stands_still_ || is_held_up() || !is_ours()) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->changed.notify_all();
+}
+
+// Whether the thread had better wait: until half of what it may do ahead is to be begun, so that it is seldom woken.
+bool Background::is_held_up() const {
+  const std::size_t allowed = allowed_, next = next_;
+  return next < pieces_ && allowed < pieces_ && allowed < next + (ahead_ + 1) / 2;
+}
+
+// Returns once what comes before `end` is done. Meanwhile the caller does what nobody has begun, also behind it.
+void Background::finish(std::size_t end) {
+  const auto finished = [&] {
+    while (taken_ < end && done_[taken_]) ++taken_;
+    return taken_ >= end;
+  };
+  if (finished()) return;
+  if (process_ != getpid()) begin_anew();
+  const std::int64_t begun = now(CLOCK_MONOTONIC);
+  std::size_t piece;
+  while (!finished() && begin(piece)) run(piece);
+  const std::int64_t nothing_left = now(CLOCK_MONOTONIC);
+  wall_ += nothing_left - begun;
+  cpu_ += nothing_left - begun;  // nearly; to ask for the processor's would cost more than a short piece
+  while (!finished() && now(CLOCK_MONOTONIC) - nothing_left < kAtOnce) std::this_thread::yield();
+  if (finished()) return;
   std::unique_lock lock(shared_->mutex);
-  shared_->changed.wait(lock, [this] { return !missing_; });
+  awaited_ = true;
+  shared_->changed.wait(lock, finished);
+  awaited_ = false;
 }
 
+bool Background::begin(std::size_t& piece) {
+  for (piece = next_; piece < allowed_;)
+    if (next_.compare_exchange_weak(piece, piece + 1)) return true;
+  return false;
+}
+
+void Background::run(std::size_t piece) {
+  if (done_[piece]) return;
+  work_(piece);
+  done_[piece] = true;
+  if (!awaited_) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->changed.notify_all();
+}
+
+// The thread's part: pieces that nobody has begun, as long as there are any.
 void Background::take_part() {
-  std::size_t done = 0, piece = next_++;
-  if (piece >= pieces_) return;
+  std::size_t piece;
+  if (!begin(piece)) return;
   const std::int64_t wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
-  for (; piece < pieces_; piece = next_++, ++done) work_(piece);
+  do run(piece);
+  while (begin(piece));
   wall_ += now(CLOCK_MONOTONIC) - wall;
   cpu_ += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
-  missing_ -= done;
 }
 
 void Background::begin_anew() {
   process_ = getpid();
   shared_ = nullptr;
-  next_ = wall_ = cpu_ = 0;
-  missing_ = pieces_;
+  next_ = 0;
+  stands_still_ = awaited_ = false;
 }
 
 }  // namespace penstock

@@ -55,36 +55,53 @@ class BackgroundThread {
   pid_t process_ = 0;
 };
 
-// Work in so many pieces, which may be done in any order and at once, and throw nothing. They are done beside its
+// Work in so many pieces, which are begun in order, done several at once, and throw nothing. They are done beside its
 // maker, and by whoever waits; where no thread is to be had, by that one alone. When it dies, no piece is being done.
+//
+// It is told, and waited for, by one thread at a time. A child of a fork, where nobody else does any, begins those anew
+// that were not done.
 class Background {
  public:
   using Work = std::function<void(std::size_t piece)>;
 
-  Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread);
+  // `ahead` pieces are begun beyond those that are taken.
+  Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread, std::size_t ahead = kAll);
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Does what nobody has begun, and returns once all is done; for one thread at a time. A child of a fork, where nobody
-  // else would do it, begins anew.
-  Took wait();
+  // Does what nobody has begun, and returns once all is done.
+  void wait();
+  // The same of those before `end`, which are taken then.
+  void take_to(std::size_t end);
+  // Whether `take_to` would return at once.
+  bool has_to(std::size_t end) const;
+  // What was done so far took.
+  Took took() const { return {wall_, cpu_}; }
 
  private:
   friend class BackgroundThread;
+  static constexpr std::size_t kAll = SIZE_MAX;
 
   bool is_ours() const { return shared_ && process_ == getpid(); }
-  // Does pieces that nobody has begun, as long as there are any.
+  bool begin(std::size_t& piece);
+  void run(std::size_t piece);
   void take_part();
-  void await_thread();
+  bool is_begun() const { return next_ >= pieces_; }
+  bool is_held_up() const;
+  void allow(std::size_t pieces);
+  void finish(std::size_t end);
   void begin_anew();
 
   const Work work_;
-  const std::size_t pieces_;
+  const std::size_t pieces_, ahead_;
   const std::shared_ptr<BackgroundThread> thread_;
   pid_t process_ = getpid();
   BackgroundThread::Shared* shared_ = nullptr;  // of the thread that has taken it
-  std::atomic<std::size_t> next_{0}, missing_{pieces_};
+  std::size_t taken_ = 0;                       // pieces
+  std::atomic<std::size_t> next_{0}, allowed_;
+  std::unique_ptr<std::atomic<bool>[]> done_;
+  std::atomic<bool> awaited_{false}, stands_still_{false};  // by its maker, by the thread
   std::atomic<std::int64_t> wall_{0}, cpu_{0};
 };
 

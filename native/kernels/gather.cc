@@ -25,13 +25,16 @@ void gather_any(const char* source, std::size_t width, const std::int64_t* rows,
   const std::size_t prefetched = std::min(width, kMostPrefetched);
   const auto row = [&](std::size_t i) { return source + static_cast<std::size_t>(rows[i]) * width; };
   const auto prefetch = [&](std::size_t i) {
+#pragma GCC unroll 8
     for (std::size_t byte = 0; byte < prefetched; byte += kLine) __builtin_prefetch(row(i) + byte, 0, 2);
+    __builtin_prefetch(row(i) + prefetched - 1, 0, 2);  // rows that begin within a line end in one more
   };
   for (std::size_t i = 0; i < std::min(ahead, count); ++i) prefetch(i);
   for (std::size_t i = 0; i < count; ++i) {
     if (i + ahead < count) prefetch(i + ahead);
     char* to = out + i * width;
     if (i + 1 < count)
+#pragma GCC unroll 8
       for (std::size_t byte = 0; byte < prefetched; byte += kLine) __builtin_prefetch(to + width + byte, 1);
     std::memcpy(to, row(i), width);
   }

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <new>
 
 #include "kernels/fork_lock.h"
@@ -17,6 +18,9 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLargest = std::size_t{1} << 62;
+constexpr std::size_t kLooked = 8;  // blocks, the last ones handed back: others are in no cache any more
+
+thread_local char here;  // its address is the thread's name
 
 // The next of eight sizes a doubling, a multiple of the alignment.
 std::size_t capacity_of(std::size_t bytes) {
@@ -36,18 +40,20 @@ void* allocate(std::size_t capacity) {
   return memory;
 }
 
-void release(const std::vector<void*>& blocks) {
-  for (void* block : blocks) std::free(block);
+template <class Blocks>
+void release(const Blocks& blocks) {
+  for (const auto& block : blocks) std::free(block.memory);
 }
 
 }  // namespace
 
-void* Pool::take(std::size_t bytes, std::size_t& capacity) {
+void* Pool::take(std::size_t bytes, std::size_t& capacity, Home& home) {
   capacity = capacity_of(bytes);
+  home = &here;
   Blocks evicted;
   {
     const ForkLock<Pool> lock;
-    if (void* memory = pop(capacity)) return memory;
+    if (void* memory = pop(capacity, home)) return memory;
     evict_idle(peak_ > live_ + capacity ? peak_ - live_ - capacity : 0, evicted);
   }
   release(evicted);
@@ -59,11 +65,15 @@ void* Pool::take(std::size_t bytes, std::size_t& capacity) {
 }
 
 // The smallest block that is kept of `capacity` up to twice as much, which then becomes the capacity.
-void* Pool::pop(std::size_t& capacity) {
+void* Pool::pop(std::size_t& capacity, Home home) {
   for (auto found = free_.lower_bound(capacity); found != free_.end() && found->first / 2 <= capacity; ++found) {
-    if (found->second.empty()) continue;
-    void* memory = found->second.back();
-    found->second.pop_back();
+    Blocks& blocks = found->second;
+    if (blocks.empty()) continue;
+    const auto looked = blocks.rbegin() + static_cast<std::ptrdiff_t>(std::min(blocks.size(), kLooked));
+    const auto own = std::find_if(blocks.rbegin(), looked, [&](const Idle& block) { return block.home == home; });
+    const auto chosen = own == looked ? std::prev(blocks.end()) : std::prev(own.base());
+    void* memory = chosen->memory;
+    blocks.erase(chosen);
     capacity = found->first;
     idle_ -= capacity;
     live_ += capacity;
@@ -72,7 +82,7 @@ void* Pool::pop(std::size_t& capacity) {
   return nullptr;
 }
 
-void Pool::give_back(void* memory, std::size_t capacity) noexcept {
+void Pool::give_back(void* memory, std::size_t capacity, Home home) noexcept {
   Blocks evicted;
   {
     const ForkLock<Pool> lock;
@@ -80,7 +90,7 @@ void Pool::give_back(void* memory, std::size_t capacity) noexcept {
     try {
       if (capacity <= idle_limit_) {
         evict_idle(idle_limit_ - capacity, evicted, capacity);  // what is handed back now is what is used now
-        free_[capacity].push_back(memory);
+        free_[capacity].push_back({memory, home});
         idle_ += capacity;
         memory = nullptr;
       }

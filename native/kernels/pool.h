@@ -10,6 +10,9 @@ namespace penstock {
 
 // Free memory by size. Shared by the pool's owner and by every block still out, so that a block may outlive its pool.
 //
+// Who takes a block gets one that it took before, where there is one: that may still be in its core's cache, where one
+// that another core wrote last has to be fetched from there.
+//
 // Sizes are rounded up to one of eight classes a doubling (at most an eighth is wasted), so that a steady run of
 // similar batches always finds its memory again; where nothing of its class is free a block of up to twice the size
 // serves, and the whole grows past its peak only while nothing is free. All methods may be called from any thread, and
@@ -22,10 +25,13 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // At least `bytes` bytes at an address divisible by 64, uninitialised; throws std::bad_alloc. `capacity` is what to
-  // hand back.
-  void* take(std::size_t bytes, std::size_t& capacity);
-  void give_back(void* memory, std::size_t capacity) noexcept;
+  // The thread that took a block, as no other is named while it lives.
+  using Home = const void*;
+
+  // At least `bytes` bytes at an address divisible by 64, uninitialised; throws std::bad_alloc. `capacity` and `home`
+  // are what to hand back.
+  void* take(std::size_t bytes, std::size_t& capacity, Home& home);
+  void give_back(void* memory, std::size_t capacity, Home home) noexcept;
 
   // Frees what is idle.
   void trim() noexcept;
@@ -40,8 +46,12 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Usage usage() const;
 
  private:
-  using Blocks = std::vector<void*>;
-  void* pop(std::size_t& capacity);
+  struct Idle {
+    void* memory;
+    Home home;
+  };
+  using Blocks = std::vector<Idle>;
+  void* pop(std::size_t& capacity, Home home);
   void evict_idle(std::size_t most, Blocks& evicted, std::size_t last = 0);
 
   std::size_t idle_limit_;
@@ -53,9 +63,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
 class Block {
  public:
   Block(std::shared_ptr<Pool> pool, std::size_t bytes) : pool_(std::move(pool)), bytes_(bytes) {
-    data_ = pool_->take(bytes, capacity_);
+    data_ = pool_->take(bytes, capacity_, home_);
   }
-  ~Block() { pool_->give_back(data_, capacity_); }
+  ~Block() { pool_->give_back(data_, capacity_, home_); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
@@ -65,6 +75,7 @@ class Block {
  private:
   std::shared_ptr<Pool> pool_;
   std::size_t bytes_, capacity_ = 0;
+  Pool::Home home_ = nullptr;
   void* data_;
 };
 

@@ -1,9 +1,11 @@
-// Work in the background: each piece done once, by the thread or by who waits, or let go of; a forked child does all
-// itself.
+// Work in the background: each piece done once, by the thread or by who waits, no more than so many ahead, or let go
+// of; a forked child does itself what was not done.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -29,7 +31,7 @@ void check_done() {
     second.wait();
     for (const auto& times : first_done) CHECK(times == 1);
     for (const auto& times : second_done) CHECK(times == 1);
-    CHECK(second.wait().wall >= 0);
+    CHECK(second.took().wall >= 0);
   }
 }
 
@@ -61,6 +63,59 @@ void check_shared() {
   CHECK(where[1] == std::this_thread::get_id());
 }
 
+// No more is begun than what is taken and so many ahead, whoever does it; all of what is taken is done.
+void check_ahead() {
+  for (const std::size_t ahead : {1, 2, 5, 64, 1000}) {
+    const auto thread = std::make_shared<BackgroundThread>();
+    constexpr std::size_t kPieces = 400;
+    std::vector<std::atomic<int>> done(kPieces);
+    std::atomic<std::size_t> allowed{ahead}, beyond{0};
+    Background work(
+        kPieces,
+        [&](std::size_t piece) {
+          if (piece >= allowed) ++beyond;
+          ++done[piece];
+        },
+        thread, ahead);
+    for (std::size_t end = 1; end <= kPieces; ++end) {
+      allowed = end + ahead;
+      work.take_to(end);
+      CHECK(done[end - 1] == 1 && work.has_to(end));
+      if (end % 7 == 0) std::this_thread::yield();
+      if (end % 100 == 0)  // the thread stands still, and goes on
+        while (!work.has_to(std::min(end + ahead / 2, kPieces))) std::this_thread::yield();
+      work.take_to(end);
+    }
+    work.wait();
+    CHECK(beyond == 0);
+    for (const auto& times : done) CHECK(times == 1);
+  }
+}
+
+// A piece that takes the thread long is waited for.
+void check_awaited() {
+  const auto thread = std::make_shared<BackgroundThread>();
+  std::atomic<bool> begun{false}, waits{false};
+  std::atomic<int> over{0};
+  Background work(
+      2,
+      [&](std::size_t piece) {
+        if (!piece) {
+          begun = true;
+          while (!waits) std::this_thread::yield();
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));  // longer than who waits stays awake
+        }
+        ++over;
+      },
+      thread, 1);
+  while (!begun) std::this_thread::yield();
+  waits = true;
+  work.take_to(1);
+  CHECK(over >= 1);
+  work.wait();
+  CHECK(over == 2);
+}
+
 // What is let go of was never begun, or is over.
 void check_let_go() {
   for (int i = 0; i < 200; ++i) {
@@ -71,7 +126,7 @@ void check_let_go() {
       ++over;
     };
     std::optional<Background> first, second;
-    first.emplace(3, work, thread);
+    first.emplace(3, work, thread, i % 3 ? 3 : 1);  // perhaps while the thread stands still in it
     second.emplace(3, work, thread);
     thread.reset();
     if (i % 2) second.reset();
@@ -118,6 +173,8 @@ void check_fork() {
 int main() {
   check_done();
   check_shared();
+  check_ahead();
+  check_awaited();
   check_let_go();
   check_fork();
 }

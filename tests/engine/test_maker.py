@@ -9,6 +9,7 @@ from penstock.engine.compile import compiled
 from penstock.engine.job import Job
 from penstock.engine.maker import Maker
 from penstock.engine.memory import Memory
+from penstock.testing.laws import same
 
 D = ps.Dataset
 RAGGED = ps.Ragged(ps.Ragged.from_rows([[1], [], [2, 3], [4]]), [0, 1, 3, 3, 4])
@@ -21,6 +22,10 @@ def maker_of(ds):
 
 def begun(maker, low, high, pieces=1):
     return maker.begin(low, high, maker.job.rows(0, low, high)[0], pieces)
+
+
+def begun_beside(maker, low, high):
+    return maker.begin_beside(low, high, maker.job.rows(0, low, high)[0])
 
 
 def made(maker, low, high, pieces):
@@ -124,16 +129,15 @@ def test_what_is_only_read_is_made_beside_the_consumer_by_native_code():
     data = {"x": np.arange(40.0).reshape(20, 2), "y": np.arange(20)}
     ds = D.from_tensor_slices(data).shuffle(seed=1).batch(5)
     maker = maker_of(ds)
-    parcel = begun(maker, 0, 3)
-    maker.make_beside(parcel)
+    beside = begun_beside(maker, 0, 3)
     assert maker.needs_no_gil
-    assert parcel.begun is not None
-    stacked = maker.make(parcel, 0)
-    assert stacked.cost.wall > 0
-    parcel.fill(0, stacked)
-    for batch, wanted in zip(maker.items(parcel), ds, strict=False):
-        assert batch["x"].tolist() == wanted["x"].tolist()
-        assert batch["y"].tolist() == wanted["y"].tolist()
+    assert beside is not None
+    for taken, wanted in enumerate(list(ds)[:3]):
+        assert beside.taken()[:3] == (taken, 5 * taken, 5 * 3 * 8 * taken)
+        assert same(beside.left.popleft(), wanted)
+    assert beside.taken()[3].wall > 0
+    with pytest.raises(IndexError, match="no batch left"):
+        beside.left.popleft()
 
 
 @pytest.mark.parametrize(
@@ -148,20 +152,13 @@ def test_what_is_only_read_is_made_beside_the_consumer_by_native_code():
 )
 def test_what_needs_python_is_not(ds):
     maker = maker_of(ds)
-    parcel = begun(maker, 0, 2)
-    maker.make_beside(parcel)
-    assert parcel.begun is None
+    assert begun_beside(maker, 0, 2) is None
     assert not maker.needs_no_gil
 
 
 @pytest.mark.parametrize("data", [RAGGED, [b"a", b"b", b"c", b"d"], np.arange(4)], ids=["ragged", "objects", "a run"])
 def test_what_is_no_gather_of_arrays_is_made_when_it_is_wanted(data):
-    ds = D.from_tensor_slices(data).batch(2)
-    maker = maker_of(ds)
-    parcel = begun(maker, 0, 2)
-    maker.make_beside(parcel)
-    assert parcel.begun is None
-    assert parcel.items == 2
+    assert begun_beside(maker_of(D.from_tensor_slices(data).batch(2)), 0, 2) is None
 
 
 def test_the_end_of_an_epoch_uses_memory_of_the_size_before():

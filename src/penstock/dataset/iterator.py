@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from penstock import engine, watch
 from penstock import plan as plans
@@ -28,6 +28,9 @@ from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten
 from penstock.rewrite.seeds import bind_seeds, needs_seed
 from penstock.watch.counters import Counters
+
+if TYPE_CHECKING:
+    from penstock.kernels import Ahead
 
 T = TypeVar("T")
 
@@ -52,7 +55,7 @@ class Iterator(Generic[T]):
         _check_epoch(self._plan, cursor.epoch)
         self._cursor = cursor
         self._progress = Progress(cursor)
-        self._items: deque[T] = deque()
+        self._items: deque[T] | Ahead = deque()
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
         self._run: Run | engine.streaming.StreamRun | None = None  # begun by the first `next`
@@ -71,8 +74,13 @@ class Iterator(Generic[T]):
         with self._lock:
             if not self._items:
                 self._refill()
+            try:
+                item = self._items.popleft()
+            except BaseException as error:  # of a batch made beside the consumer: no memory, or an interrupt
+                self._fail(error)
+                raise
             self._received += 1
-            return self._items.popleft()
+            return item
 
     def _refill(self) -> None:
         asked = perf_counter_ns()
@@ -99,7 +107,16 @@ class Iterator(Generic[T]):
             raise StopIteration
         self._low, items = parcel
         self._high = self._low + len(items)
-        self._items.extend(items)
+        self._items = deque(items) if isinstance(items, list) else items
+
+    def _fail(self, error: BaseException) -> None:
+        cast("Run", self._run).close("failed" if isinstance(error, Exception) else "cancelled")
+        self._drop()
+
+    def _drop(self) -> None:
+        """Forget what was not received."""
+        self._high -= len(self._items)
+        self._items = deque()
 
     def _begun(self) -> Run | engine.streaming.StreamRun:
         seed = self._cursor.seed
@@ -231,8 +248,7 @@ class Iterator(Generic[T]):
         self._closed = True
         self._end()  # without the lock, which a `next` that waits holds
         with self._lock:
-            self._high -= len(self._items)
-            self._items.clear()
+            self._drop()
 
     def _end(self) -> None:
         if self._stop is not None:

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,6 +112,11 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
         (leaf,) = leaves
         return leaf
     return structure.treespec.unflatten(leaves)
+
+
+def joining(structure: Structure) -> Callable[[Sequence[Any]], Any]:
+    """Return the function of a list of leaves that makes of them the element of this structure."""
+    return itemgetter(0) if structure is LEAF else structure.treespec.unflatten
 
 
 def is_leaf(element: Any) -> bool:

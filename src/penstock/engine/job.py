@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -9,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.elements.stacking import Stack
-from penstock.elements.structure import unflatten
+from penstock.elements.structure import joining
 from penstock.ops.group.batch import Batch
 from penstock.plan.node import Allocate, Node, Passing, Rows
 
@@ -82,7 +83,13 @@ class Job:
 
     def delivered(self, structure: Any, arrays: list[Stack], size: int, items: int, allocate: Allocate) -> list[Any]:
         """The items of a finished parcel: batches of `size` elements each, which lie in `arrays` end to end."""
-        batch = cast("Batch", self.batch)
         if items == 1:
-            return [batch.completed(unflatten(structure, arrays), size, self.size, allocate)]
-        return batch.folded(structure, arrays, size, items, allocate).elements()
+            return [self.completing(structure, size, allocate)(arrays)]
+        return cast("Batch", self.batch).folded(structure, arrays, size, items, allocate).elements()
+
+    def completing(self, structure: Any, size: int, allocate: Allocate) -> Callable[[Sequence[Stack]], Any]:
+        """What makes a batch of `size` elements of its arrays."""
+        batch, join = cast("Batch", self.batch), joining(structure)
+        if not batch.pads:
+            return join
+        return lambda arrays: batch.completed(join(arrays), size, self.size, allocate)

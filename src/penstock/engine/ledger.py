@@ -52,6 +52,13 @@ class Ledger:
                 made.nbytes += sum(array.nbytes for array in result.arrays)
             self._pending.append((result.cost, parcel.items / len(results)))
 
+    def note_beside(self, items: int, rows: int, nbytes: int, cost: Cost) -> None:
+        """Count what was made beside the consumer."""
+        self.made.items += items
+        self.made.rows += rows
+        self.made.nbytes += nbytes
+        self._pending.append((cost, items))
+
     def settle(self, item_bytes: int) -> None:
         """Tell what the tasks since the last time took, and how many bytes an item is."""
         self._tuner.item_bytes = item_bytes

@@ -14,13 +14,14 @@ from penstock.elements.spec import ArraySpec
 from penstock.elements.stacking import Origin, Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
 from penstock.engine.advice import advised, advising
+from penstock.engine.beside import Beside
 from penstock.engine.compile import beginning
 from penstock.engine.executors.remote import Shipment, run_shipped
 from penstock.engine.job import Job
 from penstock.engine.memory import Memory
 from penstock.engine.parcel import Parcel
-from penstock.engine.task import Cost, Listed, Meter, Stacked, make_listed, make_stacked
-from penstock.kernels import Begun, SideThread
+from penstock.engine.task import Listed, Meter, Stacked, make_listed, make_stacked
+from penstock.kernels import SideThread
 from penstock.plan.node import Begin, Node, Program, Rows
 
 
@@ -80,15 +81,17 @@ class Maker:
         """Whether a parcel can be made beside the consumer by native code alone."""
         return self._beginning is not None
 
-    def make_beside(self, parcel: Parcel) -> None:
-        """Begin to make a parcel of one piece beside the caller, where that can be; `make` then waits for it."""
-        if self._beginning is not None and parcel.memory is not None:
-            parcel.begun = self._beginning(parcel.rows[0], parcel.memory, self._side)
+    def begin_beside(self, low: int, high: int, rows: Rows) -> Beside | None:
+        """Begin to make the batches `low` to `high`, which are made of `rows`, beside the caller, where that can be."""
+        size = len(rows) // (high - low)
+        if self._beginning is None:
+            return None
+        join = self.job.completing(self._structure, size, self.memory.allocate)
+        batches = self._beginning(rows, size, join, self.memory.pool, self._side)
+        return None if batches is None else Beside(low, high - low, batches, size, self.item_bytes)
 
     def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
         """Run the program for one piece."""
-        if parcel.begun is not None:
-            return self._awaited(parcel, parcel.begun)
         rows, program = parcel.rows[piece], self._program
         if piece == 0 and parcel.soon is not None:
             program = advised(program, self.advise, parcel.soon)
@@ -99,10 +102,6 @@ class Maker:
     def close(self) -> None:
         """Let go of the thread beside the consumer, if there was one."""
         self.__dict__.pop("_side", None)
-
-    def _awaited(self, parcel: Parcel, begun: Begun) -> Stacked:
-        cost = Cost(*begun.wait())
-        return Stacked(self._structure, list(parcel.memory or ()), in_place=True, cost=cost)
 
     @cached_property
     def _beginning(self) -> Begin | None:

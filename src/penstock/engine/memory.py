@@ -17,24 +17,24 @@ class Memory:
     """Fresh arrays for batches, recycled once an array and all its views are gone."""
 
     def __init__(self) -> None:
-        self._pool = Pool(MOST_IDLE)
+        self.pool = Pool(MOST_IDLE)
 
     def allocate(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """An array of this shape and dtype with arbitrary content."""
         if dtype.hasobject or math.prod(shape) * dtype.itemsize < SMALL:
             return np.empty(shape, dtype)
-        return self._pool.empty(shape, dtype)
+        return self.pool.empty(shape, dtype)
 
     @property
     def live_bytes(self) -> int:
         """Bytes in arrays that someone still holds."""
-        return self._pool.bytes_live
+        return self.pool.bytes_live
 
     @property
     def peak_bytes(self) -> int:
         """The most bytes that were held at a time."""
-        return self._pool.bytes_peak
+        return self.pool.bytes_peak
 
     def after_fork(self) -> None:
         """In a forked child: leave the parent's pool alone and begin another."""
-        self._pool = Pool(MOST_IDLE)
+        self.pool = Pool(MOST_IDLE)

@@ -11,8 +11,6 @@ from penstock.plan.node import Rows
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from penstock.kernels import Begun
-
 Result = Any  # what a task made (Stacked, Listed, Spreaded), or the exception that it ended with
 
 
@@ -23,7 +21,6 @@ class Parcel:
     """
 
     __slots__ = (
-        "begun",
         "fails",
         "futures",
         "high",
@@ -48,7 +45,6 @@ class Parcel:
         self.missing = len(self.rows)
         self.fails = False  # whether a task ended with an exception
         self.futures: list[Future[Any]] = []
-        self.begun: Begun | None = None  # where it is made beside the consumer
         self.soon: Rows | None = None  # rows of later parcels, of which the first task tells the sources
 
     def memory_of(self, piece: int) -> list[np.ndarray] | None:

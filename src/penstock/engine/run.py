@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from penstock.core.errors import BudgetError, ClosedError, WorkerError
 from penstock.engine.advice import Advisor, spacing
+from penstock.engine.beside import Beside
 from penstock.engine.compile import compiled
 from penstock.engine.cursor import Cursor
 from penstock.engine.failures import named_failure
@@ -29,6 +30,7 @@ from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew
+    from penstock.kernels import Ahead
 
 ALWAYS = sys.maxsize
 
@@ -83,7 +85,8 @@ class Run:
         self._spare = 0  # tasks more than needed to have under way, so that several are begun and taken at once
         self._few = ALWAYS  # with so many tasks under way, or fewer, others are begun
         self._crew: Crew | None = None
-        self._beside: Parcel | None = None  # the next one, where inline it is made beside the consumer
+        self._ahead: Parcel | Beside | None = None  # the next one, where inline it is made beside the consumer
+        self._served: Beside | None = None  # what the consumer takes from
         begins_inline = settings.executor == "auto" and settings.workers is None and not self.tuner.threads
         if settings.executor != "inline" and not begins_inline:
             self._leave_inline()
@@ -119,7 +122,7 @@ class Run:
         """Parcels begun and not handed out yet."""
         return len(self._window)
 
-    def parcel(self) -> tuple[int, list[Any]] | None:
+    def parcel(self) -> tuple[int, list[Any] | Ahead] | None:
         """The next items and the position of the first; `None` when the epoch is over."""
         if self.ended is not None:
             if self.ended == "exhausted":
@@ -142,7 +145,8 @@ class Run:
         if self.ended is None:
             self.ended = ended
         self._window.close()
-        self._beside = None
+        self._count_served()
+        self._ahead = None
         self._maker.close()
         if self._crew is not None:
             self._crew.close()
@@ -160,10 +164,10 @@ class Run:
                 self._leave_inline()
             # else inline: an executor that was handed in has no workers here, and its files are the parent's
 
-    def _next_parcel(self) -> tuple[int, list[Any]] | None:
+    def _next_parcel(self) -> tuple[int, list[Any] | Ahead] | None:
         made = None
         if self._failure is None:
-            crew = None if self._beside else self._crew
+            crew = None if self._ahead else self._crew
             made = self._made_inline() if crew is None else self._made_by(crew)
         if self._failure is not None and not (made and made[1]):
             raise self._failure
@@ -171,38 +175,45 @@ class Run:
 
     # Inline
 
-    def _made_inline(self) -> tuple[int, list[Any]] | None:
-        parcel, self._beside = self._beside, None
+    def _made_inline(self) -> tuple[int, list[Any] | Ahead] | None:
+        self._count_served()
+        parcel, self._ahead = self._ahead, None
         if parcel is None:
             span = self._claim(max(self._group(), 1))
             if span is None:
                 return None
             parcel = self._begin(span, 1)
         if self._crew is None:
-            self._begin_beside(parcel)
-        items = self._items_of(self._make(parcel))
+            self._begin_beside(parcel.nbytes)
+        if isinstance(parcel, Beside):
+            self._served, items = parcel, parcel.left
+        else:
+            items = self._items_of(self._make(parcel))
         self._ledger.settle(self._maker.item_bytes)
         if self._crew is None and self.settings.executor == "auto" and self.tuner.threads_pay():
             self._leave_inline()
         return parcel.low, items
 
-    def _begin_beside(self, now: Parcel) -> None:
-        """Begin the parcel after `now` beside the consumer, where it is large enough and needs no GIL."""
-        settings, group = self.settings, self._group(now.nbytes, beside=True)
+    def _begin_beside(self, held: int) -> None:
+        """Begin what comes next beside the consumer, where it is large enough and needs no GIL."""
+        settings, group = self.settings, self._group(held, beside=True)
         may = settings.executor == "auto" and settings.depth is None and not self._observer.looks_at_elements
         if not (may and self._maker.needs_no_gil and self.tuner.worth_beside(group)):
             return
         if (span := self._claim(group)) is not None:
-            self._beside = self._begin(span, 1)
-            self._maker.make_beside(self._beside)
+            self._ahead = self._maker.begin_beside(*span) or self._begin(span, 1)
+
+    def _count_served(self) -> None:
+        """Count what was made beside the consumer and taken."""
+        served, self._served = self._served, None
+        if served is not None:
+            items, rows, nbytes, cost = served.taken()
+            self._observer.count(rows, nbytes, cost.wall, cost.cpu)
+            self._ledger.note_beside(items, rows, nbytes, cost)
 
     def _make(self, parcel: Parcel) -> Parcel:
         try:
-            made = self._maker.make(parcel, 0)
-            if parcel.begun is not None:
-                nbytes = sum(array.nbytes for array in parcel.memory or ())
-                self._observer.count(len(parcel.rows[0]), nbytes, made.cost.wall, made.cost.cpu)
-            parcel.fill(0, made)
+            parcel.fill(0, self._maker.make(parcel, 0))
         except Exception as error:  # noqa: BLE001 - raised when it is the consumer's turn for it
             parcel.fill(0, error)
         return parcel

@@ -18,8 +18,7 @@ from penstock.engine.task import Cost
 MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go costs some 30 µs
-BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits
-BESIDE_BYTES = 4 << 20
+BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits; few are there at a time
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
 INLINE_TASK = 500_000  # ns of work that cheap items are grouped to; a group costs some 60 µs of Python
@@ -146,20 +145,21 @@ class Tuner:
         """
         if self.looks == 0 or self.item_mean <= 0:
             return 1
+        most = self.most_grouped
         if beside:
-            self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, BESIDE_BYTES, self.most_grouped)
+            self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, most, most)
             return self.group_beside
         work, most_bytes = (THREAD_TASK, THREAD_BYTES) if self.threads else (self.inline_task, INLINE_BYTES)
-        self.group = self._fitting(self.group, work, most_bytes, 2 * self.group)
+        by_bytes = most_bytes // self.item_bytes if self.item_bytes else most
+        self.group = self._fitting(self.group, work, by_bytes, 2 * self.group)
         return self.group
 
-    def _fitting(self, group: int, work: int, most_bytes: int, largest: int) -> int:
-        """The `group`, or where that does not fit so much work (ns) and so many bytes one that does."""
-        by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
-        most = min(math.ceil(work / self.item_mean), by_bytes, self.most_grouped)
+    def _fitting(self, group: int, work: int, room: int, largest: int) -> int:
+        """The `group`, or where that does not fit so much work (ns) and `room` for so many items one that does."""
+        most = min(math.ceil(work / self.item_mean), room, self.most_grouped)
         too_small = self.looks < SETTLED or most >= PLAINLY * group
         fitting = 1 << (max(min(most, largest), 1).bit_length() - 1)
-        too_large = group > by_bytes or group * self.item_mean > PLAINLY * work
+        too_large = group > room or group * self.item_mean > PLAINLY * work
         return fitting if too_large or (too_small and fitting > group) else group
 
     def split_item(self) -> int:

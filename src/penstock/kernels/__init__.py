@@ -1,7 +1,7 @@
 """Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
 
 from penstock.kernels.files import MappedFile, advise_files, advise_ranges, maps_cut, read_regular_files
-from penstock.kernels.memory import Begun, Pool, SideThread, begin_gather, gather
+from penstock.kernels.memory import Ahead, Begun, Pool, SideThread, gather
 from penstock.kernels.numbers import copy_numbers
 from penstock.kernels.order import (
     first_draws,
@@ -19,6 +19,7 @@ from penstock.kernels.rows import group_rows, stride_rows
 
 __all__ = [
     "MOST_CAPACITY",
+    "Ahead",
     "Begun",
     "Fit",
     "Held",
@@ -28,7 +29,6 @@ __all__ = [
     "advise_files",
     "advise_ranges",
     "begin_filling",
-    "begin_gather",
     "copy_numbers",
     "fill_bins",
     "first_draws",

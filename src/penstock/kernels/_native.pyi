@@ -1,6 +1,6 @@
 """Penstock's native kernels. Use them through penstock.kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,20 @@ class SideThread: ...
 
 class Gathering:
     def __init__(
-        self, sources: Sequence[NDArray[Any]], rows: Rows, outs: Sequence[NDArray[Any]], side: SideThread, /
+        self,
+        sources: list[NDArray[Any]],
+        rows: Rows,
+        batch: int,
+        make: Callable[[tuple[int, ...], np.dtype[Any], Any], NDArray[Any]],
+        kinds: list[tuple[tuple[int, ...], np.dtype[Any]]],
+        join: Callable[[list[NDArray[Any]]], Any],
+        pool: Pool,
+        side: SideThread,
+        /,
     ) -> None: ...
-    def wait(self) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    def popleft(self) -> Any: ...
+    def took(self) -> tuple[int, int]: ...
 
 def take_dicts_apart(dicts: list[Any], keys: list[Any], /) -> list[list[Any]] | None: ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +20,19 @@ class Begun(Protocol):
 
     def wait(self) -> tuple[int, int]:
         """Return once it is done: what it took in ns, by the clock and on the processor."""
+        ...
+
+
+class Ahead(Protocol):
+    """A queue of batches that native code makes ahead of whoever takes them, without the GIL, while this lives."""
+
+    def __len__(self) -> int: ...
+    def popleft(self) -> Any:
+        """Take out the next batch, once it is made."""
+        ...
+
+    def took(self) -> tuple[int, int]:
+        """What making them took so far in ns, by the clock and on the processor."""
         ...
 
 
@@ -65,6 +78,32 @@ class Pool:
         if size > _MOST_BYTES:
             raise MemoryError(f"an array of {dtype}{list(shape)} needs {size} bytes")
         return np.ndarray(shape, dtype, self._block(size))
+
+    def gather_ahead(
+        self,
+        sources: Sequence[NDArray[Any]],
+        rows: Rows,
+        batch: int,
+        join: Callable[[list[NDArray[Any]]], Any],
+        side: SideThread,
+    ) -> Ahead | None:
+        """Begin `gather` of the same rows of several arrays, `batch` rows to a batch, in another thread.
+
+        It comes after what was begun there before. A batch is `join(arrays)`, an array of each source. Up to 4 MiB of
+        batches, or two, are made ahead of those taken, each in memory of its own from this pool. A row outside an array
+        is an `IndexError`, raised here; for arrays that would take NumPy's own path it is `None`, and nothing is begun.
+
+        >>> pool, rows = Pool(idle_limit=1 << 20), np.array([2, 0, 1, 1])
+        >>> ahead = pool.gather_ahead([np.array([10, 11, 12])], rows, 2, tuple, SideThread())
+        >>> len(ahead), ahead.popleft(), ahead.popleft()
+        (2, (array([12, 10]),), (array([11, 11]),))
+        """
+        if rows.dtype != _INT64 or not rows.flags.c_contiguous:
+            return None
+        if any(source.dtype.hasobject or not source.flags.c_contiguous for source in sources):
+            return None
+        kinds = [((batch, *source.shape[1:]), source.dtype) for source in sources]
+        return _native.Gathering(list(sources), rows, batch, np.ndarray, kinds, join, self._native, side)
 
     @property
     def bytes_live(self) -> int:
@@ -115,29 +154,6 @@ def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) ->
         return _take(source, rows, out)
     _native.gather(source, rows, out)
     return out
-
-
-def begin_gather(
-    sources: Sequence[NDArray[Any]], rows: Rows, outs: Sequence[NDArray[Any]], side: SideThread
-) -> Begun | None:
-    """Begin `gather` of the same rows of several arrays in another thread, after what was begun there before.
-
-    `outs` are filled once `wait()` of what is returned has returned; it holds all the arrays. Errors are those of
-    `gather`, raised here; arrays that would take NumPy's own path are `None`, and nothing is begun.
-
-    >>> out = np.zeros(2, np.int64)
-    >>> begun = begin_gather([np.array([10, 11, 12])], np.array([2, 0]), [out], SideThread())
-    >>> len(begun.wait()), out.tolist()
-    (2, [12, 10])
-    """
-    if rows.dtype != _INT64 or not rows.flags.c_contiguous:
-        return None
-    for source, out in zip(sources, outs, strict=True):
-        if source.dtype != out.dtype or source.dtype.hasobject or out.shape != (len(rows), *source.shape[1:]):
-            return None
-        if not (source.flags.c_contiguous and out.flags.c_contiguous):
-            return None
-    return _native.Gathering(sources, rows, outs, side)
 
 
 def _take(source: NDArray[Any], rows: Rows, out: NDArray[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from penstock.elements.chunk import Chunk
     from penstock.index.blocked import Blocks
-    from penstock.kernels import Begun, SideThread
+    from penstock.kernels import Ahead, Pool, SideThread
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -36,9 +36,14 @@ class Program(Protocol):
 
 
 class Begin(Protocol):
-    """Begin to make the elements of some global rows in memory, in a thread of its own; `None` where that cannot be."""
+    """Begin to make batches of the elements of some global rows, in a native thread; `None` where that cannot be.
 
-    def __call__(self, rows: Rows, out: list[np.ndarray], side: SideThread, /) -> Begun | None: ...
+    `batch` elements make one, which is what `join` makes of their arrays, one a leaf.
+    """
+
+    def __call__(
+        self, rows: Rows, batch: int, join: Callable[[list[np.ndarray]], Any], pool: Pool, side: SideThread, /
+    ) -> Ahead | None: ...
 
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -215,7 +220,7 @@ class Passing(Node):
         if source is None or type(self).program is not Passing.program:
             return None
         rows_of = self.rows_of
-        return lambda rows, out, side: source(rows_of(rows), out, side)
+        return lambda rows, *where: source(rows_of(rows), *where)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         return inputs[0](epoch, mark)

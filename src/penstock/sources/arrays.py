@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -19,7 +19,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.elements.structure import Structure
-from penstock.kernels import Begun, SideThread, begin_gather, gather
+from penstock.kernels import Ahead, Pool, SideThread, gather
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +47,14 @@ class ArraySource:
         columns = [_read(column, rows, run, into) for column, into in zip(self.columns, memory, strict=True)]
         return Columns(self.structure, columns, len(rows))
 
-    def begin_reading(self, rows: Rows, out: list[NDArray[Any]], side: SideThread) -> Begun | None:
-        """Begin what `read_many` does, beside the caller, where it is a gather of arrays all."""
+    def begin_reading(
+        self, rows: Rows, batch: int, join: Callable[[list[NDArray[Any]]], Any], pool: Pool, side: SideThread
+    ) -> Ahead | None:
+        """Begin to make batches of what `read_many` reads, beside the caller, where it is a gather of arrays all."""
         arrays = [column for column in self.columns if isinstance(column, np.ndarray)]
-        if len(arrays) != len(self.columns) or len(out) != len(arrays) or _run(rows) is not None:
+        if len(arrays) != len(self.columns) or _run(rows) is not None:
             return None
-        return begin_gather(arrays, rows, out, side)
+        return pool.gather_ahead(arrays, rows, batch, join, side)
 
     def describe(self, row: int) -> str:
         return f"slice {row} of {self.structure!r}" if len(self.columns) > 1 else f"slice {row} of the array"

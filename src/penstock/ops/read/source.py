@@ -47,7 +47,7 @@ class Read(Node):
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         begin, stride = getattr(self.source, "begin_reading", None), self.stride
-        return None if begin is None else lambda rows, out, side: begin(positions(rows, stride), out, side)
+        return None if begin is None else lambda rows, *where: begin(positions(rows, stride), *where)
 
     def label(self) -> str:
         return self.source.name

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock.core.errors import ClosedError
+from penstock.engine.job import Job
 from penstock.engine.maker import Maker
 from penstock.testing.laws import same, verify_resume
 
@@ -19,15 +21,16 @@ AUTO = ps.Options(seed=3)
 
 @pytest.fixture(autouse=True)
 def begun(monkeypatch):
-    """Counts the parcels that were begun beside the consumer, which every group of batches is large enough for."""
+    """Counts the groups that were begun beside the consumer, which every group of batches is large enough for."""
     count = [0]
-    begin = Maker.make_beside
+    begin = Maker.begin_beside
 
-    def counted(maker, parcel):
-        begin(maker, parcel)
-        count[0] += parcel.begun is not None
+    def counted(maker, low, high, rows):
+        beside = begin(maker, low, high, rows)
+        count[0] += beside is not None
+        return beside
 
-    monkeypatch.setattr(Maker, "make_beside", counted)
+    monkeypatch.setattr(Maker, "begin_beside", counted)
     monkeypatch.setattr("penstock.engine.tuning.BESIDE_PAYS", 0)
     monkeypatch.setattr("penstock.engine.tuning.THREAD_PAYS", 1 << 60)  # also on a machine that is slow just now
     return count
@@ -60,6 +63,40 @@ def test_what_is_kept_and_changed_is_the_consumers_own():
     assert all(same({**batch, "y": batch["y"] - 1}, wanted) for batch, wanted in zip(kept, ds.with_options(INLINE)))  # noqa: B905
 
 
+def test_a_batch_that_is_kept_keeps_no_memory_but_its_own():
+    ds = ps.Dataset.from_tensor_slices(np.zeros((4_000, 2_000), np.uint8)).shuffle().batch(10).with_options(AUTO)
+    kept = [batch for number, batch in enumerate(ds) if number % 50 == 49]
+    memory = ds._legacy.memory
+    assert memory.live_bytes <= 1.2 * sum(batch.nbytes for batch in kept)
+    del kept
+    assert memory.live_bytes == 0
+
+
+@pytest.mark.parametrize(("error", "ended"), [(MemoryError, "failed"), (KeyboardInterrupt, "cancelled")])
+def test_what_stops_the_making_of_a_batch_ends_the_run_and_loses_nothing(error, ended, monkeypatch, begun):
+    ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
+    wanted = list(ds.with_options(INLINE).iterator(epoch=0))
+    completing, fails = Job.completing, []
+
+    def failing(*args):
+        complete = completing(*args)
+        return lambda arrays: exec("raise error", {"error": fails.pop()}) if fails else complete(arrays)
+
+    monkeypatch.setattr(Job, "completing", failing)
+    it = ds.iterator(epoch=0)
+    received = [next(it) for _ in range(40)]
+    fails.append(error)
+    with pytest.raises(error):
+        next(it)
+    with pytest.raises(ClosedError, match=ended):
+        next(it)
+    it.load_state_dict(it.state_dict())
+    received += it
+    assert begun[0] > 0
+    assert all(map(same, received, wanted))
+    assert len(received) == 500
+
+
 def test_stats_count_every_batch_once(begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
     it = ds.iterator()
@@ -68,6 +105,17 @@ def test_stats_count_every_batch_once(begun):
     assert begun[0] > 0
     assert (stats.items, stats.rows) == (500, 5_000)
     assert {operation.rows for operation in stats.operations if operation.name != "batch(10)"} == {5_000}
+
+
+def test_stats_of_a_run_cut_short_count_what_was_taken(begun):
+    it = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO).iterator()
+    for _ in range(77):
+        next(it)
+    it.close()
+    stats = it.stats()
+    assert begun[0] > 0
+    assert (stats.items, stats.rows) == (77, 770)
+    assert {operation.rows for operation in stats.operations if operation.name != "batch(10)"} == {770}
 
 
 def test_none_is_begun_where_the_user_asked_for_less(begun):

@@ -1,0 +1,87 @@
+#include "kernels/gather_ahead.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "kernels/gather.h"
+
+namespace penstock {
+
+namespace {
+
+constexpr std::size_t kPieceBytes = 128 << 10;  // some 10 microseconds of copying
+constexpr std::size_t kAheadBytes = 4 << 20;    // what a consumer may take at once that was busy for a while
+constexpr std::size_t kLeastAhead = 2;          // batches
+
+std::size_t width_of(const std::vector<RowSource>& sources) {
+  std::size_t width = 1;
+  for (const RowSource& source : sources) width += source.width;
+  return width;
+}
+
+}  // namespace
+
+GatherAhead::GatherAhead(std::vector<RowSource> sources, const std::int64_t* rows, std::size_t count, std::size_t batch,
+                         std::shared_ptr<Pool> pool, std::shared_ptr<BackgroundThread> thread)
+    : sources_(std::move(sources)),
+      rows_(rows),
+      batch_(batch),
+      batches_(count / batch),
+      pool_(std::move(pool)),
+      blocks_(batches_ * sources_.size()),
+      had_no_memory_(batches_) {
+  const std::size_t bytes = batch * width_of(sources_);
+  parts_ = std::clamp<std::size_t>(bytes / kPieceBytes, 1, batch);
+  together_ = std::max<std::size_t>(kPieceBytes / bytes, 1);
+  const std::size_t pieces = (batches_ + together_ - 1) / together_ * parts_;
+  const std::size_t ahead = std::max(kAheadBytes / bytes, kLeastAhead) * parts_ / together_;
+  background_ =
+      std::make_unique<Background>(pieces, [this](std::size_t piece) { run(piece); }, std::move(thread), ahead);
+}
+
+GatherAhead::~GatherAhead() {
+  background_.reset();
+  for (const auto& block : blocks_) delete block.load();
+}
+
+std::vector<std::unique_ptr<Block>> GatherAhead::take() {
+  background_->take_to(pieces_to_next());
+  if (had_no_memory_[taken_]) copy(taken_, 0, batch_);
+  std::vector<std::unique_ptr<Block>> taken;
+  taken.reserve(sources_.size());
+  for (std::size_t source = 0; source < sources_.size(); ++source)
+    taken.emplace_back(blocks_[taken_ * sources_.size() + source].exchange(nullptr));
+  ++taken_;
+  return taken;
+}
+
+void GatherAhead::run(std::size_t piece) {
+  const std::size_t first = piece / parts_ * together_, part = piece % parts_;
+  for (std::size_t batch = first; batch < std::min(first + together_, batches_); ++batch) {
+    try {
+      copy(batch, batch_ * part / parts_, batch_ * (part + 1) / parts_);
+    } catch (const std::bad_alloc&) {
+      had_no_memory_[batch] = true;  // there may be some when it is taken
+    }
+  }
+}
+
+void GatherAhead::copy(std::size_t batch, std::size_t low, std::size_t high) {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    const auto [data, width] = sources_[i];
+    char* out = static_cast<char*>(block(batch, i).data());
+    gather(data, width, rows_ + batch * batch_ + low, high - low, out + low * width);
+  }
+}
+
+// Several threads may come to a batch first: what one of them has installed is what all write to.
+Block& GatherAhead::block(std::size_t batch, std::size_t source) {
+  std::atomic<Block*>& place = blocks_[batch * sources_.size() + source];
+  Block* there = place;
+  if (there) return *there;
+  auto block = std::make_unique<Block>(pool_, batch_ * sources_[source].width);
+  return place.compare_exchange_strong(there, block.get()) ? *block.release() : *there;
+}
+
+}  // namespace penstock
