@@ -34,6 +34,7 @@ def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
             Contender("limit", "a list of batches: the steps alone", "overlap", {"ready": True}),
             Contender("limit", "two threads, written by hand", "overlap"),
             Contender("penstock", "Penstock", "overlap"),
+            Contender("penstock", "Penstock, as many at a time as it chooses", "overlap", {"parallel": None}),
             Contender("tfdata", "tf.data", "overlap", candidates=PREFETCH),
             Contender("torch", "torch DataLoader", "overlap", candidates=PREFETCH),
             Contender("grain", "Grain", "overlap", candidates=BUFFERS),

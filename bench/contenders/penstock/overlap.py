@@ -1,4 +1,4 @@
-"""Penstock with the parallelism of the others; alone it would choose more, since waiting costs no core."""
+"""Penstock with the parallelism of the others, or what it chooses alone: more, since waiting costs no core."""
 
 from __future__ import annotations
 
