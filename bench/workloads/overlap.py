@@ -40,6 +40,7 @@ def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
             Contender("grain", "Grain", "overlap", candidates=BUFFERS),
         ),
         limit_seconds=max(prepare / PARALLEL, step),
+        rounds=9,
         check=lambda label, checks: check(checks),
         target=Target(of_limit=1.01),
         options={

@@ -78,6 +78,7 @@ class Gathering {
   nb::object popleft() {
     if (!left_) throw nb::index_error("there is no batch left");
     std::vector<std::unique_ptr<Block>> blocks;
+    // to let go of the GIL for a small batch would be to wait for who else wants it, up to 5 ms for each
     run_freely(!ahead_->has_next(), [&] { blocks = ahead_->take(); });
     nb::list arrays;
     for (std::size_t i = 0; i < blocks.size(); ++i)

@@ -109,6 +109,11 @@ void Background::take_to(std::size_t end) {
   finish(end);
 }
 
+bool Background::try_take_to(std::size_t end) {
+  allow(std::min(end + ahead_, pieces_));
+  return try_finish(end);
+}
+
 bool Background::has_to(std::size_t end) const {
   std::size_t piece = taken_;
   while (piece < end && done_[piece]) ++piece;
@@ -128,25 +133,30 @@ bool Background::is_held_up() const {
   return next < pieces_ && allowed < pieces_ && allowed < next + (ahead_ + 1) / 2;
 }
 
-// Returns once what comes before `end` is done. Meanwhile the caller does what nobody has begun, also behind it.
-void Background::finish(std::size_t end) {
-  const auto finished = [&] {
-    while (taken_ < end && done_[taken_]) ++taken_;
-    return taken_ >= end;
-  };
-  if (finished()) return;
+bool Background::is_done_to(std::size_t end) {
+  while (taken_ < end && done_[taken_]) ++taken_;
+  return taken_ >= end;
+}
+
+// Does what nobody has begun, also behind `end`, until what comes before it is done, or is with the thread for longer.
+bool Background::try_finish(std::size_t end) {
+  if (is_done_to(end)) return true;
   if (process_ != getpid()) begin_anew();
   const std::int64_t begun = now(CLOCK_MONOTONIC);
   std::size_t piece;
-  while (!finished() && begin(piece)) run(piece);
+  while (!is_done_to(end) && begin(piece)) run(piece);
   const std::int64_t nothing_left = now(CLOCK_MONOTONIC);
   wall_ += nothing_left - begun;
   cpu_ += nothing_left - begun;  // nearly; to ask for the processor's would cost more than a short piece
-  while (!finished() && now(CLOCK_MONOTONIC) - nothing_left < kAtOnce) std::this_thread::yield();
-  if (finished()) return;
+  while (!is_done_to(end) && now(CLOCK_MONOTONIC) - nothing_left < kAtOnce) std::this_thread::yield();
+  return is_done_to(end);
+}
+
+void Background::finish(std::size_t end) {
+  if (try_finish(end)) return;
   std::unique_lock lock(shared_->mutex);
   awaited_ = true;
-  shared_->changed.wait(lock, finished);
+  shared_->changed.wait(lock, [&] { return is_done_to(end); });
   awaited_ = false;
 }
 

@@ -74,6 +74,8 @@ class Background {
   void wait();
   // The same of those before `end`, which are taken then.
   void take_to(std::size_t end);
+  // `take_to`, but without being put to sleep; whether all of it is done.
+  bool try_take_to(std::size_t end);
   // Whether `take_to` would return at once.
   bool has_to(std::size_t end) const;
   // What was done so far took.
@@ -90,6 +92,8 @@ class Background {
   bool is_begun() const { return next_ >= pieces_; }
   bool is_held_up() const;
   void allow(std::size_t pieces);
+  bool is_done_to(std::size_t end);
+  bool try_finish(std::size_t end);
   void finish(std::size_t end);
   void begin_anew();
 

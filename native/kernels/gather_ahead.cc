@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kPieceBytes = 128 << 10;  // some 10 microseconds of copying
 constexpr std::size_t kAheadBytes = 4 << 20;    // what a consumer may take at once that was busy for a while
 constexpr std::size_t kLeastAhead = 2;          // batches
+constexpr std::size_t kSmallBytes = 1 << 20;    // some 100 microseconds
 
 std::size_t width_of(const std::vector<RowSource>& sources) {
   std::size_t width = 1;
@@ -33,6 +34,7 @@ GatherAhead::GatherAhead(std::vector<RowSource> sources, const std::int64_t* row
       had_no_memory_(batches_) {
   const std::size_t bytes = batch * width_of(sources_);
   parts_ = std::clamp<std::size_t>(bytes / kPieceBytes, 1, batch);
+  is_small_ = bytes <= kSmallBytes;
   together_ = std::max<std::size_t>(kPieceBytes / bytes, 1);
   const std::size_t pieces = (batches_ + together_ - 1) / together_ * parts_;
   const std::size_t ahead = std::max(kAheadBytes / bytes, kLeastAhead) * parts_ / together_;
