@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "kernels/gather.h"
@@ -48,6 +49,7 @@ GatherAhead::~GatherAhead() {
 }
 
 std::vector<std::unique_ptr<Block>> GatherAhead::take() {
+  if (taken_ == batches_) throw std::out_of_range("all batches were taken");
   background_->take_to(pieces_to_next());
   if (had_no_memory_[taken_]) copy(taken_, 0, batch_);
   std::vector<std::unique_ptr<Block>> taken;

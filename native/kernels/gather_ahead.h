@@ -33,7 +33,8 @@ class GatherAhead {
   bool has_next() {
     return is_small_ ? background_->try_take_to(pieces_to_next()) : background_->has_to(pieces_to_next());
   }
-  // The next batch, a block for each source, waited for; throws std::bad_alloc, and may then be asked for again.
+  // The next batch, a block for each source, waited for. Throws std::bad_alloc, and may then be asked for again, and
+  // std::out_of_range after the last.
   std::vector<std::unique_ptr<Block>> take();
   // What making them took.
   Took took() const { return background_->took(); }

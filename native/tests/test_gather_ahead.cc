@@ -9,6 +9,7 @@
 #include <new>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels/gather_ahead.h"
@@ -88,6 +89,13 @@ void check_rows() {
     }
     for (std::size_t i = 0; i < kept.size(); ++i) CHECK(data.is_batch(kept[i], 3 * i, batch));  // nobody wrote there
     CHECK(ahead.took().wall >= 0);
+    bool ended = false;
+    try {
+      ahead.take();
+    } catch (const std::out_of_range&) {
+      ended = true;
+    }
+    CHECK(ended);
   }
   CHECK(pool->usage().live == 0);
 }

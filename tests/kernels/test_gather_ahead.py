@@ -67,6 +67,7 @@ def test_what_is_no_array_of_plain_rows_is_left_to_numpy():
 def test_what_joining_raises_is_raised():
     ahead = POOL.gather_ahead([np.arange(9)], np.arange(4), 2, lambda arrays: arrays[1], SIDE)
     assert ahead is not None
-    with pytest.raises(IndexError):
-        ahead.popleft()
+    for _ in range(3):  # a batch that was not joined is lost, and the queue then ends
+        with pytest.raises(IndexError):
+            ahead.popleft()
     assert len(ahead) == 2
