@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -78,7 +79,7 @@ class Gathering {
   nb::object popleft() {
     if (!left_) throw nb::index_error("there is no batch left");
     std::vector<std::unique_ptr<Block>> blocks;
-    // to let go of the GIL for a small batch would be to wait for who else wants it, up to 5 ms for each
+    // to let go of the GIL for what is made in a moment would be to wait for who else wants it, up to 5 ms a batch
     run_freely(!ahead_->has_next(), [&] { blocks = ahead_->take(); });
     nb::list arrays;
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -99,8 +100,8 @@ class Gathering {
   const Buffer index_;
   const nb::callable make_, join_;
   const nb::list kinds_;
-  std::deque<Buffer> sources_;  // they stay where they are
-  std::size_t left_ = 0;        // batches
+  std::deque<Buffer> sources_;        // they stay where they are
+  std::atomic<std::size_t> left_{0};  // batches
   std::unique_ptr<GatherAhead> ahead_;
 };
 

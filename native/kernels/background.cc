@@ -11,6 +11,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kAtOnce = 50'000;  // ns; about what it takes to be put to sleep and woken again
+constexpr std::int64_t kShortly = 4 * kAtOnce;
 
 std::int64_t now(clockid_t clock) {
   timespec time{};
@@ -111,7 +112,7 @@ void Background::take_to(std::size_t end) {
 
 bool Background::try_take_to(std::size_t end) {
   allow(std::min(end + ahead_, pieces_));
-  return try_finish(end);
+  return try_finish(end, kShortly);
 }
 
 bool Background::has_to(std::size_t end) const {
@@ -138,13 +139,14 @@ bool Background::is_done_to(std::size_t end) {
   return taken_ >= end;
 }
 
-// Does what nobody has begun, also behind `end`, until what comes before it is done, or is with the thread for longer.
-bool Background::try_finish(std::size_t end) {
+// Does what nobody has begun, also behind `end`, until what comes before it is done, `patience` (ns) is over, or the
+// thread takes long for what it is at.
+bool Background::try_finish(std::size_t end, std::int64_t patience) {
   if (is_done_to(end)) return true;
   if (process_ != getpid()) begin_anew();
   const std::int64_t begun = now(CLOCK_MONOTONIC);
   std::size_t piece;
-  while (!is_done_to(end) && begin(piece)) run(piece);
+  while (!is_done_to(end) && now(CLOCK_MONOTONIC) - begun < patience && begin(piece)) run(piece);
   const std::int64_t nothing_left = now(CLOCK_MONOTONIC);
   wall_ += nothing_left - begun;
   cpu_ += nothing_left - begun;  // nearly; to ask for the processor's would cost more than a short piece
@@ -153,7 +155,7 @@ bool Background::try_finish(std::size_t end) {
 }
 
 void Background::finish(std::size_t end) {
-  if (try_finish(end)) return;
+  if (try_finish(end, INT64_MAX)) return;
   std::unique_lock lock(shared_->mutex);
   awaited_ = true;
   shared_->changed.wait(lock, [&] { return is_done_to(end); });
@@ -169,6 +171,10 @@ bool Background::begin(std::size_t& piece) {
 void Background::run(std::size_t piece) {
   if (done_[piece]) return;
   work_(piece);
+  tell(piece);
+}
+
+void Background::tell(std::size_t piece) {
   done_[piece] = true;
   if (!awaited_) return;
   const std::lock_guard lock(shared_->mutex);
@@ -179,11 +185,18 @@ void Background::run(std::size_t piece) {
 void Background::take_part() {
   std::size_t piece;
   if (!begin(piece)) return;
-  const std::int64_t wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
-  do run(piece);
-  while (begin(piece));
-  wall_ += now(CLOCK_MONOTONIC) - wall;
-  cpu_ += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+  std::int64_t wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
+  const auto count = [&] {
+    const std::int64_t wall_now = now(CLOCK_MONOTONIC), cpu_now = now(CLOCK_THREAD_CPUTIME_ID);
+    wall_ += wall_now - std::exchange(wall, wall_now);
+    cpu_ += cpu_now - std::exchange(cpu, cpu_now);
+  };
+  do {
+    work_(piece);
+    if (is_begun()) count();  // before its maker can see that all is done
+    tell(piece);
+  } while (begin(piece));
+  count();
 }
 
 void Background::begin_anew() {

@@ -74,7 +74,7 @@ class Background {
   void wait();
   // The same of those before `end`, which are taken then.
   void take_to(std::size_t end);
-  // `take_to`, but without being put to sleep; whether all of it is done.
+  // `take_to`, but for what takes some 100 microseconds at the most; whether all of it is done.
   bool try_take_to(std::size_t end);
   // Whether `take_to` would return at once.
   bool has_to(std::size_t end) const;
@@ -88,12 +88,13 @@ class Background {
   bool is_ours() const { return shared_ && process_ == getpid(); }
   bool begin(std::size_t& piece);
   void run(std::size_t piece);
+  void tell(std::size_t piece);
   void take_part();
   bool is_begun() const { return next_ >= pieces_; }
   bool is_held_up() const;
   void allow(std::size_t pieces);
   bool is_done_to(std::size_t end);
-  bool try_finish(std::size_t end);
+  bool try_finish(std::size_t end, std::int64_t patience);
   void finish(std::size_t end);
   void begin_anew();
 

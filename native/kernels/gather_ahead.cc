@@ -1,6 +1,7 @@
 #include "kernels/gather_ahead.h"
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -14,7 +15,8 @@ namespace {
 constexpr std::size_t kPieceBytes = 128 << 10;  // some 10 microseconds of copying
 constexpr std::size_t kAheadBytes = 4 << 20;    // what a consumer may take at once that was busy for a while
 constexpr std::size_t kLeastAhead = 2;          // batches
-constexpr std::size_t kSmallBytes = 1 << 20;    // some 100 microseconds
+constexpr std::size_t kQuickBytes = 1 << 20;    // some 100 microseconds, of rows in memory
+constexpr auto kSlow = std::chrono::milliseconds(2);
 
 std::size_t width_of(const std::vector<RowSource>& sources) {
   std::size_t width = 1;
@@ -35,7 +37,7 @@ GatherAhead::GatherAhead(std::vector<RowSource> sources, const std::int64_t* row
       had_no_memory_(batches_) {
   const std::size_t bytes = batch * width_of(sources_);
   parts_ = std::clamp<std::size_t>(bytes / kPieceBytes, 1, batch);
-  is_small_ = bytes <= kSmallBytes;
+  is_quick_ = bytes <= kQuickBytes;
   together_ = std::max<std::size_t>(kPieceBytes / bytes, 1);
   const std::size_t pieces = (batches_ + together_ - 1) / together_ * parts_;
   const std::size_t ahead = std::max(kAheadBytes / bytes, kLeastAhead) * parts_ / together_;
@@ -46,6 +48,14 @@ GatherAhead::GatherAhead(std::vector<RowSource> sources, const std::int64_t* row
 GatherAhead::~GatherAhead() {
   background_.reset();
   for (const auto& block : blocks_) delete block.load();
+}
+
+bool GatherAhead::has_next() {
+  if (!is_quick_) return background_->has_to(pieces_to_next());
+  const auto begun = std::chrono::steady_clock::now();
+  const bool has = background_->try_take_to(pieces_to_next());
+  if (std::chrono::steady_clock::now() - begun > kSlow) is_quick_ = false;  // the rows are on a disk
+  return has;
 }
 
 std::vector<std::unique_ptr<Block>> GatherAhead::take() {

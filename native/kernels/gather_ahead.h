@@ -29,10 +29,8 @@ class GatherAhead {
               std::shared_ptr<Pool> pool, std::shared_ptr<BackgroundThread> thread);
   ~GatherAhead();
 
-  // Whether the next batch is there; a small one is made, unless the thread is at it and takes long.
-  bool has_next() {
-    return is_small_ ? background_->try_take_to(pieces_to_next()) : background_->has_to(pieces_to_next());
-  }
+  // Whether the next batch is there; one that is made in a moment is made.
+  bool has_next();
   // The next batch, a block for each source, waited for. Throws std::bad_alloc, and may then be asked for again, and
   // std::out_of_range after the last.
   std::vector<std::unique_ptr<Block>> take();
@@ -49,7 +47,7 @@ class GatherAhead {
   const std::int64_t* const rows_;
   const std::size_t batch_, batches_;     // rows to a batch, and how many of these
   std::size_t parts_ = 1, together_ = 1;  // pieces to a large batch, small batches to a piece
-  bool is_small_ = true;
+  bool is_quick_ = true;
   const std::shared_ptr<Pool> pool_;
   std::size_t taken_ = 0;
   std::vector<std::atomic<Block*>> blocks_;       // of each batch one a source

@@ -21,13 +21,14 @@ AUTO = ps.Options(seed=3)
 
 @pytest.fixture(autouse=True)
 def begun(monkeypatch):
-    """Counts the groups that were begun beside the consumer, which every group of batches is large enough for."""
-    count = [0]
+    """Counts the groups begun beside the consumer, which all are large enough for, and those tried."""
+    count = [0, 0]
     begin = Maker.begin_beside
 
     def counted(maker, low, high, rows):
         beside = begin(maker, low, high, rows)
         count[0] += beside is not None
+        count[1] += 1
         return beside
 
     monkeypatch.setattr(Maker, "begin_beside", counted)
@@ -95,6 +96,59 @@ def test_what_stops_the_making_of_a_batch_ends_the_run_and_loses_nothing(error, 
     assert begun[0] > 0
     assert all(map(same, received, wanted))
     assert len(received) == 500
+
+
+class Interrupted:
+    """A queue in which an interrupt comes once the native code has taken a batch out of it."""
+
+    def __init__(self, queue):
+        self.queue = queue
+
+    def __len__(self):
+        return len(self.queue)
+
+    def popleft(self):
+        self.queue.popleft()
+        raise KeyboardInterrupt
+
+
+def test_a_batch_that_was_taken_out_when_an_interrupt_came_was_not_received(begun):
+    ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
+    it = ds.iterator(epoch=0)
+    received = [next(it) for _ in range(40)]
+    it._items = Interrupted(it._items)
+    with pytest.raises(KeyboardInterrupt):
+        next(it)
+    it.load_state_dict(it.state_dict())
+    received += it
+    assert begun[0] > 0
+    assert len(received) == 500
+    assert all(map(same, received, ds.with_options(INLINE).iterator(epoch=0)))
+
+
+@pytest.mark.parametrize("data", [np.arange(3_000), [b"text"] * 3_000], ids=["in order", "no arrays"])
+def test_what_is_no_gather_is_tried_once(data, begun):
+    ds = ps.Dataset.from_tensor_slices(data).batch(5)
+    assert all(map(same, ds.with_options(AUTO), ds.with_options(INLINE)))
+    assert begun == [0, 1]
+
+
+def test_what_was_taken_before_threads_took_over_is_counted(begun, monkeypatch):
+    monkeypatch.setattr("penstock.engine.tuning.Tuner.threads_pay", lambda tuner: tuner.looks > 5)
+    ds = ps.Dataset.from_tensor_slices(rows(50_000)).shuffle().batch(10).with_options(AUTO)
+    it = ds.iterator(epoch=0)
+    received = list(it)
+    assert begun[0] > 0
+    assert "thread" in it.stats().mode
+    assert {operation.rows for operation in it.stats().operations} == {50_000}
+    assert all(map(same, received, ds.with_options(INLINE).iterator(epoch=0)))
+
+
+def test_stats_count_the_bytes_of_a_short_batch():
+    ds = ps.Dataset.from_tensor_slices(np.zeros((1_001, 100))).shuffle().batch(10).with_options(AUTO)
+    it = ds.iterator()
+    taken = sum(batch.nbytes for batch in it)
+    assert {operation.bytes for operation in it.stats().operations} == {taken}
 
 
 def test_stats_count_every_batch_once(begun):

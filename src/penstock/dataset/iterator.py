@@ -74,10 +74,12 @@ class Iterator(Generic[T]):
         with self._lock:
             if not self._items:
                 self._refill()
+            left = len(self._items)
             try:
                 item = self._items.popleft()
-            except BaseException as error:  # of a batch made beside the consumer: no memory, or an interrupt
-                self._fail(error)
+            except BaseException as error:  # no memory for a batch, or an interrupt, perhaps after it was taken out
+                self._drop(left)
+                cast("Run", self._run).close("failed" if isinstance(error, Exception) else "cancelled")
                 raise
             self._received += 1
             return item
@@ -109,13 +111,9 @@ class Iterator(Generic[T]):
         self._high = self._low + len(items)
         self._items = deque(items) if isinstance(items, list) else items
 
-    def _fail(self, error: BaseException) -> None:
-        cast("Run", self._run).close("failed" if isinstance(error, Exception) else "cancelled")
-        self._drop()
-
-    def _drop(self) -> None:
-        """Forget what was not received."""
-        self._high -= len(self._items)
+    def _drop(self, left: int) -> None:
+        """Forget the items of the parcel that were not received, so many."""
+        self._high -= left
         self._items = deque()
 
     def _begun(self) -> Run | engine.streaming.StreamRun:
@@ -248,7 +246,7 @@ class Iterator(Generic[T]):
         self._closed = True
         self._end()  # without the lock, which a `next` that waits holds
         with self._lock:
-            self._drop()
+            self._drop(len(self._items))
 
     def _end(self) -> None:
         if self._stop is not None:

@@ -57,7 +57,8 @@ class Ledger:
         self.made.items += items
         self.made.rows += rows
         self.made.nbytes += nbytes
-        self._pending.append((cost, items))
+        if items and cost.wall:
+            self._pending.append((cost, items))
 
     def settle(self, item_bytes: int) -> None:
         """Tell what the tasks since the last time took, and how many bytes an item is."""

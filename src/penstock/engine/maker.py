@@ -86,9 +86,10 @@ class Maker:
         size = len(rows) // (high - low)
         if self._beginning is None:
             return None
+        batch_bytes = self.item_bytes * size // self.job.size
         join = self.job.completing(self._structure, size, self.memory.allocate)
         batches = self._beginning(rows, size, join, self.memory.pool, self._side)
-        return None if batches is None else Beside(low, high - low, batches, size, self.item_bytes)
+        return None if batches is None else Beside(low, high - low, batches, size, batch_bytes)
 
     def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
         """Run the program for one piece."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.kernels import Pool
 
-SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool
+SMALL = 1 << 12  # bytes; below, NumPy's own cache of small blocks is faster than a pool, where Python asks for memory
 MOST_IDLE = 1 << 28  # bytes kept for the next batches; a steady pipeline needs as many as it has in flight
 
 

@@ -85,7 +85,8 @@ class Run:
         self._spare = 0  # tasks more than needed to have under way, so that several are begun and taken at once
         self._few = ALWAYS  # with so many tasks under way, or fewer, others are begun
         self._crew: Crew | None = None
-        self._ahead: Parcel | Beside | None = None  # the next one, where inline it is made beside the consumer
+        self._ahead: Beside | None = None  # what comes next, where inline it is made beside the consumer
+        self._may_begin_beside = True
         self._served: Beside | None = None  # what the consumer takes from
         begins_inline = settings.executor == "auto" and settings.workers is None and not self.tuner.threads
         if settings.executor != "inline" and not begins_inline:
@@ -166,6 +167,7 @@ class Run:
 
     def _next_parcel(self) -> tuple[int, list[Any] | Ahead] | None:
         made = None
+        self._count_served()
         if self._failure is None:
             crew = None if self._ahead else self._crew
             made = self._made_inline() if crew is None else self._made_by(crew)
@@ -176,32 +178,38 @@ class Run:
     # Inline
 
     def _made_inline(self) -> tuple[int, list[Any] | Ahead] | None:
-        self._count_served()
-        parcel, self._ahead = self._ahead, None
-        if parcel is None:
-            span = self._claim(max(self._group(), 1))
-            if span is None:
-                return None
-            parcel = self._begin(span, 1)
-        if self._crew is None:
-            self._begin_beside(parcel.nbytes)
-        if isinstance(parcel, Beside):
-            self._served, items = parcel, parcel.left
-        else:
-            items = self._items_of(self._make(parcel))
+        made = self._served_beside() or self._made_here()
         self._ledger.settle(self._maker.item_bytes)
         if self._crew is None and self.settings.executor == "auto" and self.tuner.threads_pay():
             self._leave_inline()
-        return parcel.low, items
+        return made
+
+    def _made_here(self) -> tuple[int, list[Any]] | None:
+        span = self._claim(max(self._group(), 1))
+        if span is None:
+            return None
+        parcel = self._begin(span, 1)
+        self._begin_beside(parcel.nbytes)
+        return parcel.low, self._items_of(self._make(parcel))
+
+    def _served_beside(self) -> tuple[int, Ahead] | None:
+        self._served, self._ahead = self._ahead, None
+        if self._served is None:
+            return None
+        if self._crew is None:
+            self._begin_beside(self._served.nbytes)
+        return self._served.low, self._served.left
 
     def _begin_beside(self, held: int) -> None:
         """Begin what comes next beside the consumer, where it is large enough and needs no GIL."""
         settings, group = self.settings, self._group(held, beside=True)
         may = settings.executor == "auto" and settings.depth is None and not self._observer.looks_at_elements
-        if not (may and self._maker.needs_no_gil and self.tuner.worth_beside(group)):
+        if not (may and self._may_begin_beside and self._maker.needs_no_gil and self.tuner.worth_beside(group)):
             return
         if (span := self._claim(group)) is not None:
-            self._ahead = self._maker.begin_beside(*span) or self._begin(span, 1)
+            self._ahead = self._maker.begin_beside(*span)
+            if self._ahead is None:  # it is no gather, and what comes later is none
+                self._next, self._may_begin_beside = span.low, False
 
     def _count_served(self) -> None:
         """Count what was made beside the consumer and taken."""

@@ -18,7 +18,7 @@ from penstock.engine.task import Cost
 MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
 BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go costs some 30 µs
-BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits; few are there at a time
+BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
 INLINE_TASK = 500_000  # ns of work that cheap items are grouped to; a group costs some 60 µs of Python
