@@ -74,6 +74,9 @@ void BackgroundThread::take(Background& work) {
   }
   {
     const std::lock_guard lock(shared_->mutex);
+    for (const Background* before : shared_->line)
+      work.allowed_ = work.allowed_ - std::min(before->left(), work.allowed_.load());
+    shared_->line.push_back(&work);
     shared_->waiting.push_back(&work);
     work.shared_ = shared_.get();
   }
@@ -94,8 +97,8 @@ Background::~Background() {
   if (!is_ours()) return;
   next_ = pieces_;
   std::unique_lock lock(shared_->mutex);
-  auto& waiting = shared_->waiting;
-  waiting.erase(std::remove(waiting.begin(), waiting.end(), this), waiting.end());
+  std::erase(shared_->line, this);
+  std::erase(shared_->waiting, this);
   shared_->changed.notify_all();
   shared_->changed.wait(lock, [this] { return shared_->under_way != this; });
 }
@@ -106,12 +109,12 @@ void Background::wait() {
 }
 
 void Background::take_to(std::size_t end) {
-  allow(std::min(end + ahead_, pieces_));
+  allow_beyond(end);
   finish(end);
 }
 
 bool Background::try_take_to(std::size_t end) {
-  allow(std::min(end + ahead_, pieces_));
+  allow_beyond(end);
   return try_finish(end, kShortly);
 }
 
@@ -126,6 +129,18 @@ void Background::allow(std::size_t pieces) {
   if (!stands_still_ || is_held_up() || !is_ours()) return;
   const std::lock_guard lock(shared_->mutex);
   shared_->changed.notify_all();
+}
+
+// What may be done ahead, once all before `end` is taken: of this work, and of that behind it.
+void Background::allow_beyond(std::size_t end) {
+  allow(std::min(end + ahead_, pieces_));
+  if (end + ahead_ <= pieces_ || !is_ours()) return;
+  const std::lock_guard lock(shared_->mutex);
+  const auto own = std::find(shared_->line.begin(), shared_->line.end(), this);
+  if (own + 1 == shared_->line.end()) return;
+  Background& next = **(own + 1);
+  next.allowed_ = std::max(next.allowed_.load(), std::min(end + ahead_ - pieces_, next.ahead_));
+  if (!next.is_held_up()) shared_->changed.notify_all();
 }
 
 // Whether the thread had better wait: until half of what it may do ahead is to be begun, so that it is seldom woken.

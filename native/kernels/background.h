@@ -40,7 +40,8 @@ class BackgroundThread {
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<Background*> waiting;
+    std::deque<Background*> line;     // all that has been given to the thread and still lives
+    std::deque<Background*> waiting;  // what of it the thread has not come to
     Background* under_way = nullptr;
     bool ends = false;
 
@@ -64,7 +65,7 @@ class Background {
  public:
   using Work = std::function<void(std::size_t piece)>;
 
-  // `ahead` pieces are begun beyond those that are taken.
+  // `ahead` pieces are begun beyond those that are taken, those counted that are left of the work before it.
   Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread, std::size_t ahead = kAll);
   ~Background();
   Background(const Background&) = delete;
@@ -92,7 +93,9 @@ class Background {
   void take_part();
   bool is_begun() const { return next_ >= pieces_; }
   bool is_held_up() const;
+  std::size_t left() const { return pieces_ - taken_; }
   void allow(std::size_t pieces);
+  void allow_beyond(std::size_t end);
   bool is_done_to(std::size_t end);
   bool try_finish(std::size_t end, std::int64_t patience);
   void finish(std::size_t end);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -13,8 +14,9 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kPieceBytes = 128 << 10;  // some 10 microseconds of copying
-constexpr std::size_t kAheadBytes = 4 << 20;    // what a consumer may take at once that was busy for a while
+constexpr std::size_t kAheadBytes = 2 << 20;    // what a consumer may take at once that was busy for a while
 constexpr std::size_t kLeastAhead = 2;          // batches
+constexpr std::size_t kTaken = 2;               // that the consumer has in hand
 constexpr std::size_t kQuickBytes = 1 << 20;    // some 100 microseconds, of rows in memory
 constexpr auto kSlow = std::chrono::milliseconds(2);
 
@@ -40,7 +42,9 @@ GatherAhead::GatherAhead(std::vector<RowSource> sources, const std::int64_t* row
   is_quick_ = bytes <= kQuickBytes;
   together_ = std::max<std::size_t>(kPieceBytes / bytes, 1);
   const std::size_t pieces = (batches_ + together_ - 1) / together_ * parts_;
-  const std::size_t ahead = std::max(kAheadBytes / bytes, kLeastAhead) * parts_ / together_;
+  const std::size_t batches_ahead = std::max(kAheadBytes / bytes, kLeastAhead);
+  most_ = std::min(batches_ahead, batches_) + kTaken;
+  const std::size_t ahead = batches_ahead * parts_ / together_;
   background_ =
       std::make_unique<Background>(pieces, [this](std::size_t piece) { run(piece); }, std::move(thread), ahead);
 }
@@ -51,7 +55,8 @@ GatherAhead::~GatherAhead() {
 }
 
 bool GatherAhead::has_next() {
-  if (!is_quick_) return background_->has_to(pieces_to_next());
+  if (background_->has_to(pieces_to_next())) return true;
+  if (!is_quick_) return false;
   const auto begun = std::chrono::steady_clock::now();
   const bool has = background_->try_take_to(pieces_to_next());
   if (std::chrono::steady_clock::now() - begun > kSlow) is_quick_ = false;  // the rows are on a disk
@@ -70,7 +75,27 @@ std::vector<std::unique_ptr<Block>> GatherAhead::take() {
   return taken;
 }
 
+// Has the pool hold what there may be at a time, in pages that are there: else it would grow little by little, each
+// time the consumer is held up for longer than before.
+void GatherAhead::reserve() noexcept {
+  std::size_t bytes = 0;
+  for (const RowSource& source : sources_) bytes += batch_ * source.width;
+  if (pool_->usage().peak >= most_ * bytes) return;
+  try {
+    std::vector<std::unique_ptr<Block>> held;
+    for (std::size_t batch = 0; batch < most_; ++batch) {
+      for (const RowSource& source : sources_) {
+        held.push_back(std::make_unique<Block>(pool_, batch_ * source.width));
+        std::memset(held.back()->data(), 0, held.back()->bytes());
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    // who takes the batches will be told
+  }
+}
+
 void GatherAhead::run(std::size_t piece) {
+  if (piece == 0) reserve();
   const std::size_t first = piece / parts_ * together_, part = piece % parts_;
   for (std::size_t batch = first; batch < std::min(first + together_, batches_); ++batch) {
     try {

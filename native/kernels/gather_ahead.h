@@ -39,6 +39,7 @@ class GatherAhead {
 
  private:
   std::size_t pieces_to_next() const { return (taken_ / together_ + 1) * parts_; }
+  void reserve() noexcept;
   void run(std::size_t piece);
   void copy(std::size_t batch, std::size_t low, std::size_t high);
   Block& block(std::size_t batch, std::size_t source);
@@ -47,6 +48,7 @@ class GatherAhead {
   const std::int64_t* const rows_;
   const std::size_t batch_, batches_;     // rows to a batch, and how many of these
   std::size_t parts_ = 1, together_ = 1;  // pieces to a large batch, small batches to a piece
+  std::size_t most_ = 0;                  // batches that there are at a time
   bool is_quick_ = true;
   const std::shared_ptr<Pool> pool_;
   std::size_t taken_ = 0;

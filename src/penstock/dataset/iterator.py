@@ -72,9 +72,10 @@ class Iterator(Generic[T]):
 
     def __next__(self) -> T:
         with self._lock:
-            if not self._items:
-                self._refill()
             left = len(self._items)
+            if not left:
+                self._refill()
+                left = len(self._items)
             try:
                 item = self._items.popleft()
             except BaseException as error:  # no memory for a batch, or an interrupt, perhaps after it was taken out

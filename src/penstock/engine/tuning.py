@@ -21,6 +21,7 @@ BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go cos
 BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
+BESIDE_GROUPED = 64  # batches at the most, so that their rows take little memory
 INLINE_TASK = 500_000  # ns of work that cheap items are grouped to; a group costs some 60 µs of Python
 INLINE_BYTES = 2 << 20  # bytes such a group may take: about a core's cache
 THREAD_TASK = 2 * MS  # the same where each task is handed over to a thread
@@ -145,12 +146,11 @@ class Tuner:
         """
         if self.looks == 0 or self.item_mean <= 0:
             return 1
-        most = self.most_grouped
         if beside:
-            self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, most, most)
+            self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, BESIDE_GROUPED, BESIDE_GROUPED)
             return self.group_beside
         work, most_bytes = (THREAD_TASK, THREAD_BYTES) if self.threads else (self.inline_task, INLINE_BYTES)
-        by_bytes = most_bytes // self.item_bytes if self.item_bytes else most
+        by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
         self.group = self._fitting(self.group, work, by_bytes, 2 * self.group)
         return self.group
 

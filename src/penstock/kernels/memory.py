@@ -90,7 +90,7 @@ class Pool:
         """Begin `gather` of the same rows of several arrays, `batch` rows to a batch, in another thread.
 
         It comes after what was begun there before. A batch is `join(arrays)`, an array of each source; what that raises
-        ends the queue. Up to 4 MiB of these batches, or two, are made ahead of those taken, each in memory of its own
+        ends the queue. Up to 2 MiB of batches, or two, are made ahead of those taken, each in memory of its own
         from this pool. A row outside an array is an `IndexError`, raised here; for arrays that would take NumPy's own
         path it is `None`, and nothing is begun.
 
