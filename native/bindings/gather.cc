@@ -50,9 +50,9 @@ void gather_rows(nb::handle source, nb::handle rows, nb::handle out) {
 class Gathering {
  public:
   // The array of source i of a batch is `make(*kinds[i], block)`, a block of the pool, and a batch `join(arrays)`.
-  Gathering(const nb::list& sources, nb::handle rows, std::size_t batch, nb::callable make, nb::list kinds,
+  Gathering(const nb::list& sources, nb::handle rows, std::size_t batch, nb::callable make, const nb::list& kinds,
             nb::callable join, const PoolHandle& pool, const SideThread& side)
-      : index_(rows), make_(std::move(make)), join_(std::move(join)), kinds_(std::move(kinds)) {
+      : index_(rows), make_(std::move(make)), join_(std::move(join)) {
     const auto* wanted = index_.words<const std::int64_t>("rows");
     const std::size_t count = index_.rows();
     if (!batch || count % batch) throw nb::value_error("rows must be so many whole batches");
@@ -65,7 +65,8 @@ class Gathering {
       row_bytes += from.back().width;
       if (batch > kMostBytes / row_bytes) throw nb::value_error("a batch would take more bytes than there can be");
     }
-    if (nb::len(kinds_) != from.size()) throw nb::value_error("there must be a kind of array for each source");
+    if (nb::len(kinds) != from.size()) throw nb::value_error("there must be a kind of array for each source");
+    for (const nb::handle kind : kinds) kinds_.push_back({nb::object(kind[0]), nb::object(kind[1])});
     left_ = count / batch;
     ahead_ = std::make_unique<GatherAhead>(std::move(from), wanted, count, batch, pool.pool, side.thread);
   }
@@ -83,7 +84,7 @@ class Gathering {
     run_freely(!ahead_->has_next(), [&] { blocks = ahead_->take(); });
     nb::list arrays;
     for (std::size_t i = 0; i < blocks.size(); ++i)
-      arrays.append(make_(kinds_[i][0], kinds_[i][1], nb::cast(std::move(blocks[i]))));
+      arrays.append(make_(kinds_[i].shape, kinds_[i].dtype, nb::cast(std::move(blocks[i]))));
     nb::object joined = join_(arrays);
     --left_;
     return joined;
@@ -95,11 +96,14 @@ class Gathering {
   }
 
  private:
+  struct Kind {
+    nb::object shape, dtype;
+  };
   static constexpr std::size_t kMostBytes = std::size_t{1} << 62;
 
   const Buffer index_;
   const nb::callable make_, join_;
-  const nb::list kinds_;
+  std::vector<Kind> kinds_;
   std::deque<Buffer> sources_;        // they stay where they are
   std::atomic<std::size_t> left_{0};  // batches
   std::unique_ptr<GatherAhead> ahead_;
@@ -111,8 +115,8 @@ void bind_gather(nb::module_& module) {
   module.def("gather", gather_rows);
   nb::class_<SideThread>(module, "SideThread").def(nb::init<>());
   nb::class_<Gathering>(module, "Gathering")
-      .def(nb::init<const nb::list&, nb::handle, std::size_t, nb::callable, nb::list, nb::callable, const PoolHandle&,
-                    const SideThread&>())
+      .def(nb::init<const nb::list&, nb::handle, std::size_t, nb::callable, const nb::list&, nb::callable,
+                    const PoolHandle&, const SideThread&>())
       .def("__len__", &Gathering::size)
       .def("popleft", &Gathering::popleft)
       .def("took", &Gathering::took);

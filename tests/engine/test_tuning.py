@@ -7,7 +7,7 @@ from penstock.engine.climb import MOST_WORKERS, Attempt, Look
 from penstock.engine.task import Cost
 from penstock.engine.tuning import (
     AHEAD_BYTES,
-    BESIDE_GROUPED,
+    BESIDE_ROWS,
     INLINE_BYTES,
     INLINE_TASK,
     LOOKS,
@@ -99,13 +99,13 @@ def test_a_settled_group_grows_only_where_it_is_plainly_too_small():
 
 def test_a_group_beside_the_consumer_is_as_large_as_it_can_be_whatever_one_here_is():
     tuner = looked(1_000)
-    tuner.item_bytes = INLINE_BYTES // 16
+    tuner.item_bytes, tuner.item_rows = INLINE_BYTES // 16, BESIDE_ROWS // 32
     for _ in range(10):
         tuner.group_items()
     for looks in (LOOKS, SETTLED, 2 * SETTLED):  # each epoch has a first group that is made here
         tuner.looks = looks
         groups = tuner.group_items(), tuner.group_items(beside=True)
-        assert groups == (16, BESIDE_GROUPED)
+        assert groups == (16, 32)
 
 
 def test_a_group_that_takes_too_many_bytes_is_halved_at_once():
@@ -202,5 +202,5 @@ def test_what_is_made_beside_the_consumer_may_be_larger():
     tuner = looked(20_000)
     tuner.item_bytes = 100_000
     assert [tuner.group_items() for _ in range(9)][-1] == 16
-    assert tuner.group_items(beside=True) == BESIDE_GROUPED
+    assert tuner.group_items(beside=True) == 128  # the power of two that takes less than 4 ms
     assert tuner.group_items() == 16

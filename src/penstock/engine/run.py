@@ -64,6 +64,7 @@ class Run:
         self.job = job
         self.settings = settings
         self.tuner = legacy.tuner(settings.workers)
+        self.tuner.item_rows = job.size
         self.ended: str | None = None
         self._observer = observer
         self._drawn_seed = drawn_seed

@@ -21,7 +21,7 @@ BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go cos
 BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits
 SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
 LOOKS = 3  # tasks measured inline before threads are considered
-BESIDE_GROUPED = 64  # batches at the most, so that their rows take little memory
+BESIDE_ROWS = 1 << 13  # of such a task at the most: 64 KiB of row numbers, at several places
 INLINE_TASK = 500_000  # ns of work that cheap items are grouped to; a group costs some 60 µs of Python
 INLINE_BYTES = 2 << 20  # bytes such a group may take: about a core's cache
 THREAD_TASK = 2 * MS  # the same where each task is handed over to a thread
@@ -46,6 +46,7 @@ class Tuner:
 
     workers: int | None
     item_bytes: int = 0
+    item_rows: int = 1
     item_wall: float = 0.0  # ns
     looks: int = 0
     item_mean: float = 0.0  # ns, of recent ones, without what they waited for a core
@@ -147,7 +148,8 @@ class Tuner:
         if self.looks == 0 or self.item_mean <= 0:
             return 1
         if beside:
-            self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, BESIDE_GROUPED, BESIDE_GROUPED)
+            most = max(BESIDE_ROWS // self.item_rows, 1)
+            self.group_beside = self._fitting(self.group_beside, BESIDE_TASK, most, most)
             return self.group_beside
         work, most_bytes = (THREAD_TASK, THREAD_BYTES) if self.threads else (self.inline_task, INLINE_BYTES)
         by_bytes = most_bytes // self.item_bytes if self.item_bytes else self.most_grouped
