@@ -74,8 +74,10 @@ void BackgroundThread::take(Background& work) {
   }
   {
     const std::lock_guard lock(shared_->mutex);
-    for (const Background* before : shared_->line)
-      work.allowed_ = work.allowed_ - std::min(before->left(), work.allowed_.load());
+    std::size_t room = work.ahead_;
+    if (room != Background::kAll)
+      for (const Background* before : shared_->line) room -= std::min(before->left(), room);
+    work.allowed_ = std::min(room, work.pieces_);
     shared_->line.push_back(&work);
     shared_->waiting.push_back(&work);
     work.shared_ = shared_.get();
@@ -86,9 +88,9 @@ void BackgroundThread::take(Background& work) {
 Background::Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread, std::size_t ahead)
     : work_(std::move(work)),
       pieces_(pieces),
-      ahead_(std::clamp<std::size_t>(ahead, 1, std::max<std::size_t>(pieces, 1))),
+      ahead_(std::max<std::size_t>(ahead, 1)),
       thread_(std::move(thread)),
-      allowed_(ahead_),
+      allowed_(std::min(ahead_, pieces)),
       done_(std::make_unique<std::atomic<bool>[]>(pieces)) {
   if (pieces) thread_->take(*this);
 }
@@ -139,7 +141,7 @@ void Background::allow_beyond(std::size_t end) {
   const auto own = std::find(shared_->line.begin(), shared_->line.end(), this);
   if (own + 1 == shared_->line.end()) return;
   Background& next = **(own + 1);
-  next.allowed_ = std::max(next.allowed_.load(), std::min(end + ahead_ - pieces_, next.ahead_));
+  next.allowed_ = std::max(next.allowed_.load(), std::min({end + ahead_ - pieces_, next.ahead_, next.pieces_}));
   if (!next.is_held_up()) shared_->changed.notify_all();
 }
 

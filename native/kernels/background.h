@@ -84,7 +84,7 @@ class Background {
 
  private:
   friend class BackgroundThread;
-  static constexpr std::size_t kAll = SIZE_MAX;
+  static constexpr std::size_t kAll = SIZE_MAX / 2;
 
   bool is_ours() const { return shared_ && process_ == getpid(); }
   bool begin(std::size_t& piece);

@@ -92,6 +92,26 @@ void check_ahead() {
   }
 }
 
+// Work without a bound is done behind other such work; with one, together with that before it, no more than so many.
+void check_line() {
+  const auto thread = std::make_shared<BackgroundThread>();
+  std::atomic<int> all{0}, some{0};
+  Background first(5, [&](std::size_t) { ++all; }, thread);
+  Background second(5, [&](std::size_t) { ++all; }, thread);
+  while (all < 10) std::this_thread::yield();
+  const auto other = std::make_shared<BackgroundThread>();
+  Background third(6, [&](std::size_t) { ++some; }, other, 8);
+  Background fourth(6, [&](std::size_t) { ++some; }, other, 8);
+  for (std::size_t taken = 0; taken <= 4; taken += 2) {  // half of what may be done ahead is begun at once
+    if (taken) third.take_to(taken);
+    while (some < static_cast<int>(taken) + 5) std::this_thread::yield();
+    CHECK(some <= static_cast<int>(taken) + 8);
+  }
+  fourth.wait();
+  third.wait();
+  CHECK(some == 12);
+}
+
 // A piece that takes the thread long is waited for.
 void check_awaited() {
   const auto thread = std::make_shared<BackgroundThread>();
@@ -174,6 +194,7 @@ int main() {
   check_done();
   check_shared();
   check_ahead();
+  check_line();
   check_awaited();
   check_let_go();
   check_fork();
