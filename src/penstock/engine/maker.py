@@ -78,14 +78,14 @@ class Maker:
 
     @property
     def needs_no_gil(self) -> bool:
-        """Whether a parcel can be made beside the consumer by native code alone."""
+        """Whether batches may be made beside the consumer by native code alone."""
         return self._beginning is not None
 
     def begin_beside(self, low: int, high: int, rows: Rows) -> Beside | None:
         """Begin to make the batches `low` to `high`, which are made of `rows`, beside the caller, where that can be."""
-        size = len(rows) // (high - low)
         if self._beginning is None:
             return None
+        size = len(rows) // (high - low)
         batch_bytes = self.item_bytes * size // self.job.size
         join = self.job.completing(self._structure, size, self.memory.allocate)
         batches = self._beginning(rows, size, join, self.memory.pool, self._side)

@@ -89,10 +89,12 @@ class Pool:
     ) -> Ahead | None:
         """Begin `gather` of the same rows of several arrays, `batch` rows to a batch, in another thread.
 
-        It comes after what was begun there before. A batch is `join(arrays)`, an array of each source; what that raises
-        ends the queue. Up to 2 MiB of batches, or two, are made ahead of those taken, each in memory of its own
-        from this pool. A row outside an array is an `IndexError`, raised here; for arrays that would take NumPy's own
-        path it is `None`, and nothing is begun.
+        It comes after what was begun there before. `sources` have shapes `(n, ...)`, `rows` are `int64[k]`. A batch is
+        `join(arrays)`, an array `(batch, ...)` of each source; what that raises ends the queue. Up to 2 MiB of batches,
+        or two, are made ahead of those taken, each in memory of its own from this pool.
+
+        A row outside an array is an `IndexError`, and a `k` that is not so many whole batches a `ValueError`, raised
+        here; for arrays that would take NumPy's own path it is `None`, and nothing is begun.
 
         >>> pool, rows = Pool(idle_limit=1 << 20), np.array([2, 0, 1, 1])
         >>> ahead = pool.gather_ahead([np.array([10, 11, 12])], rows, 2, tuple, SideThread())
