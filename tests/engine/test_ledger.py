@@ -19,7 +19,7 @@ def parcel_of(low, high, costs, rows=4):
     parcel = Parcel(low, high, np.arange(low * rows, high * rows), len(costs))
     for piece, cost in enumerate(costs):
         values = np.zeros(len(parcel.rows[piece]), np.int16)
-        parcel.fill(piece, Stacked(LEAF, [values], in_place=False, cost=Cost(cost, cost)))
+        parcel.fill(piece, Stacked(LEAF, [values], in_place=False, took=(cost, Cost(cost, cost))))
     return parcel
 
 
@@ -34,7 +34,7 @@ def test_what_is_made_is_counted_at_once():
 def test_elements_one_by_one_take_no_memory_of_batches():
     ledger = Ledger(Tuner(None), Advisor(heard=False))
     parcel = Parcel(0, 2, np.arange(2), 1)
-    parcel.fill(0, Listed([1, 2], Cost(7, 5)))
+    parcel.fill(0, Listed([1, 2], (7, Cost(7, 5))))
     ledger.note(parcel)
     assert (ledger.made, ledger.spent) == (Made(2, 2, 0), Cost(7, 5))
 

@@ -24,7 +24,7 @@ def test_it_fails_with_its_first_failed_piece():
     first, second = ValueError("1"), ValueError("2")
     parcel.fill(2, second)
     parcel.fill(1, first)
-    parcel.fill(0, Listed([], Cost(0, 0)))
+    parcel.fill(0, Listed([], (0, Cost(0, 0))))
     assert parcel.missing == 0
     assert parcel.failure() is first
     assert parcel.items == 1

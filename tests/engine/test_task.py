@@ -6,7 +6,7 @@ import numpy as np
 
 import penstock as ps
 from penstock.engine.compile import compiled
-from penstock.engine.task import EVERY, FULLY, Cost, Meter, make_listed, make_stacked
+from penstock.engine.task import EVERY, FULLY, Cost, Listed, Meter, make_listed, make_stacked
 
 
 def program_of(ds):
@@ -33,7 +33,20 @@ def test_a_task_whose_elements_do_not_fit_there_has_its_own():
 
 
 def test_elements_one_by_one():
-    assert make_listed(program_of(ps.Dataset.range(9)), ROWS, Meter()).elements == [4, 2]
+    assert make_listed(program_of(ps.Dataset.range(9)), None, ROWS, Meter()).elements == [4, 2]
+
+
+def test_one_element_is_made_without_the_program_where_that_can_be():
+    program, asked = program_of(ps.Dataset.range(9)), []
+
+    def single(row):
+        asked.append(row)
+        return -row
+
+    assert make_listed(program, single, ROWS[:1], Meter()).elements == [-4]
+    assert make_listed(program, single, ROWS, Meter()).elements == [4, 2]
+    assert make_listed(program, None, ROWS[:1], Meter()).elements == [4]
+    assert asked == [4]
 
 
 def test_costs_add_up():
@@ -48,7 +61,7 @@ def test_a_cost_is_what_has_passed():
     meter = Meter()
     outer = meter.begin()
     inner = meter.begin()
-    costs = meter.cost_since(inner), meter.cost_since(outer)
+    costs = Listed([], meter.since(inner)).cost, Listed([], meter.since(outer)).cost
     for one, other in zip(*map(astuple, costs), strict=True):
         assert 0 <= one <= other
 
@@ -65,7 +78,7 @@ def test_the_first_tasks_are_measured_in_full_and_then_one_of_some():
         began = meter.begin()
         full += (in_full := len(began) > 1)
         assert in_full or task >= FULLY
-        assert meter.cost_since(began).wall > 0
+        assert Listed([], meter.since(began)).cost.wall > 0
     assert full == FULLY + 10
 
 
@@ -74,16 +87,16 @@ def test_after_one_that_read_from_a_disk_as_many_are_measured_in_full_as_at_firs
     monkeypatch.setattr("penstock.engine.task.thread_times", lambda: (0, 0, 0, 0, blocks))
     meter = Meter()
     for _ in range(FULLY):
-        meter.cost_since(meter.begin())
+        meter.since(meter.begin())
     skipped = 0
     while len(began := meter.begin()) == 1:
-        meter.cost_since(began)
+        meter.since(began)
         skipped += 1
     assert 0 < skipped < EVERY
     blocks = 8
-    assert meter.cost_since(began).reads == 8
+    assert Listed([], meter.since(began)).cost.reads == 8
     for _ in range(FULLY):
         began = meter.begin()
         assert len(began) > 1
-        meter.cost_since(began)
+        meter.since(began)
     assert len(meter.begin()) == 1

@@ -10,7 +10,7 @@ from penstock.engine.parcel import Parcel
 from penstock.engine.task import Cost, Listed
 from penstock.engine.window import Window
 
-DONE = Listed([], Cost(1, 1))
+DONE = Listed([], (1, Cost(1, 1)))
 
 
 def parcel(low, high=None, pieces=1):

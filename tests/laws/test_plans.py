@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from itertools import islice
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.elements.spec import compatible, spec_of
 from penstock.elements.structure import flatten
+from penstock.engine.compile import compiled_for_both
+from penstock.engine.observer import Unobserved
 from penstock.testing.laws import difference, multiset
 from penstock.testing.plans import datasets
 
@@ -40,6 +43,16 @@ def test_an_element_made_alone_equals_the_iterated_one(ds, epoch):
     assert_same([ds[epoch, row] for row in range(len(whole))], whole)
     if epoch == 0:
         assert_same([ds[row] for row in range(-len(whole), 0)], whole)
+
+
+@given(datasets(), EPOCHS)
+@settings(max_examples=150)
+def test_an_element_made_without_columns_is_the_one_that_the_program_makes(ds, epoch):
+    plan = ds._bound()
+    program, single = compiled_for_both(plan, np.empty, Unobserved())
+    assume(single is not None)
+    rows = epoch * plan.stride + np.arange(len(ds))
+    assert_same([single(row) for row in rows.tolist()], program(rows).elements())
 
 
 @given(datasets())

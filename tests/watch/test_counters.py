@@ -15,7 +15,7 @@ import penstock as ps
 from penstock import Dataset, Options
 from penstock.elements.chunk import Items
 from penstock.elements.nesting import leaf_column
-from penstock.engine.compile import compiled
+from penstock.engine.compile import compiled, compiled_for_both
 from penstock.plan.flow import Piece
 from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Counters
 
@@ -38,6 +38,21 @@ def test_calls_rows_and_bytes_are_exact():
     assert [cell[BYTES] for cell in cells] == [8 * 16] * 3
     assert cells[0][WALL] <= cells[1][WALL] <= cells[2][WALL]
     assert all(cell[CPU] >= 0 for cell in cells)
+
+
+def test_elements_made_one_at_a_time_count_as_those_of_programs():
+    plan = Dataset.from_source([b"abc", b"d"]).repeat(40).map(lambda x: x + x)._plan
+    counters, wanted = Counters(), Counters()
+    _, single = compiled_for_both(plan, np.empty, counters)
+    program, _ = compiled_for_both(plan, np.empty, wanted)
+    for row in range(80):
+        assert program(np.array([row])).elements() == [single(row)]
+    cells, wanted_cells = ([each.total() for each in all_.operations] for all_ in (counters, wanted))
+    assert [[cell[at] for at in (CALLS, ROWS, BYTES)] for cell in cells] == [
+        [cell[at] for at in (CALLS, ROWS, BYTES)] for cell in wanted_cells
+    ]
+    assert [cell[ROWS] for cell in cells] == [80, 80, 80]
+    assert 0 < cells[0][WALL] <= cells[1][WALL] <= cells[2][WALL]
 
 
 def test_an_operation_knows_what_it_reads():

@@ -22,7 +22,7 @@ from penstock.engine.memory import Memory
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Listed, Meter, Stacked, make_listed, make_stacked
 from penstock.kernels import SideThread
-from penstock.plan.node import Begin, Node, Program, Rows
+from penstock.plan.node import Begin, Node, Program, Rows, Single
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,11 @@ class Maker:
     The shapes that decide a batch's memory come from the plan where it knows them, else from the batch before.
     """
 
-    def __init__(self, job: Job, program: Program, memory: Memory) -> None:
+    def __init__(self, job: Job, program: Program, single: Single | None, memory: Memory) -> None:
         self.job = job
         self.memory = memory
         self._program = program
+        self._single = single
         self.advise = advising(job.source)
         self._meter = Meter()
         self.item_bytes = 0
@@ -93,11 +94,11 @@ class Maker:
 
     def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
         """Run the program for one piece."""
-        rows, program = parcel.rows[piece], self._program
+        rows, program, single = parcel.rows[piece], self._program, self._single
         if piece == 0 and parcel.soon is not None:
-            program = advised(program, self.advise, parcel.soon)
+            program, single = advised(program, self.advise, parcel.soon), None
         if self.job.batch is None:
-            return make_listed(program, rows, self._meter)
+            return make_listed(program, single, rows, self._meter)
         return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, self._meter)
 
     def close(self) -> None:

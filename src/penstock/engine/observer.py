@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
 
 from penstock.plan.flow import Open, Spread
-from penstock.plan.node import Node, Program
+from penstock.plan.node import Node, Program, Single
 
 Wrap: TypeAlias = Callable[[Node, Program], Program]
 
@@ -22,6 +22,13 @@ class Observer(Protocol):
 
     def wrap(self, node: Node, program: Program, /) -> Program:
         """The program to run in the place of `program`, which makes the rows of `node`."""
+        ...
+
+    def wrap_single(self, node: Node, single: Single, /) -> Single | None:
+        """What to call in the place of `single`, which makes `node`'s element of one row; `None`: its program is to.
+
+        That program was wrapped just before.
+        """
         ...
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
@@ -64,6 +71,9 @@ class Unobserved:
 
     def wrap(self, node: Node, program: Program, /) -> Program:
         return program
+
+    def wrap_single(self, node: Node, single: Single, /) -> Single | None:
+        return single
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
         return spread

@@ -12,7 +12,7 @@ Outline: TypeAlias = list[str] | str
 """The lines of a plan; of a large one the number of them, and digests of some lines at a time, as text."""
 
 MOST_CHARACTERS = 320
-"""What lines may take in a cursor."""
+"""What lines may take in a cursor, as JSON."""
 MOST_DIGESTS = 48
 MOST_TOLD = 12
 """Lines of a large plan that an error names."""
@@ -33,8 +33,10 @@ def outline_of(plan: Sequence[str]) -> Outline:
     >>> outline_of([f"range({n}) #{n:014x}" for n in range(99)])[:9]
     '99 huJKEM'
     """
+    import json  # only for whoever saves a cursor
+
     lines = _shortened(plan)
-    if sum(len(ascii(line)) + len(", ") for line in lines) <= MOST_CHARACTERS:
+    if len(json.dumps(lines)) <= MOST_CHARACTERS:
         return lines
     digests = b"".join(_digests(plan, _at_a_time(len(plan))))
     return f"{len(plan)} {b2a_base64(digests, newline=False).decode()}"

@@ -41,7 +41,7 @@ class Spreader:
         if self.advise is not None and parcel.soon is not None:
             self.advise(parcel.soon)
         made = self._spread(cast("Unit", parcel).given)
-        return Spreaded(made, self._meter.cost_since(began))
+        return Spreaded(made, self._meter.since(began))
 
     def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Any, Any, Any]:
         """The same for another process."""

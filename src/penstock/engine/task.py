@@ -13,7 +13,7 @@ from penstock.elements.gathering import stack_all
 from penstock.elements.stacking import Stack
 from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece
-from penstock.plan.node import Allocate, Program, Rows
+from penstock.plan.node import Allocate, Program, Rows, Single
 
 Began: TypeAlias = tuple[int] | tuple[int, int, int, int, int]
 """What a thread had taken when a task began, its wall clock first; of a task that is measured in part that alone."""
@@ -51,7 +51,7 @@ class Cost:
 
     def over(self, wall: int) -> Cost:
         """What a task like this one takes that takes so long."""
-        share = wall / max(self.wall, 1)
+        share = 1 if wall == self.wall else wall / max(self.wall, 1)
         return Cost(
             wall, int(share * self.cpu), int(share * self.starved), round(share * self.yields), int(share * self.reads)
         )
@@ -72,46 +72,63 @@ class Meter:
         self._last = Cost(0, 0)
 
     def begin(self) -> Began:
-        """What `cost_since` is to be asked for when the task has ended."""
+        """What `since` is to be asked for when the task has ended."""
         self._begun = task = next(self._tasks)
         return thread_times() if task < self._fully or task % EVERY == 0 else (perf_counter_ns(),)
 
-    def cost_since(self, began: Began) -> Cost:
+    def since(self, began: Began) -> Took:
         """What the calling thread took since it began."""
         if len(began) == 1:
-            return self._last.over(perf_counter_ns() - began[0])
+            return perf_counter_ns() - began[0], self._last
         wall, cpu, starved, yields, reads = thread_times()
         cost = Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3], reads - began[4])
         self._last = cost
         if cost.reads:
             self._fully = self._begun + 1 + FULLY
-        return cost
+        return cost.wall, cost
+
+
+Took: TypeAlias = tuple[int, Cost]
+"""The wall time of a task in ns, and what the task took that stands for it: itself, where it was measured in full."""
+
+
+class Done:
+    """What a task ended with, where it made what it was to make."""
+
+    __slots__ = ()
+    took: Took
+
+    @property
+    def cost(self) -> Cost:
+        """What it took; reckoned where it is asked for, and not in the thread that has other tasks to do."""
+        wall, like = self.took
+        return like.over(wall)
 
 
 @dataclass(slots=True)
-class Stacked:
+class Stacked(Done):
     """The elements of a task's rows as arrays of shape (k, ...), one a leaf."""
 
     structure: Any
     arrays: list[Stack]
     in_place: bool
-    cost: Cost
+    took: Took
 
 
 @dataclass(slots=True)
-class Listed:
+class Listed(Done):
     """The elements of a task's rows, one by one."""
 
     elements: list[Any]
-    cost: Cost
+    took: Took
 
 
 @dataclass(slots=True)
-class Spreaded:
+class Spreaded(Done):
     """The elements that came of a unit of a stream."""
 
     piece: Piece
-    cost: Cost
+    took: Took
 
 
 def make_stacked(
@@ -121,11 +138,11 @@ def make_stacked(
     began = meter.begin()
     structure, arrays = stack_all(program(rows, out), rows, out=out, allocate=allocate)
     in_place = out is not None and len(out) == len(arrays) and all(a is b for a, b in zip(arrays, out, strict=True))
-    return Stacked(structure, arrays, in_place, meter.cost_since(began))
+    return Stacked(structure, arrays, in_place, meter.since(began))
 
 
-def make_listed(program: Program, rows: Rows, meter: Meter) -> Listed:
-    """Make the elements of `rows`."""
+def make_listed(program: Program, single: Single | None, rows: Rows, meter: Meter) -> Listed:
+    """Make the elements of `rows`, where there is but one by `single` if that is given."""
     began = meter.begin()
-    elements = program(rows).elements()
-    return Listed(elements, meter.cost_since(began))
+    elements = program(rows).elements() if single is None or len(rows) > 1 else [single(rows.item())]
+    return Listed(elements, meter.since(began))

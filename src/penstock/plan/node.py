@@ -35,6 +35,10 @@ class Program(Protocol):
     def __call__(self, rows: Rows, out: list[np.ndarray] | None = None, /) -> Chunk: ...
 
 
+Single: TypeAlias = Callable[[int], Any]
+"""Make the element of one global row: the one that the program makes, without the columns that elements move in."""
+
+
 class Begin(Protocol):
     """Begin to make batches of the elements of some global rows, in a native thread; `None` where that cannot be.
 
@@ -142,6 +146,14 @@ class Node:
         """Compile into a function of rows, given the programs of the inputs and where fresh memory comes from."""
         raise NotImplementedError
 
+    def single(self, inputs: tuple[Single, ...]) -> Single | None:
+        """What makes the element of one row, given that of the inputs, where a program of one row does more than that.
+
+        It is for dear elements, each a task's own: what a task does beside the user's function, after it has waited
+        and all caches are cold, takes some microseconds for every Python function.
+        """
+        return None
+
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         """What begins to make rows, given that of the inputs, where that is no more than to read them."""
         return None
@@ -214,6 +226,15 @@ class Passing(Node):
         (source,) = inputs
         rows_of = self.rows_of
         return lambda rows, out=None: source(rows_of(rows), out)
+
+    def single(self, inputs: tuple[Single, ...]) -> Single | None:
+        (source,) = inputs
+        if type(self).program is not Passing.program:
+            return None
+        if type(self).rows_of is Passing.rows_of:
+            return source
+        rows_of = self.rows_of
+        return lambda row: source(rows_of(np.array([row], np.int64)).item())
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         (source,) = inputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,14 @@ class IntegerSource:
             np.copyto(into, values, casting="unsafe")
             return Columns(LEAF, [into], len(rows))
         return Columns(LEAF, [values.astype(self.dtype, copy=False)], len(rows))
+
+    @property
+    def read_one(self) -> Callable[[int], int] | None:
+        """What returns the element at a row, where the dtype is Python's own and holds all of them."""
+        if self.length == INFINITE or self.dtype != _INT64:
+            return None
+        start, step = self.start, self.step
+        return lambda row: start + step * row
 
     def describe(self, row: int) -> str:
         return f"the number {self.start + self.step * row}"

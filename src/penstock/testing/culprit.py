@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.node import Node, Program, Rows
+from penstock.plan.node import Node, Program, Rows, Single
 from penstock.testing.alike import text_of
 
 Made: TypeAlias = tuple[int, str]
@@ -65,6 +65,9 @@ class Recorder:
             return chunk
 
         return run
+
+    def wrap_single(self, node: Node, single: Single) -> None:
+        """Nothing: elements are made by programs, which are recorded."""
 
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """What makes elements of a stream, recorded."""

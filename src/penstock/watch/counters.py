@@ -16,7 +16,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.node import Node, Program, Rows
+from penstock.plan.node import Node, Program, Rows, Single
 
 Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes, elements given, those that failed: of one operation and thread
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(7)
@@ -103,6 +103,28 @@ class Counters:
                 cell[FAILED] += chunk.lost
                 chunk.lost = 0  # or those that pass it on would count them too
             return chunk
+
+        return measured
+
+    def wrap_single(self, node: Node, single: Single) -> Single:
+        """What makes the element of one row, measured with the program of the same node."""
+        operation = self._operations[self._wrapped - 1]
+        cells, ident = operation.cells, threading.get_ident
+
+        def measured(row: int) -> Any:
+            cell = cells.get(ident()) or operation.cell()
+            calls = cell[CALLS]
+            stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
+            cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
+            element = single(row)
+            cell[WALL] += perf_counter_ns() - wall
+            if stands_for:
+                cell[CPU] += stands_for * (thread_time_ns() - cpu)
+                operation.each = size_of(element)
+            cell[CALLS] = calls + 1
+            cell[ROWS] += 1
+            cell[BYTES] += operation.each
+            return element
 
         return measured
 

@@ -97,11 +97,11 @@ def test_a_part_that_is_known_to_be_missing_is_refused_when_the_pipeline_is_buil
         list(Dataset.from_source([{"a": 1}]).map(float, on="b"))
 
 
-@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("batch", [None, 1, 5])
 def test_none_for_any_element_is_an_error_that_names_its_row(batch):
-    ds = Dataset.range(5).map(lambda x: None if x == 3 else x).batch(batch)
+    ds = Dataset.range(5).map(lambda x: None if x == 3 else x)
     with pytest.raises(ElementError, match=r"returned None.*forgotten `return`") as caught:
-        list(ds)
+        list(ds.batch(batch) if batch else ds)
     assert any("row 3" in note for note in caught.value.__notes__)
 
 
@@ -109,15 +109,16 @@ def test_a_none_inside_an_element_is_kept():
     assert list(Dataset.range(1).map(lambda x: {"x": x, "y": None})) == [{"x": 0, "y": None}]
 
 
-@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("batch", [None, 1, 5])
 def test_stop_iteration_from_a_function_is_an_error_and_not_the_end(batch):
     def function(x):
         if x == 3:
             raise StopIteration
         return x
 
+    ds = Dataset.range(5).map(function)
     with pytest.raises(RuntimeError, match="StopIteration") as caught:
-        list(Dataset.range(5).map(function).batch(batch))
+        list(ds.batch(batch) if batch else ds)
     assert any("row 3" in note for note in caught.value.__notes__)
 
 

@@ -65,7 +65,7 @@ def run_shipped(shipment: Shipment, rows: Rows, stack: bool, soon: Rows | None =
     if stack:
         made: Stacked | Listed = make_stacked(program, rows, None, _fresh, Meter())
     else:
-        made = make_listed(program, rows, Meter())
+        made = make_listed(program, None, rows, Meter())
     return made, observer.drain()
 
 
@@ -77,7 +77,7 @@ def spread_shipped(shipment: Shipment, given: Piece, soon: Rows | None = None) -
     if advise is not None and soon is not None:
         advise(soon)
     made = spread(given)
-    return Spreaded(made, meter.cost_since(began)), observer.drain()
+    return Spreaded(made, meter.since(began)), observer.drain()
 
 
 def _spread(shipment: Shipment) -> tuple[Spread, Advise | None, Any]:

@@ -1,4 +1,4 @@
-"""The six ways to apply a function to a chunk, each naming the row at fault when the function raises."""
+"""The ways to apply a function to a chunk, or to one element, each naming the row at fault when the function raises."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import BLAMED, blame
-from penstock.plan.node import Allocate, Node, Rows
+from penstock.plan.node import Allocate, Node, Rows, Single
 
 CHECKED = 256  # elements that are made both ways, in columns and one by one
 RETURNED_NONE = "return the element (a forgotten `return`?)"
+_STOPPED = "the function raised StopIteration"
 
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
@@ -41,6 +42,26 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
         return _collected(node, map(either if tuple in types else function, elements), rows)
 
     return apply
+
+
+def singly(node: Node, function: Callable[..., Any], key: int | None, source: Single) -> Single:
+    """Call `function` on the one element that `source` makes, with a generator of its own where there is a `key`."""
+
+    def make(row: int) -> Any:
+        element = source(row)
+        drawn = {} if key is None else {"rng": row_generator(key, row)}
+        try:
+            made = function(*element, **drawn) if type(element) is tuple else function(element, **drawn)
+        except StopIteration:
+            raise _blamed(RuntimeError(_STOPPED), node, row) from None
+        except BLAMED as error:
+            blame(error, node, row)
+            raise
+        if made is None:
+            raise _blamed(ElementError(_returned_none(node)), node, row)
+        return made
+
+    return make
 
 
 def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
@@ -87,7 +108,7 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
         blame(error, node, int(rows[len(made)]))
         raise
     if len(made) < len(rows):  # `extend` took the function's StopIteration for the end of the elements
-        raise _blamed(RuntimeError("the function raised StopIteration"), node, int(rows[len(made)]))
+        raise _blamed(RuntimeError(_STOPPED), node, int(rows[len(made)]))
     items = Items(made)
     if type(None) in items.types:
         at = next(index for index, element in enumerate(made) if element is None)

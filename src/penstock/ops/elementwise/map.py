@@ -12,10 +12,19 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
-from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, in_one_call, in_one_chunk, traced
+from penstock.ops.elementwise.apply import (
+    Apply,
+    column_wise,
+    drawing,
+    element_wise,
+    in_one_call,
+    in_one_chunk,
+    singly,
+    traced,
+)
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Allocate, Node, Program, Rows, Single, Spec
 
 MAP = "map"
 
@@ -75,6 +84,14 @@ class Map(Node):
         (source,) = inputs
         change = self._changed(allocate)
         return lambda rows, out=None: change(source(rows), rows, out)
+
+    def single(self, inputs: tuple[Single, ...]) -> Single | None:
+        function = self.function
+        if isinstance(function, ColumnFunction | ChunkFunction | TracedFunction):
+            return None
+        if self.vectorized or self.on is not None or type(self).program is not Map.program:
+            return None
+        return singly(self, function, self.seed if self.draws else None, inputs[0])
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         change = self._changed(allocate)

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
-from penstock.plan.node import Allocate, Begin, Node, Program, Rows, Spec
+from penstock.plan.node import Allocate, Begin, Node, Program, Rows, Single, Spec
 from penstock.sources.protocol import Source
 
 
@@ -44,6 +44,12 @@ class Read(Node):
             return read_many(positions(rows, stride), out)
 
         return run
+
+    def single(self, inputs: tuple[Single, ...]) -> Single:
+        one, many, stride = getattr(self.source, "read_one", None), self.source.read_many, self.stride
+        if one is None:
+            return lambda row: many(np.array([row % stride], np.int64)).elements()[0]
+        return lambda row: one(row if row < stride else row % stride)
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         begin, stride = getattr(self.source, "begin_reading", None), self.stride
