@@ -32,6 +32,14 @@ def test_it_takes_a_few_hundred_bytes_whatever_the_plan(count, length):
     assert len(json.dumps(outline_of(lines(*["é" * length] * count)))) < MOST_CHARACTERS + 9
 
 
+@given(st.lists(st.text(max_size=60), max_size=9))
+@example(["\x01" * 53])
+@example(["\U0001f600" * 27])
+@example(['"' * 154])
+def test_nor_more_whatever_its_labels_are(labels):
+    assert len(json.dumps(outline_of(lines(*labels)))) < MOST_CHARACTERS + 9
+
+
 def test_a_label_may_be_of_any_text():
     assert isinstance(outline_of(lines("x" * 9999)), str)
     assert outline_of(["read('\udcff') #0011223344"]) == ["read('\udcff') #001122"]
