@@ -5,7 +5,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import ElementError
-from penstock.engine.compile import compiled_for_both
+from penstock.engine.compile import compiled_with_single
 from penstock.engine.job import Job
 from penstock.engine.maker import Maker
 from penstock.engine.memory import Memory
@@ -18,7 +18,7 @@ RAGGED = ps.Ragged(ps.Ragged.from_rows([[1], [], [2, 3], [4]]), [0, 1, 3, 3, 4])
 
 def maker_of(ds):
     job, memory = Job(ds._plan), Memory()
-    return Maker(job, *compiled_for_both(job.source, memory.allocate, Unobserved()), memory)
+    return Maker(job, *compiled_with_single(job.source, memory.allocate, Unobserved()), memory)
 
 
 def begun(maker, low, high, pieces=1):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.elements.spec import compatible, spec_of
 from penstock.elements.structure import flatten
-from penstock.engine.compile import compiled_for_both
+from penstock.engine.compile import compiled_with_single
 from penstock.engine.observer import Unobserved
 from penstock.testing.laws import difference, multiset
 from penstock.testing.plans import datasets
@@ -49,7 +49,7 @@ def test_an_element_made_alone_equals_the_iterated_one(ds, epoch):
 @settings(max_examples=150)
 def test_an_element_made_without_columns_is_the_one_that_the_program_makes(ds, epoch):
     plan = ds._bound()
-    program, single = compiled_for_both(plan, np.empty, Unobserved())
+    program, single = compiled_with_single(plan, np.empty, Unobserved())
     assume(single is not None)
     rows = epoch * plan.stride + np.arange(len(ds))
     assert_same([single(row) for row in rows.tolist()], program(rows).elements())

@@ -13,7 +13,7 @@ def compiled(plan: Node, allocate: Allocate, wrap: Wrap) -> Program:
     return fold(plan, lambda node, inputs: wrap(node, node.program(inputs, allocate)))
 
 
-def compiled_for_both(plan: Node, allocate: Allocate, observer: Observer) -> tuple[Program, Single | None]:
+def compiled_with_single(plan: Node, allocate: Allocate, observer: Observer) -> tuple[Program, Single | None]:
     """The plan's program, and what makes the element of one row without it, where all nodes have such a thing."""
 
     def compile_node(node: Node, inputs: tuple[tuple[Program, Single | None], ...]) -> tuple[Program, Single | None]:

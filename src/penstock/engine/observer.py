@@ -24,11 +24,8 @@ class Observer(Protocol):
         """The program to run in the place of `program`, which makes the rows of `node`."""
         ...
 
-    def wrap_single(self, node: Node, single: Single, /) -> Single | None:
-        """What to call in the place of `single`, which makes `node`'s element of one row; `None`: its program is to.
-
-        That program was wrapped just before.
-        """
+    def wrap_single(self, node: Node, single: Single, /) -> Single:
+        """What to call in the place of `single`, which makes `node`'s element of one row; `wrap` came just before."""
         ...
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
@@ -72,7 +69,7 @@ class Unobserved:
     def wrap(self, node: Node, program: Program, /) -> Program:
         return program
 
-    def wrap_single(self, node: Node, single: Single, /) -> Single | None:
+    def wrap_single(self, node: Node, single: Single, /) -> Single:
         return single
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:

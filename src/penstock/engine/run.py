@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from penstock.core.errors import BudgetError, ClosedError, WorkerError
 from penstock.engine.advice import Advisor, spacing
 from penstock.engine.beside import Beside
-from penstock.engine.compile import compiled_for_both
+from penstock.engine.compile import compiled_with_single
 from penstock.engine.cursor import Cursor
 from penstock.engine.failures import named_failure
 from penstock.engine.job import Job
@@ -71,7 +71,7 @@ class Run:
         self._epoch = cursor.epoch
         self._end = job.items
         self._rows_of = partial(job.rows, cursor.epoch)
-        self._maker = Maker(job, *compiled_for_both(job.source, legacy.memory.allocate, observer), legacy.memory)
+        self._maker = Maker(job, *compiled_with_single(job.source, legacy.memory.allocate, observer), legacy.memory)
         self._advisor = Advisor(
             heard=self._maker.advise is not None,
             size=job.size,

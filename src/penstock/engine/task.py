@@ -57,6 +57,10 @@ class Cost:
         )
 
 
+Took: TypeAlias = tuple[int, Cost]
+"""The wall time of a task in ns, and what the task took that stands for it: itself, where it was measured in full."""
+
+
 class Meter:
     """Measures tasks of one kind, in any thread.
 
@@ -77,7 +81,7 @@ class Meter:
         return thread_times() if task < self._fully or task % EVERY == 0 else (perf_counter_ns(),)
 
     def since(self, began: Began) -> Took:
-        """What the calling thread took since it began."""
+        """What the calling thread took since it began, reckoned as far as only that thread can."""
         if len(began) == 1:
             return perf_counter_ns() - began[0], self._last
         wall, cpu, starved, yields, reads = thread_times()
@@ -86,10 +90,6 @@ class Meter:
         if cost.reads:
             self._fully = self._begun + 1 + FULLY
         return cost.wall, cost
-
-
-Took: TypeAlias = tuple[int, Cost]
-"""The wall time of a task in ns, and what the task took that stands for it: itself, where it was measured in full."""
 
 
 class Done:
@@ -144,5 +144,5 @@ def make_stacked(
 def make_listed(program: Program, single: Single | None, rows: Rows, meter: Meter) -> Listed:
     """Make the elements of `rows`, where there is but one by `single` if that is given."""
     began = meter.begin()
-    elements = program(rows).elements() if single is None or len(rows) > 1 else [single(rows.item())]
+    elements = program(rows).elements() if single is None or len(rows) != 1 else [single(rows.item())]
     return Listed(elements, meter.since(began))

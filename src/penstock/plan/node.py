@@ -36,7 +36,7 @@ class Program(Protocol):
 
 
 Single: TypeAlias = Callable[[int], Any]
-"""Make the element of one global row: the one that the program makes, without the columns that elements move in."""
+"""Make the element of one global row: the very one that the program makes of it."""
 
 
 class Begin(Protocol):

@@ -20,7 +20,8 @@ class Source(Protocol):
     One that reads many neighbours at a time, and keeps the last of them, has a property `blocks`, of
     `index.blocked.Blocks` or `None`: `shuffle()` then goes by it. One that reads local files may have `advise(rows)`,
     which tells the system of rows that will be asked for soon, and does not wait for them: it is called from any
-    thread, only while tasks are seen to read from a disk. A `DataError` or `OSError` of it counts for nothing.
+    thread, only while tasks are seen to read from a disk. A `DataError` or `OSError` of it counts for nothing. One that
+    has an element by less than `read_many` may have `read_one`, a function of its position, or `None`.
     """
 
     @property

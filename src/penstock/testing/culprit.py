@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunk import Chunk, Items
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows, Single
 from penstock.testing.alike import text_of
@@ -66,8 +66,18 @@ class Recorder:
 
         return run
 
-    def wrap_single(self, node: Node, single: Single) -> None:
-        """Nothing: elements are made by programs, which are recorded."""
+    def wrap_single(self, node: Node, single: Single) -> Single:
+        """What makes the element of one row, recorded in the book of the node's program."""
+        book = self.books[-1]
+
+        def run(row: int) -> Any:
+            before = _generators()
+            element = single(row)
+            _note_draws(book, before)
+            book.enter(np.array([row]), Items([element]))
+            return element
+
+        return run
 
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """What makes elements of a stream, recorded."""

@@ -263,15 +263,13 @@ def _count(cell: Cell, wall: int, cpu: int, stands_for: int, rows: int, nbytes: 
 
 
 def _size(chunk: Columns) -> int:
-    """Bytes of a chunk's leaves; of columns that are lists or objects, as many times the first as there are."""
-    size = 0
-    for column in chunk.columns:
-        size += _listed(column) if isinstance(column, list) or column.dtype.hasobject else column.nbytes
-    return size
+    """Bytes of a chunk's leaves, as `size_of` counts them; where they differ, as many times the first as there are."""
+    return sum(map(_size_of_column, chunk.columns))
 
 
-def _listed(column: Column) -> int:
-    first = column[0] if len(column) else None
-    if isinstance(first, np.ndarray | Ragged | Sparse):
-        return first.nbytes * len(column)
-    return len(first) * len(column) if isinstance(first, bytes | str) else 8 * len(column)
+def _size_of_column(column: Column) -> int:
+    if isinstance(column, Ragged | Sparse):
+        column = column.flat_values if isinstance(column, Ragged) else column.values
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "OSU":
+        return column.nbytes
+    return size_of(column[0]) * len(column) if len(column) else 0

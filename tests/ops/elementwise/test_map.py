@@ -109,17 +109,23 @@ def test_a_none_inside_an_element_is_kept():
     assert list(Dataset.range(1).map(lambda x: {"x": x, "y": None})) == [{"x": 0, "y": None}]
 
 
-@pytest.mark.parametrize("batch", [None, 1, 5])
-def test_stop_iteration_from_a_function_is_an_error_and_not_the_end(batch):
-    def function(x):
-        if x == 3:
-            raise StopIteration
-        return x
+def ends_at_3(x):
+    return next(iter(())) if x == 3 else x
 
+
+def ends_at_3_or_draws(x, rng):
+    return next(iter(())) if x == 3 else rng.random()
+
+
+@pytest.mark.parametrize("batch", [None, 1, 5])
+@pytest.mark.parametrize("function", [ends_at_3, ends_at_3_or_draws])
+def test_stop_iteration_from_a_function_is_an_error_and_not_the_end(function, batch):
     ds = Dataset.range(5).map(function)
-    with pytest.raises(RuntimeError, match="StopIteration") as caught:
+    with pytest.raises(RuntimeError, match="the function raised StopIteration") as caught:
         list(ds.batch(batch) if batch else ds)
     assert any("row 3" in note for note in caught.value.__notes__)
+    if batch is None or function is ends_at_3_or_draws:
+        assert isinstance(caught.value.__cause__, StopIteration)
 
 
 def test_what_a_function_raises_keeps_its_type_and_says_how_to_make_it_again():

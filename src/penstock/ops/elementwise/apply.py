@@ -46,14 +46,15 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
 
 def singly(node: Node, function: Callable[..., Any], key: int | None, source: Single) -> Single:
     """Call `function` on the one element that `source` makes, with a generator of its own where there is a `key`."""
+    undrawn: dict[str, Any] = {}
 
     def make(row: int) -> Any:
         element = source(row)
-        drawn = {} if key is None else {"rng": row_generator(key, row)}
+        drawn = undrawn if key is None else {"rng": row_generator(key, row)}
         try:
             made = function(*element, **drawn) if type(element) is tuple else function(element, **drawn)
-        except StopIteration:
-            raise _blamed(RuntimeError(_STOPPED), node, row) from None
+        except StopIteration as error:
+            raise _blamed(RuntimeError(_STOPPED), node, row) from error
         except BLAMED as error:
             blame(error, node, row)
             raise
@@ -70,7 +71,10 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
     def calls(elements: list[Any], rows: Rows) -> Iterator[Any]:
         for element, row in zip(elements, rows.tolist(), strict=True):
             rng = row_generator(key, row)
-            yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
+            try:
+                yield function(*element, rng=rng) if type(element) is tuple else function(element, rng=rng)
+            except StopIteration as error:
+                raise RuntimeError(_STOPPED) from error
 
     return lambda chunk, rows, out: _collected(node, calls(chunk.elements(), rows), rows)
 

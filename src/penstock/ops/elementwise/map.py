@@ -86,12 +86,9 @@ class Map(Node):
         return lambda rows, out=None: change(source(rows), rows, out)
 
     def single(self, inputs: tuple[Single, ...]) -> Single | None:
-        function = self.function
-        if isinstance(function, ColumnFunction | ChunkFunction | TracedFunction):
+        if self._of_elements is None or self.on is not None or type(self).program is not Map.program:
             return None
-        if self.vectorized or self.on is not None or type(self).program is not Map.program:
-            return None
-        return singly(self, function, self.seed if self.draws else None, inputs[0])
+        return singly(self, self._of_elements, self.seed if self.draws else None, inputs[0])
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         change = self._changed(allocate)
@@ -115,6 +112,14 @@ class Map(Node):
             return with_part_of_chunk(chunk, on, made)
 
         return change
+
+    @property
+    def _of_elements(self) -> Callable[..., Any] | None:
+        """The function, where it is called with one element after another."""
+        function = self.function
+        if isinstance(function, ColumnFunction | ChunkFunction | TracedFunction) or self.vectorized:
+            return None
+        return function
 
     def _apply(self, allocate: Allocate) -> Apply:
         if isinstance(self.function, ColumnFunction):

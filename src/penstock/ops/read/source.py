@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -46,10 +47,13 @@ class Read(Node):
         return run
 
     def single(self, inputs: tuple[Single, ...]) -> Single:
-        one, many, stride = getattr(self.source, "read_one", None), self.source.read_many, self.stride
-        if one is None:
-            return lambda row: many(np.array([row % stride], np.int64)).elements()[0]
-        return lambda row: one(row if row < stride else row % stride)
+        many, stride = self.source.read_many, self.stride
+
+        def first_of_many(position: int) -> Any:
+            return many(np.array([position], np.int64)).elements()[0]
+
+        read = getattr(self.source, "read_one", None) or first_of_many
+        return lambda row: read(row if 0 <= row < stride else positions(np.array([row]), stride).item())
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         begin, stride = getattr(self.source, "begin_reading", None), self.stride
