@@ -36,6 +36,29 @@ def made(maker, low, high, pieces):
     return parcel, maker.items(parcel)
 
 
+def negative(ds):
+    """A maker that makes the negative of a row where it makes that alone, so that it shows where it does."""
+    job, memory = Job(ds._plan), Memory()
+    program, _ = compiled_with_single(job.source, memory.allocate, Unobserved())
+    return Maker(job, program, lambda row: -row, memory)
+
+
+def test_an_item_that_is_a_task_of_its_own_is_made_without_the_program():
+    maker = negative(D.range(9))
+    assert made(maker, 4, 5, 1)[1] == [-4]
+    assert made(maker, 4, 6, 1)[1] == [4, 5]
+    assert made(maker, 4, 6, 2)[1] == [-4, -5]
+    ((only,),) = made(negative(D.range(9).batch(1)), 4, 5, 1)[1]
+    assert only == 4
+
+
+def test_what_comes_soon_is_told_by_the_program():
+    maker = negative(D.range(9))
+    parcel = begun(maker, 4, 5)
+    parcel.soon = np.array([7])
+    assert maker.make(parcel, 0).elements == [4]
+
+
 def test_the_plan_says_what_a_batch_takes():
     maker = maker_of(D.from_tensor_slices({"x": np.zeros((9, 4), np.float32), "y": np.arange(9)}).batch(3))
     assert maker.item_bytes == 3 * (16 + 8)

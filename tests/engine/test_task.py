@@ -33,20 +33,7 @@ def test_a_task_whose_elements_do_not_fit_there_has_its_own():
 
 
 def test_elements_one_by_one():
-    assert make_listed(program_of(ps.Dataset.range(9)), None, ROWS, Meter()).elements == [4, 2]
-
-
-def test_one_element_is_made_without_the_program_where_that_can_be():
-    program, asked = program_of(ps.Dataset.range(9)), []
-
-    def single(row):
-        asked.append(row)
-        return -row
-
-    assert make_listed(program, single, ROWS[:1], Meter()).elements == [-4]
-    assert make_listed(program, single, ROWS, Meter()).elements == [4, 2]
-    assert make_listed(program, None, ROWS[:1], Meter()).elements == [4]
-    assert asked == [4]
+    assert make_listed(program_of(ps.Dataset.range(9)), ROWS, Meter()).elements == [4, 2]
 
 
 def test_costs_add_up():

@@ -49,7 +49,7 @@ class Maker:
         self.job = job
         self.memory = memory
         self._program = program
-        self._single = single
+        self._single = single if job.batch is None else None
         self.advise = advising(job.source)
         self._meter = Meter()
         self.item_bytes = 0
@@ -94,12 +94,15 @@ class Maker:
 
     def make(self, parcel: Parcel, piece: int) -> Stacked | Listed:
         """Run the program for one piece."""
-        rows, program, single = parcel.rows[piece], self._program, self._single
+        rows, program, meter = parcel.rows[piece], self._program, self._meter
         if piece == 0 and parcel.soon is not None:
-            program, single = advised(program, self.advise, parcel.soon), None
+            program = advised(program, self.advise, parcel.soon)
+        elif self._single is not None and len(rows) == 1:
+            began = meter.begin()
+            return Listed([self._single(rows.item())], meter.since(began))
         if self.job.batch is None:
-            return make_listed(program, single, rows, self._meter)
-        return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, self._meter)
+            return make_listed(program, rows, meter)
+        return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, meter)
 
     def close(self) -> None:
         """Let go of the thread beside the consumer, if there was one."""

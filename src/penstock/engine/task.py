@@ -13,7 +13,7 @@ from penstock.elements.gathering import stack_all
 from penstock.elements.stacking import Stack
 from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece
-from penstock.plan.node import Allocate, Program, Rows, Single
+from penstock.plan.node import Allocate, Program, Rows
 
 Began: TypeAlias = tuple[int] | tuple[int, int, int, int, int]
 """What a thread had taken when a task began, its wall clock first; of a task that is measured in part that alone."""
@@ -141,8 +141,8 @@ def make_stacked(
     return Stacked(structure, arrays, in_place, meter.since(began))
 
 
-def make_listed(program: Program, single: Single | None, rows: Rows, meter: Meter) -> Listed:
-    """Make the elements of `rows`, where there is but one by `single` if that is given."""
+def make_listed(program: Program, rows: Rows, meter: Meter) -> Listed:
+    """Make the elements of `rows`."""
     began = meter.begin()
-    elements = program(rows).elements() if single is None or len(rows) != 1 else [single(rows.item())]
+    elements = program(rows).elements()
     return Listed(elements, meter.since(began))

@@ -65,7 +65,7 @@ def run_shipped(shipment: Shipment, rows: Rows, stack: bool, soon: Rows | None =
     if stack:
         made: Stacked | Listed = make_stacked(program, rows, None, _fresh, Meter())
     else:
-        made = make_listed(program, None, rows, Meter())
+        made = make_listed(program, rows, Meter())
     return made, observer.drain()
 
 
