@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import astuple
 
 import numpy as np
+import pytest
 
 import penstock as ps
 from penstock.engine.compile import compiled
@@ -46,9 +47,8 @@ def test_costs_add_up():
 
 def test_a_cost_is_what_has_passed():
     meter = Meter()
-    outer = meter.begin()
-    inner = meter.begin()
-    costs = Listed([], meter.since(inner)).cost, Listed([], meter.since(outer)).cost
+    (_, inner), outer = meter.measure(meter.measure, sum, [1, 2])
+    costs = Listed([], inner).cost, Listed([], outer).cost
     for one, other in zip(*map(astuple, costs), strict=True):
         assert 0 <= one <= other
 
@@ -59,31 +59,52 @@ def test_a_task_that_is_not_measured_in_full_has_the_shares_of_the_last_one_that
     assert Cost(0, 0).over(7) == Cost(7, 0)
 
 
-def test_the_first_tasks_are_measured_in_full_and_then_one_of_some():
-    meter, full = Meter(), 0
-    for task in range(FULLY + 10 * EVERY):
-        began = meter.begin()
-        full += (in_full := len(began) > 1)
-        assert in_full or task >= FULLY
-        assert Listed([], meter.since(began)).cost.wall > 0
-    assert full == FULLY + 10
+@pytest.fixture
+def readings(monkeypatch):
+    """What threads are told that they have taken, as a list that grows with each reading; the last may be changed."""
+    told = [(0, 0, 0, 0, 0)]
+
+    def thread_times():
+        told.append(told[-1])
+        return told[-1]
+
+    monkeypatch.setattr("penstock.engine.task.thread_times", thread_times)
+    return told
 
 
-def test_after_one_that_read_from_a_disk_as_many_are_measured_in_full_as_at_first(monkeypatch):
-    blocks = 0
-    monkeypatch.setattr("penstock.engine.task.thread_times", lambda: (0, 0, 0, 0, blocks))
+def is_in_full(meter, readings, reads=0):
+    """Whether the next task is measured in full, during which the thread reads so many blocks from a disk."""
+    before = len(readings)
+
+    def make():
+        readings[-1] = (*readings[-1][:4], readings[-1][4] + reads)
+
+    _, took = meter.measure(make)
+    in_full = len(readings) > before
+    assert not in_full or Listed([], took).cost.reads == reads
+    return in_full
+
+
+def test_the_first_tasks_are_measured_in_full_and_then_one_of_some(readings):
     meter = Meter()
-    for _ in range(FULLY):
-        meter.since(meter.begin())
+    measured = [is_in_full(meter, readings) for _ in range(FULLY + 10 * EVERY)]
+    assert all(measured[:FULLY])
+    assert sum(measured) == FULLY + 10
+
+
+def test_after_one_that_read_from_a_disk_as_many_are_measured_in_full_as_at_first(readings):
+    meter = Meter()
+    assert all(is_in_full(meter, readings) for _ in range(FULLY))
     skipped = 0
-    while len(began := meter.begin()) == 1:
-        meter.since(began)
+    while not is_in_full(meter, readings, reads=8):
         skipped += 1
     assert 0 < skipped < EVERY
-    blocks = 8
-    assert Listed([], meter.since(began)).cost.reads == 8
-    for _ in range(FULLY):
-        began = meter.begin()
-        assert len(began) > 1
-        meter.since(began)
-    assert len(meter.begin()) == 1
+    assert all(is_in_full(meter, readings) for _ in range(FULLY))
+    assert not is_in_full(meter, readings)
+
+
+def test_what_a_task_raises_is_raised_and_the_next_is_measured():
+    meter = Meter()
+    with pytest.raises(ZeroDivisionError):
+        meter.measure(divmod, 1, 0)
+    assert meter.measure(divmod, 7, 2)[0] == (3, 1)

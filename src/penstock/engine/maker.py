@@ -98,8 +98,8 @@ class Maker:
         if piece == 0 and parcel.soon is not None:
             program = advised(program, self.advise, parcel.soon)
         elif self._single is not None and len(rows) == 1:
-            began = meter.begin()
-            return Listed([self._single(rows.item())], meter.since(began))
+            element, took = meter.measure(self._single, rows.item())
+            return Listed([element], took)
         if self.job.batch is None:
             return make_listed(program, rows, meter)
         return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, meter)

@@ -10,7 +10,7 @@ from penstock.engine.compile import spreading
 from penstock.engine.executors.remote import Shipment, spread_shipped
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
-from penstock.engine.task import Meter, Spreaded
+from penstock.engine.task import Meter, Spreaded, make_spread
 from penstock.plan.flow import Piece
 from penstock.plan.node import Allocate, Node
 
@@ -37,11 +37,7 @@ class Spreader:
 
     def make(self, parcel: Parcel, piece: int) -> Spreaded:
         """Make the elements of a unit; called from any thread."""
-        began = self._meter.begin()
-        if self.advise is not None and parcel.soon is not None:
-            self.advise(parcel.soon)
-        made = self._spread(cast("Unit", parcel).given)
-        return Spreaded(made, self._meter.since(began))
+        return make_spread(self._spread, cast("Unit", parcel).given, self.advise, parcel.soon, self._meter)
 
     def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Callable[..., Any], Any, Any, Any]:
         """The same for another process."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from time import perf_counter_ns
-from typing import Any, Self, TypeAlias
+from typing import Any, ParamSpec, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from penstock.elements.gathering import stack_all
 from penstock.elements.stacking import Stack
+from penstock.elements.structure import Structure
 from penstock.kernels.clocks import thread_times
-from penstock.plan.flow import Piece
+from penstock.plan.flow import Piece, Spread
 from penstock.plan.node import Allocate, Program, Rows
 
-Began: TypeAlias = tuple[int] | tuple[int, int, int, int, int]
-"""What a thread had taken when a task began, its wall clock first; of a task that is measured in part that alone."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
 FULLY = 16  # tasks that are measured in full at first, and after each that read from a disk
 EVERY = 13  # of so many one is then; a prime number, so that what comes round at intervals is seen
@@ -71,25 +74,26 @@ class Meter:
 
     def __init__(self) -> None:
         self._tasks = count()
-        self._begun = 0
         self._fully = FULLY  # the first task that need not be measured in full
         self._last = Cost(0, 0)
 
-    def begin(self) -> Began:
-        """What `since` is to be asked for when the task has ended."""
-        self._begun = task = next(self._tasks)
-        return thread_times() if task < self._fully or task % EVERY == 0 else (perf_counter_ns(),)
+    def measure(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, Took]:
+        """What `make` returns, and what it took."""
+        task = next(self._tasks)
+        if task < self._fully or task % EVERY == 0:
+            return self._measure_fully(task, partial(make, *args, **kwargs))
+        began = perf_counter_ns()
+        made = make(*args, **kwargs)
+        return made, (perf_counter_ns() - began, self._last)
 
-    def since(self, began: Began) -> Took:
-        """What the calling thread took since it began, reckoned as far as only that thread can."""
-        if len(began) == 1:
-            return perf_counter_ns() - began[0], self._last
-        wall, cpu, starved, yields, reads = thread_times()
-        cost = Cost(wall - began[0], cpu - began[1], starved - began[2], yields - began[3], reads - began[4])
+    def _measure_fully(self, task: int, make: Callable[[], T]) -> tuple[T, Took]:
+        before = thread_times()
+        made = make()
+        cost = Cost(*(after - earlier for after, earlier in zip(thread_times(), before, strict=True)))
         self._last = cost
         if cost.reads:
-            self._fully = self._begun + 1 + FULLY
-        return cost.wall, cost
+            self._fully = task + 1 + FULLY
+        return made, (cost.wall, cost)
 
 
 class Done:
@@ -135,14 +139,28 @@ def make_stacked(
     program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate, meter: Meter
 ) -> Stacked:
     """Make the elements of `rows` and stack them, in `out` where they fit."""
-    began = meter.begin()
-    structure, arrays = stack_all(program(rows, out), rows, out=out, allocate=allocate)
+
+    def make() -> tuple[Structure, list[Stack]]:
+        return stack_all(program(rows, out), rows, out=out, allocate=allocate)
+
+    (structure, arrays), took = meter.measure(make)
     in_place = out is not None and len(out) == len(arrays) and all(a is b for a, b in zip(arrays, out, strict=True))
-    return Stacked(structure, arrays, in_place, meter.since(began))
+    return Stacked(structure, arrays, in_place, took)
 
 
 def make_listed(program: Program, rows: Rows, meter: Meter) -> Listed:
     """Make the elements of `rows`."""
-    began = meter.begin()
-    elements = program(rows).elements()
-    return Listed(elements, meter.since(began))
+    return Listed(*meter.measure(lambda: program(rows).elements()))
+
+
+def make_spread(
+    spread: Spread, given: Piece, advise: Callable[[Rows], Any] | None, soon: Rows | None, meter: Meter
+) -> Spreaded:
+    """Make what comes of a unit of a stream, once the source is told of the rows `soon`, if there are some."""
+
+    def make() -> Piece:
+        if advise is not None and soon is not None:
+            advise(soon)
+        return spread(given)
+
+    return Spreaded(*meter.measure(make))

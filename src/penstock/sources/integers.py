@@ -15,6 +15,7 @@ from penstock.core.errors import ElementError, PlanError
 from penstock.elements.chunk import Columns
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.elements.structure import LEAF
+from penstock.index.epochs import position
 from penstock.sources.protocol import INFINITE
 
 _INT64 = np.dtype(np.int64)
@@ -52,12 +53,12 @@ class IntegerSource:
         return Columns(LEAF, [values.astype(self.dtype, copy=False)], len(rows))
 
     @property
-    def read_one(self) -> Callable[[int], int] | None:
-        """What returns the element at a row, where the dtype is Python's own and holds all of them."""
-        if self.length == INFINITE or self.dtype != _INT64:
+    def single(self) -> Callable[[int], int] | None:
+        """What returns the element at a row of any epoch, where the dtype is Python's own and holds all of them."""
+        start, step, length = self.start, self.step, self.length
+        if length == INFINITE or self.dtype != _INT64:
             return None
-        start, step = self.start, self.step
-        return lambda row: start + step * row
+        return lambda row: start + step * (row if 0 <= row < length else position(row, length))
 
     def describe(self, row: int) -> str:
         return f"the number {self.start + self.step * row}"

@@ -21,7 +21,7 @@ class Source(Protocol):
     `index.blocked.Blocks` or `None`: `shuffle()` then goes by it. One that reads local files may have `advise(rows)`,
     which tells the system of rows that will be asked for soon, and does not wait for them: it is called from any
     thread, only while tasks are seen to read from a disk. A `DataError` or `OSError` of it counts for nothing. One that
-    has an element by less than `read_many` may have `read_one`, a function of its position, or `None`.
+    makes an element by less than `read_many` does may have `single`, a function of a row of any epoch, or `None`.
     """
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock.engine.advice import Advise, advised, advising
 from penstock.engine.compile import compiled, spreading
-from penstock.engine.task import Listed, Meter, Spreaded, Stacked, make_listed, make_stacked
+from penstock.engine.task import Listed, Meter, Stacked, make_listed, make_spread, make_stacked
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.node import Node, Program, Rows
 
@@ -72,12 +72,7 @@ def run_shipped(shipment: Shipment, rows: Rows, stack: bool, soon: Rows | None =
 def spread_shipped(shipment: Shipment, given: Piece, soon: Rows | None = None) -> tuple[Any, Any]:
     """In the worker: what comes of a unit of a stream, and what the task's observer counted; `soon` as above."""
     spread, advise, observer = _spread(shipment)
-    meter = Meter()
-    began = meter.begin()
-    if advise is not None and soon is not None:
-        advise(soon)
-    made = spread(given)
-    return Spreaded(made, meter.since(began)), observer.drain()
+    return make_spread(spread, given, advise, soon, Meter()), observer.drain()
 
 
 def _spread(shipment: Shipment) -> tuple[Spread, Advise | None, Any]:

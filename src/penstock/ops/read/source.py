@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -47,13 +46,9 @@ class Read(Node):
         return run
 
     def single(self, inputs: tuple[Single, ...]) -> Single:
-        many, stride = self.source.read_many, self.stride
-
-        def first_of_many(position: int) -> Any:
-            return many(np.array([position], np.int64)).elements()[0]
-
-        read = getattr(self.source, "read_one", None) or first_of_many
-        return lambda row: read(row if 0 <= row < stride else positions(np.array([row]), stride).item())
+        single: Single | None = getattr(self.source, "single", None)
+        read_many, stride = self.source.read_many, self.stride
+        return single or (lambda row: read_many(positions(np.array([row]), stride)).elements()[0])
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         begin, stride = getattr(self.source, "begin_reading", None), self.stride
