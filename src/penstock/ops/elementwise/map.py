@@ -122,19 +122,20 @@ class Map(Node):
         return function
 
     def _apply(self, allocate: Allocate) -> Apply:
-        if isinstance(self.function, ColumnFunction):
-            return in_one_call(self, self.function)
-        if isinstance(self.function, ChunkFunction):
-            return in_one_chunk(self, self.function, allocate)
-        if isinstance(self.function, TracedFunction):
-            return traced(replace(self, function=self.function.function), self.function, allocate)
-        if self.vectorized:
-            return column_wise(self, self.function, allocate)
-        if self.draws:
+        of_elements, function = self._of_elements, self.function
+        if of_elements is not None and not self.draws:
+            return element_wise(self, of_elements)
+        if of_elements is not None:
             if self.seed is None:
                 raise RuntimeError("a random map without a seed reached the compiler; bind_seeds comes first")
-            return drawing(self, self.function, self.seed)
-        return element_wise(self, self.function)
+            return drawing(self, of_elements, self.seed)
+        if isinstance(function, ColumnFunction):
+            return in_one_call(self, function)
+        if isinstance(function, ChunkFunction):
+            return in_one_chunk(self, function, allocate)
+        if isinstance(function, TracedFunction):
+            return traced(replace(self, function=function.function), function, allocate)
+        return column_wise(self, function, allocate)
 
     def arguments(self) -> str:
         on = [] if self.on is None else [f"on={self.on!r}"]
