@@ -11,6 +11,9 @@ from penstock.watch.table import told
 class OperationStats:
     """What one operation took, without its inputs: seconds of wall and CPU time, and of waiting (their difference).
 
+    `bytes`: of the leaves of its elements, text by its characters, `Ragged` and `Sparse` by their values; where they
+    differ, about: one is looked at for several.
+
     `left_out`: elements that a `filter` did not let through (or `unique`, `rejection_resample`, a part of `split` by
     key); `failed`: those that failed and were left out or replaced, as `on_error=` or `ignore_errors()` said. Where
     elements are made again, as another of their task failed, they count again.
