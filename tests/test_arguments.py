@@ -19,7 +19,7 @@ READERS = (
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
-@pytest.mark.parametrize("paths", [3, 2.5, None, b"bytes", [1], [b"bytes"], []])
+@pytest.mark.parametrize("paths", [3, 2.5, None, bytearray(b"path"), [1], [bytearray(b"path")], []])
 def test_readers_name_their_paths(reader, paths):
     with pytest.raises((TypeError, ps.errors.PlanError)) as error:
         reader(paths)

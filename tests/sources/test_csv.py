@@ -157,7 +157,7 @@ def test_wrong_arguments_are_refused_at_once(path):
 
 def test_the_index_is_kept_beside_the_file_and_made_again_when_it_changes(path):
     assert len(read_csv(path)) == 200
-    (index,) = path.parent.glob("*.psindex")
+    (index,) = path.parent.glob(".penstock/*.psindex")
     made = index.stat().st_mtime_ns
     assert len(read_csv(path)) == 200
     assert index.stat().st_mtime_ns == made

@@ -10,8 +10,9 @@ import pytest
 
 from penstock.core.errors import DataError
 from penstock.sources.decoders import Decoders
-from penstock.sources.tar import tar_files
+from penstock.sources.tar import TAR, tar_files
 from penstock.sources.tar_samples import parts_of
+from penstock.storage.indexing import index_path
 from penstock.testing.sources import verify_source
 from tests.sources.archives import archive
 
@@ -162,5 +163,5 @@ def test_an_index_that_does_not_fit_together_is_made_again(three):
     length = source.length
     (sidecar,) = source.sidecars
     arrays = dict(sidecar.arrays) | {"members": np.array([0, 99])}
-    type(sidecar)(sidecar.format, sidecar.parameters, sidecar.stamp, arrays).save(f"{three[1]}.psindex")
+    type(sidecar)(sidecar.format, sidecar.parameters, sidecar.stamp, arrays).save(index_path(str(three[1]), TAR))
     assert source_of(three[1]).length == length

@@ -66,10 +66,11 @@ def test_the_same_samples_give_the_same_bytes_without_time_or_owner(tmp_path):
 def test_shards_are_whole_samples_with_an_index_each(tmp_path):
     names = write_all([{"a": b"x", "b": b"y"}] * 5, tmp_path / "s.tar", max_bytes=2048)
     assert [os.path.basename(name) for name in names] == [f"s-{i:05d}-of-00005.tar" for i in range(5)]
-    assert sorted(os.listdir(tmp_path)) == sorted(f"{os.path.basename(n)}{e}" for n in names for e in ("", ".psindex"))
+    assert sorted(os.listdir(tmp_path)) == sorted([".penstock", *map(os.path.basename, names)])
+    assert sorted(os.listdir(tmp_path / ".penstock")) == sorted(f"{os.path.basename(n)}.psindex" for n in names)
     assert tar_files(names, None, Decoders(False)).length == 5
-    (alone,) = write_all([{"a": b""}], tmp_path / "alone.tar", index=False)
-    assert not os.path.exists(alone + ".psindex")
+    write_all([{"a": b""}], tmp_path / "alone.tar", index=False)
+    assert "alone.tar.psindex" not in os.listdir(tmp_path / ".penstock")
 
 
 def test_no_samples_are_an_archive_without_any(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.core.errors import DataError
+import penstock as ps
+from penstock.core.errors import DataError, PlanError
 from penstock.storage import indexing
-from penstock.storage.indexing import Kind, cached_index_path, index_files, index_path
+from penstock.storage.indexing import Kind, cached_index_path, index_files, index_path, visible_index_path
 from penstock.storage.sidecar import Sidecar
 
 
@@ -53,7 +55,8 @@ def test_it_is_made_once_and_kept_beside_the_file(made, tmp_path):
     kind, calls = made
     paths = [file(tmp_path / "d", f"{i}.plain", str(i).encode()) for i in range(5)]
     assert found(index_files(paths, kind)) == [b"0", b"1", b"2", b"3", b"4"]
-    assert sorted(os.listdir(tmp_path / "d")) == sorted(f"{i}.plain{end}" for i in range(5) for end in ("", ".psindex"))
+    assert sorted(os.listdir(tmp_path / "d")) == [".penstock", *(f"{i}.plain" for i in range(5))]
+    assert sorted(os.listdir(tmp_path / "d" / ".penstock")) == [f"{i}.plain.psindex" for i in range(5)]
     assert found(index_files(paths[::-1], kind)) == [b"4", b"3", b"2", b"1", b"0"]
     assert len(calls) == 5
     index_files(paths[:2], kind, refresh=True)
@@ -210,13 +213,46 @@ def test_processes_that_make_the_same_index_at_once_all_get_it(tmp_path):
         subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in range(3)
     ]
     assert [process.communicate(timeout=60)[0].strip() for process in running] == ["100000"] * 3
-    assert sorted(os.listdir(tmp_path / "d")) == ["a.tfrecord", "a.tfrecord.psindex"]
+    assert sorted(os.listdir(tmp_path / "d")) == [".penstock", "a.tfrecord"]
+    assert os.listdir(tmp_path / "d" / ".penstock") == ["a.tfrecord.psindex"]
 
 
 def test_names_tell_formats_and_parameters_apart():
     csv = Kind("csv", dict, anything, (("header", True),))
     assert index_path("a.csv", csv) != index_path("a.csv", Kind("csv", dict, anything, (("header", False),)))
-    assert index_path("a.tar", Kind("tar", dict, anything)) == "a.tar.psindex"
+    assert index_path("a.tar", Kind("tar", dict, anything)) == ".penstock/a.tar.psindex"
     assert cached_index_path("x/a.tar", Kind("tar", dict, anything)) != cached_index_path(
         "y/a.tar", Kind("tar", dict, anything)
     )
+
+
+def test_patterns_of_other_programs_match_the_data_alone_in_the_second_run(tmp_path):
+    for name in ("train-0", "train-1"):
+        ps.write_tfrecord([name.encode()], tmp_path / name, index=True)
+    for _ in range(2):
+        found = glob.glob(f"{tmp_path}/train-*")
+        assert sorted(map(os.path.basename, found)) == ["train-0", "train-1"]
+        assert sorted(path.name for path in tmp_path.glob("train-*")) == ["train-0", "train-1"]
+        assert [name for name in os.listdir(tmp_path) if "psindex" in name] == []
+        assert list(ps.read_tfrecord(sorted(found))) == [b"train-0", b"train-1"]
+
+
+def test_an_index_that_an_early_version_kept_beside_the_file_is_used_and_hidden(made, tmp_path):
+    kind, calls = made
+    path = file(tmp_path / "d", "a.plain")
+    index_files([path], kind)
+    os.replace(index_path(path, kind), visible_index_path(path, kind))
+    assert found(index_files([path], kind)) == [b"abc"]
+    assert len(calls) == 1
+    assert sorted(os.listdir(tmp_path / "d")) == [".penstock", "a.plain"]
+
+
+def test_readers_pass_over_the_visible_indexes_of_early_versions(tmp_path):
+    ps.write_tfrecord([b"x"], tmp_path / "train-0")
+    assert len(ps.read_tfrecord(tmp_path / "train-0")) == 1
+    (index,) = (tmp_path / ".penstock").iterdir()
+    os.replace(index, tmp_path / "train-0.other.psindex")
+    assert list(ps.read_files(f"{tmp_path}/train-*")) == list(ps.read_files(glob.glob(f"{tmp_path}/train-*")))
+    assert len(ps.read_files(glob.glob(f"{tmp_path}/train-*"))) == 1
+    with pytest.raises(PlanError, match="index files of Penstock"):
+        ps.read_files([tmp_path / "train-0.other.psindex"])

@@ -75,8 +75,8 @@ def test_wrong_arguments():
         list_files("gs://bucket/*.jpg")
     with pytest.raises(TypeError, match="not int"):
         list_files(3)
-    with pytest.raises(TypeError, match="not bytes"):
-        list_files(b"x")
+    with pytest.raises(TypeError, match="not bytearray"):
+        list_files(bytearray(b"x"))
     with pytest.raises(TypeError):
-        list_files([b"x"])
+        list_files([3])
     assert list_files(Path(__file__)) == [__file__]

@@ -136,7 +136,9 @@ def _add_peek(parser: argparse.ArgumentParser) -> None:
 def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write what is in files into a file of another format (TFRecord, tar or Parquet, by its extension), or shards "
-        "of it, several at a time. Each is read again and compared. If it is interrupted, the same command goes on."
+        "of it, several at a time. Keys, file names and labels of class folders are kept; a sample that the format "
+        "cannot hold is an error that leaves nothing. Each file is read again and compared. If it is interrupted, the "
+        "same command goes on."
     )
     _add_files(parser)
     parser.add_argument("to", metavar="TO", help="the file to write: train.tar, or train-00000-of-00012.tar and so on")
@@ -150,6 +152,9 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=_positive(int), metavar="N", help="processes (default: one a processor)")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there, or begin anew")
+    parser.add_argument(
+        "--float32", dest="rounding", action="store_true", help="round numbers that a TFRecord cannot hold exactly"
+    )
     parser.set_defaults(do=_convert)
 
 
@@ -217,7 +222,7 @@ def _peek(asked: argparse.Namespace) -> int:
 def _convert(asked: argparse.Namespace) -> int:
     from penstock.cli.files.convert import convert
 
-    settings = {name: getattr(asked, name) for name in ("max_bytes", "workers", "overwrite", "compression")}
+    settings = {name: getattr(asked, name) for name in ("max_bytes", "workers", "overwrite", "compression", "rounding")}
     return _with_files(lambda: convert(asked.paths, asked.to, Terminal(), name=asked.format, **settings))
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
-from penstock.storage.paths import INDEX_SUFFIX
+from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
 from penstock.storage.progress import Progress
 from penstock.storage.sidecar import Sidecar, Stamp
 
@@ -53,9 +54,10 @@ def index_files(
 ) -> list[Sidecar]:
     """Return the index of each file.
 
-    One that lies beside the file, or in the cache folder, is taken if the file has not changed since; else, and with
-    `refresh`, it is made, by as many threads as there are processors, and kept if `save`: beside the file, or in the
-    cache folder if that place cannot be written to. On a terminal a line shows how far it is, once it takes a second.
+    One that lies in a hidden folder beside the file, or in the cache folder, is taken if the file has not changed
+    since; else, and with `refresh`, it is made, by as many threads as there are processors, and kept if `save`: beside
+    the file, or in the cache folder if that place cannot be written to. On a terminal a line shows how far it is, once
+    it takes a second.
     """
     found = [None if refresh else _load(path, kind) for path in paths]
     missing = [i for i, sidecar in enumerate(found) if sidecar is None]
@@ -72,7 +74,16 @@ def index_files(
 
 
 def index_path(path: str, kind: Kind) -> str:
-    """Return where the index of a file is kept if its folder can be written to."""
+    """Return where the index of a file is kept if its folder can be written to: a hidden folder beside the file.
+
+    Patterns for the data, such as `train-*`, match nothing in it, in whatever program.
+    """
+    folder, name = os.path.split(path)
+    return os.path.join(folder, INDEX_FOLDER, kind.named(name))
+
+
+def visible_index_path(path: str, kind: Kind) -> str:
+    """Return where early versions kept the index of a file: beside it, where patterns for the data match it."""
     return kind.named(path)
 
 
@@ -83,7 +94,20 @@ def cached_index_path(path: str, kind: Kind) -> str:
     return os.path.join(root, "penstock", "index", f"{named}-{kind.named(os.path.basename(path))}")
 
 
+def save_index(sidecar: Sidecar, place: str) -> None:
+    """Write an index where it is kept, in a folder that is made if it is not there."""
+    folder = os.path.dirname(place)
+    os.makedirs(folder, exist_ok=True)
+    try:
+        sidecar.save(place)
+    except OSError:
+        with suppress(OSError):  # not empty
+            os.rmdir(folder)
+        raise
+
+
 def _load(path: str, kind: Kind) -> Sidecar | None:
+    _hide(path, kind)
     for place in (index_path(path, kind), cached_index_path(path, kind)):
         try:
             sidecar = Sidecar.load(place)
@@ -93,6 +117,17 @@ def _load(path: str, kind: Kind) -> Sidecar | None:
         if same and sidecar.stamp.is_of(path) and kind.is_sound(sidecar.arrays, sidecar.stamp.size):
             return sidecar
     return None
+
+
+def _hide(path: str, kind: Kind) -> None:
+    """Move the index of an early version to where indexes are kept now, if that can be done."""
+    visible = visible_index_path(path, kind)
+    if not is_index(visible):
+        return
+    place = index_path(path, kind)
+    with suppress(OSError):  # of somebody else, or in a folder that is read-only: readers pass over it
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.replace(visible, place)
 
 
 def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
@@ -113,12 +148,9 @@ def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
 
 def _kept(sidecar: Sidecar, path: str, kind: Kind) -> Sidecar:
     """Write the index where that can be done; elsewhere it lives as long as the process."""
-    cached = cached_index_path(path, kind)
-    for place in (index_path(path, kind), cached):
+    for place in (index_path(path, kind), cached_index_path(path, kind)):
         try:
-            if place == cached:
-                os.makedirs(os.path.dirname(cached), exist_ok=True)
-            sidecar.save(place)
+            save_index(sidecar, place)
         except OSError:  # a folder that is read-only, a disk that is full
             continue
         return Sidecar.load(place)  # mapped, so that it holds no memory

@@ -9,8 +9,12 @@ from typing import NoReturn, TypeAlias
 
 from penstock.core.errors import PlanError
 
+INDEX_FOLDER = ".penstock"
+"""The name of the hidden folders beside data in which index files lie."""
 INDEX_SUFFIX = ".psindex"
-"""What the names of index files end with, which lie beside the data."""
+"""The end of the names of index files."""
+INDEX_MAGIC = b"PSINDEX\n"
+"""The first bytes of index files."""
 
 Pattern: TypeAlias = str | os.PathLike[str]
 
@@ -19,29 +23,41 @@ def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", 
     """Return the paths of the files that match, sorted, each once; folders are left out.
 
     `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin
-    with a dot match only a pattern that does, and index files (`*.psindex`) none. A path that exists is
-    taken as it is, whatever characters it has. Each pattern has to match: a `FileNotFoundError` names the one that does
-    not, and where it was looked for. What is no pattern is an error that names the argument of the `call`.
+    with a dot match only a pattern that does, and index files (`*.psindex`) none; in a list they are left out, since
+    patterns of other programs match those that early versions put beside the data. A path that exists is taken as it
+    is, whatever characters it has, and may be `bytes`. Each pattern has to match: a `FileNotFoundError` names the one
+    that does not, and where it was looked for. What is no pattern is an error that names the argument of the `call`.
     """
-    if isinstance(patterns, (str, os.PathLike)):
-        return sorted(_matches(os.fspath(patterns)))
-    if not isinstance(patterns, Sequence) or isinstance(patterns, (bytes, bytearray)):
+    if isinstance(patterns, (str, bytes, os.PathLike)):
+        return sorted(_matches(os.fsdecode(patterns)))
+    if not isinstance(patterns, Sequence) or isinstance(patterns, bytearray):
         what = "a path, a pattern or a list of them"
         raise TypeError(f"{call}({name}={patterns!r:.80}): expected {what}, not {type(patterns).__name__}")
     if not patterns:
         raise PlanError(f"{call}({name}=[]): the list of files or patterns is empty")
     found: set[str] = set()
     for pattern in patterns:
-        path = os.fspath(pattern) if isinstance(pattern, os.PathLike) else pattern
-        if not isinstance(path, str):
+        if not isinstance(pattern, (str, bytes, os.PathLike)):
             raise TypeError(f"{call}({name}=): expected paths or patterns of text, and {pattern!r:.80} is none")
-        found.update(_matches(path))
-    return sorted(found)
+        found.update(_matches(os.fsdecode(pattern)))
+    data = [path for path in found if not is_index(path)]
+    if not data:
+        raise PlanError(f"{call}({name}={patterns!r:.80}): these are index files of Penstock, not data")
+    return sorted(data)
+
+
+def is_index(path: str) -> bool:
+    """Whether there is an index file at a path, by its name and its first bytes."""
+    if not path.endswith(INDEX_SUFFIX):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(INDEX_MAGIC)) == INDEX_MAGIC
+    except OSError:
+        return False
 
 
 def _matches(pattern: str) -> list[str]:
-    if not isinstance(pattern, str):  # bytes paths
-        raise TypeError(f"expected a path or pattern of text, not {type(pattern).__name__}: {pattern!r}")
     if "://" in pattern:
         raise PlanError(f"{pattern!r} is a URL; only files of the local file system can be read")
     path = os.path.expanduser(pattern)

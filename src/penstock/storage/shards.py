@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock.storage.compressing import Writer, opened
 from penstock.storage.compression import SUFFIXES
-from penstock.storage.indexing import Kind, index_path
+from penstock.storage.indexing import Kind, index_path, save_index
 from penstock.storage.sidecar import Sidecar, Stamp
 
 
@@ -110,7 +110,9 @@ class Shards:
             os.replace(hidden, final)
             if shard in self._indexes:
                 kind, arrays = self._indexes[shard]
-                Sidecar(kind.format, dict(kind.parameters), Stamp.of(final), arrays).save(index_path(final, kind))
+                save_index(
+                    Sidecar(kind.format, dict(kind.parameters), Stamp.of(final), arrays), index_path(final, kind)
+                )
 
     def _final_names(self) -> list[str]:
         return [self._path][: self.count] if self._max_bytes is None else shard_names(self._path, self.count)

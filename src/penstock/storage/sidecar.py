@@ -19,8 +19,8 @@ from penstock.core.digest import hasher
 from penstock.core.errors import DataError
 from penstock.kernels import MappedFile, maps_cut
 from penstock.kernels.records import crc32c
+from penstock.storage.paths import INDEX_MAGIC
 
-_MAGIC = b"PSINDEX\n"
 _VERSION = 1
 _HEAD = struct.Struct("<8sIII4x")  # magic, version, bytes of the description, its CRC-32C
 _NUMBERS = re.compile("[<>|][biufc][0-9]{1,2}")
@@ -95,7 +95,7 @@ class Sidecar:
         beside = f"{path}.{os.urandom(4).hex()}.part"
         try:
             with open(beside, "xb") as file:
-                file.write(_HEAD.pack(_MAGIC, _VERSION, len(text), crc32c(text)))
+                file.write(_HEAD.pack(INDEX_MAGIC, _VERSION, len(text), crc32c(text)))
                 file.write(text)
                 for array in self.arrays.values():
                     file.write(np.ascontiguousarray(array).data)
@@ -114,7 +114,7 @@ class Sidecar:
         size = os.path.getsize(path)
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
-            if len(head) < _HEAD.size or not head.startswith(_MAGIC):
+            if len(head) < _HEAD.size or not head.startswith(INDEX_MAGIC):
                 raise DataError(f"{path} is no index file")
             _, version, length, crc = _HEAD.unpack(head)
             if version != _VERSION:

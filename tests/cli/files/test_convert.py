@@ -1,14 +1,17 @@
 import io
+import json
 import os
 
+import numpy as np
 import pytest
 
 import penstock as ps
 from penstock.cli.files import convert as converting
 from penstock.cli.files.convert import convert
+from penstock.cli.files.stored import sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
-from penstock.core.errors import DataError
+from penstock.core.errors import DataError, ElementError
 
 RECORDS = [ps.records.encode_example({"label": i, "name": f"{i}" * 20}) for i in range(100)]
 
@@ -68,13 +71,16 @@ def test_an_interrupted_conversion_goes_on(monkeypatch):
     monkeypatch.setattr(converting, "_write_shard", until_the_third)
     with pytest.raises(KeyboardInterrupt):
         told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
-    there = {name: os.stat(name).st_ino for name in os.listdir() if name.startswith("b-") and name.endswith("record")}
+    assert not [name for name in os.listdir() if name.startswith("b-")]
+    there = {name: os.stat(name).st_ino for name in os.listdir() if name.endswith(".converted")}
     assert len(there) == 2
     monkeypatch.setattr(converting, "_write_shard", plainly)
     assert "going on: 2 of" in told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
-    assert {name: os.stat(name).st_ino for name in there} == there
+    names = [name.removeprefix(".").removesuffix(".converted") for name in there]
+    assert [os.stat(name).st_ino for name in names] == list(there.values())
     assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
-    assert not [name for name in os.listdir() if name.startswith(".")]
+    assert [name for name in os.listdir() if name.startswith(".")] == [".penstock"]
+    assert not [name for name in os.listdir(".penstock") if name.startswith(".")]
 
 
 def test_another_conversion_that_was_interrupted_is_not_mixed_with_this_one(monkeypatch):
@@ -129,7 +135,7 @@ def test_no_records_are_a_file_without_any():
 def test_compressed_shards_hold_all_in_order(to):
     pytest.importorskip("zstandard")
     told(["a.tfrecord"], to, max_bytes=1000, **({} if to.count(".") > 1 else {"compression": "zlib"}))
-    names = sorted(name for name in os.listdir() if name.startswith("b-") and not name.endswith("psindex"))
+    names = sorted(name for name in os.listdir() if name.startswith("b-"))
     assert names[0] == f"b-00000-of-{len(names):05d}{to[1:]}"
     ds = ps.read_tfrecord(names)
     assert list(ds) == RECORDS
@@ -145,10 +151,11 @@ def test_asked_for_another_compression_than_the_name_says_it_does_nothing():
 
 def test_an_index_that_was_made_goes_with_the_file():
     told(["a.tfrecord"], "b.tfrecord")
-    before = os.stat("b.tfrecord.psindex").st_ino
+    before = os.stat(".penstock/b.tfrecord.psindex").st_ino
     assert len(ps.read_tfrecord("b.tfrecord")) == 100
-    assert os.stat("b.tfrecord.psindex").st_ino == before
-    assert not [name for name in os.listdir() if name.startswith(".")]
+    assert os.stat(".penstock/b.tfrecord.psindex").st_ino == before
+    assert [name for name in os.listdir() if name.startswith(".")] == [".penstock"]
+    assert not [name for name in os.listdir(".penstock") if name.startswith(".")]
 
 
 @pytest.mark.parametrize("to", ["c.tfrecord.zst", "c.tar", "c.parquet"])
@@ -168,9 +175,9 @@ def test_a_stream_becomes_one_file(to):
 def test_a_record_is_written_before_the_next_one_is_made(monkeypatch):
     stored, made = converting.STORED["TFRecord"], []
 
-    def store(sample, number, columns):
+    def store(sample, number, columns, rounding):
         made.append(number)
-        return stored.store(sample, number, columns)
+        return stored.store(sample, number, columns, rounding)
 
     def write(records, path, *told):
         def watched():
@@ -205,6 +212,98 @@ def test_a_name_that_tells_no_format_to_write_is_refused(name):
 def test_one_file_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(converting, "_TOLD_EVERY", 40)
     tellings = []
-    plan = converting._planned(["a.tfrecord"], "b.tar", None, None, None)
+    plan = converting._planned(["a.tfrecord"], "b.tar", None, None, None, rounding=False)
     converting._write_shard(plan, 0, tellings.append)
     assert tellings == [f"{count} records {done}" for done in ("written", "compared") for count in (40, 80)]
+
+
+@pytest.fixture
+def photos(folder):
+    for path in ("cat/one.jpg", "cat/two.JPEG", "dog/one.jpg"):
+        os.makedirs(os.path.dirname(f"photos/{path}"), exist_ok=True)
+        with open(f"photos/{path}", "wb") as file:
+            file.write(b"\xff\xd8\xff" + path.encode())
+
+
+def known_of(sample):
+    """The key, the label, the path and the content of a sample, whatever the format calls them."""
+    texts = {name: value.decode() if isinstance(value, bytes) else value for name, value in sample.items()
+             if "jpg" not in name and name != "image"}  # fmt: skip
+    label = next(texts[name] for name in ("label", "label.json", "cls") if name in texts)
+    path = next(texts[name] for name in ("path", "path.txt") if name in texts)
+    content = next(sample[name] for name in ("image", "image.jpg", "jpg") if name in sample)
+    return texts["__key__"], int(label), path, content
+
+
+def samples_of(path):
+    if path.endswith(".tar"):
+        return list(ps.read_tar(path))
+    if path.endswith(".parquet"):
+        return list(ps.read_parquet(path))
+    return [sample_of(record) for record in ps.read_tfrecord(path)]
+
+
+@pytest.mark.parametrize("first", ["a.tar", "a.parquet", "one.tfrecord"])
+@pytest.mark.parametrize("second", ["b.tar", "b.parquet", "b.tfrecord"])
+def test_keys_labels_and_file_names_are_kept_from_a_folder_through_every_pair_of_formats(photos, first, second):
+    pytest.importorskip("pyarrow")
+    told(["photos"], first)
+    told([first], second)
+    wanted = [
+        (os.path.splitext(path)[0], label, path, b"\xff\xd8\xff" + path.encode())
+        for label, path in ((0, "cat/one.jpg"), (0, "cat/two.JPEG"), (1, "dog/one.jpg"))
+    ]
+    assert list(map(known_of, samples_of(first))) == wanted
+    assert list(map(known_of, samples_of(second))) == wanted
+    assert [element["label"] for element in ps.read_image_folder("photos")] == [label for _, label, _, _ in wanted]
+
+
+def test_names_are_kept_where_there_are_no_class_folders(folder):
+    os.makedirs("data/deep")
+    for path in ("data/x.bin", "data/deep/y.bin"):
+        with open(path, "w") as file:
+            file.write(path)
+    told(["data"], "b.tar")
+    assert list(ps.read_tar("b.tar")) == [
+        {"__key__": "deep/y", "bin": b"data/deep/y.bin"}, {"__key__": "x", "bin": b"data/x.bin"}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sample", "to", "reason"),
+    [
+        ({"__key__": "a.b", "x": 1}, "b.tar", "the key 'a.b'"),
+        ({"__key__": "a", "__url__": 1}, "b.tar", "'__url__'"),
+        ({"Name": 1}, "b.tar", "small letters"),
+        ({"x": 0.1}, "b.tfrecord", "--float32"),
+        ({"x": 2**70}, "b.tfrecord", "expected numbers or text"),
+        ({"x": {"y": 1}}, "b.parquet", "no place in a column"),
+    ],
+)
+def test_what_the_target_cannot_hold_is_an_error_that_leaves_nothing(folder, sample, to, reason):
+    pytest.importorskip("pyarrow")
+    with open("a.jsonl", "w") as file:
+        file.writelines(json.dumps(line) + "\n" for line in [{**sample, "x": 1} for _ in range(3)] + [sample])
+    before = set(os.listdir())
+    with pytest.raises(ElementError, match=reason):
+        told(["a.jsonl"], to, max_bytes=1)
+    assert set(os.listdir()) - before <= {".penstock"}
+    assert not [name for name in os.listdir(".penstock") if name.startswith("b")]
+
+
+def test_two_samples_that_a_tar_would_hold_as_one_are_an_error(folder):
+    os.makedirs("pairs")
+    for name in ("1.jpg", "1.txt"):
+        with open(f"pairs/{name}", "w") as file:
+            file.write(name)
+    with pytest.raises(ElementError, match="the key '1' of the one before it"):
+        told(["pairs"], "b.tar", name="files")
+
+
+def test_numbers_are_rounded_only_where_that_is_asked_for(folder):
+    with open("a.jsonl", "w") as file:
+        file.write('{"x": 0.1, "y": [0.5, NaN]}\n')
+    told(["a.jsonl"], "b.tfrecord", rounding=True)
+    assert ps.records.decode_example(ps.read_tfrecord("b.tfrecord")[0])["x"] == np.float32(0.1)
+    told(["a.jsonl"], "b.tar")
+    assert ps.read_tar("b.tar", decode=True)[0]["x.json"] == 0.1

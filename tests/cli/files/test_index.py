@@ -22,14 +22,14 @@ def test_indexes_are_made_beside_the_files(tmp_path, records):
     text = told([str(tmp_path)])
     assert "TFRecord: 4 files" in text
     assert "10 records" in text
-    assert sorted(path.name for path in tmp_path.glob("*.psindex")) == [
+    assert sorted(path.name for path in tmp_path.glob(".penstock/*.psindex")) == [
         f"a-0000{i}-of-00004.tfrecord.psindex" for i in range(4)
     ]
 
 
 def test_what_is_true_is_kept_unless_forced(tmp_path, records):
     told([str(tmp_path)])
-    places = sorted(tmp_path.glob("*.psindex"))
+    places = sorted(tmp_path.glob(".penstock/*.psindex"))
     before = [place.stat().st_ino for place in places]
     told([str(tmp_path)])
     assert [place.stat().st_ino for place in places] == before
@@ -55,7 +55,7 @@ def test_frames_of_zstd_are_indexed(tmp_path):
     pytest.importorskip("zstandard")
     ps.write_tfrecord([bytes(20)] * 10, tmp_path / "a.tfrecord.zst", index=False)
     assert "10 records" in told([str(tmp_path / "a.tfrecord.zst")])
-    assert [path.name for path in tmp_path.glob("*.psindex")] == ["a.tfrecord.zst.tfrecord-zstd.psindex"]
+    assert [path.name for path in tmp_path.glob(".penstock/*.psindex")] == ["a.tfrecord.zst.tfrecord-zstd.psindex"]
 
 
 def test_blocks_of_csv_are_indexed(tmp_path):
@@ -63,7 +63,7 @@ def test_blocks_of_csv_are_indexed(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n")
     text = told([str(tmp_path / "a.csv")])
     assert "2 records" in text
-    (place,) = tmp_path.glob("a.csv.csv-*.psindex")
+    (place,) = tmp_path.glob(".penstock/a.csv.csv-*.psindex")
     before = place.stat().st_mtime_ns
     told([str(tmp_path / "a.csv")], force=True)
     assert place.stat().st_mtime_ns > before

@@ -10,7 +10,7 @@ SAMPLE = {"image": b"\xff\xd8\xff\xe0...", "label": 3, "weight": 0.5, "ids": [1,
 
 def stored_and_read(name, samples, path, compression=None):
     columns = columns_of(samples)
-    made = [STORED[name].store(sample, i, columns) for i, sample in enumerate(samples)]
+    made = [STORED[name].store(sample, i, columns, False) for i, sample in enumerate(samples)]
     STORED[name].write(made, str(path), columns, compression)
     return made, list(STORED[name].read(str(path)))
 
@@ -52,14 +52,16 @@ def test_an_example_is_its_features_and_other_bytes_are_a_record():
     sample = sample_of(record)
     assert sample["ids"].tolist() == [1, 2, 3]
     assert (sample["image"], sample["label"], sample["weight"]) == (SAMPLE["image"], 3, 0.5)
-    assert STORED["TFRecord"].store(sample, 0, {}) == record
+    assert STORED["TFRecord"].store(sample, 0, {}, False) == record
     for content in (b"", b"no example"):
         assert features_of(content) == {}
-        assert STORED["TFRecord"].store(sample_of(content), 0, {}) == content
+        assert STORED["TFRecord"].store(sample_of(content), 0, {}, False) == content
 
 
 def test_members_of_a_tar_say_what_they_are():
-    members = STORED["tar"].store({"image/encoded": SAMPLE["image"], "jpg": SAMPLE["image"], "n": 1, "t": "a"}, 7, {})
+    members = STORED["tar"].store(
+        {"image/encoded": SAMPLE["image"], "jpg": SAMPLE["image"], "n": 1, "t": "a"}, 7, {}, False
+    )
     assert members == {
         "__key__": "000000007",
         "image_encoded.jpg": SAMPLE["image"],
@@ -71,11 +73,11 @@ def test_members_of_a_tar_say_what_they_are():
 
 @pytest.mark.parametrize(
     ("sample", "told"),
-    [({"a/b": b"1", "a_b": b"2"}, "both be called"), ({"parts": [b"1", b"2"]}, "a list of bytes")],
+    [({"a/b": b"1", "a_b": b"2"}, "both be called"), ({"parts": [b"1", b"2"]}, "no place in one member")],
 )
 def test_what_has_no_place_in_a_tar_is_named(sample, told):
     with pytest.raises(ElementError, match=told):
-        STORED["tar"].store(sample, 0, {})
+        STORED["tar"].store(sample, 0, {}, False)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_what_has_no_place_in_a_tar_is_named(sample, told):
 )
 def test_a_row_that_the_columns_do_not_hold_is_named(sample, told):
     with pytest.raises(ElementError, match=f"record 5 has {told}"):
-        STORED["Parquet"].store(sample, 5, columns_of([{"label": 1}]))
+        STORED["Parquet"].store(sample, 5, columns_of([{"label": 1}]), False)
 
 
 def test_values_of_several_dimensions_are_refused():

@@ -15,13 +15,14 @@ from typing import Any
 
 import penstock as ps
 from penstock.cli.files.amounts import many, size
-from penstock.cli.files.formats import find_format, group_files, named_format
-from penstock.cli.files.stored import STORED, Columns, Sample, columns_of, sample_of
+from penstock.cli.files.formats import WHOLE_FILES, find_format, group_files, named_format
+from penstock.cli.files.named_files import NamedFiles, root_of
+from penstock.cli.files.stored import STORED, Columns, Sample, columns_of, same, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
 from penstock.storage.compression import SUFFIXES
-from penstock.storage.paths import INDEX_SUFFIX
+from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX
 from penstock.storage.shards import shard_names
 
 _SAMPLED = 1000  # elements, from all over the files, that tell how many fit into a shard, and what columns there are
@@ -30,19 +31,24 @@ _TOLD_EVERY = 1000  # records from one word on how far a file is to the next
 
 @dataclass(frozen=True)
 class Conversion:
-    """Which files become which: the records `bounds[i]` to `bounds[i + 1]` of `paths` go into the file `names[i]`."""
+    """Which files become which: the records `bounds[i]` to `bounds[i + 1]` of `paths` go into the file `names[i]`.
+
+    Files that are samples as a whole have names below `root`.
+    """
 
     source: str
     paths: list[str]
+    root: str
     fingerprint: str
     target: str
     names: list[str]
     bounds: list[int]
     columns: Columns
     compression: str | None
+    rounding: bool
 
 
-def convert(
+def convert(  # noqa: PLR0913 - one a flag of the command
     patterns: Sequence[str],
     to: str,
     terminal: Terminal,
@@ -52,14 +58,36 @@ def convert(
     workers: int | None = None,
     overwrite: bool = False,
     compression: str | None = None,
+    rounding: bool = False,
 ) -> bool:
     """Convert the files that match into `to`, of the format that its extension says, or shards of it.
 
-    A shard has its name once it is whole, and has been read again and found the same. A conversion that was interrupted
-    goes on where it was when it is asked for again.
+    All shards get their names at the end, once each has been read again and found the same. After an error, such as a
+    sample that the format cannot hold, nothing is left. A conversion that was interrupted goes on where it was when it
+    is asked for again. With `rounding`, numbers that a TFRecord cannot hold exactly are rounded.
     """
-    plan = _planned(patterns, os.path.expanduser(to), name, max_bytes, compression)
+    plan = _planned(patterns, os.path.expanduser(to), name, max_bytes, compression, rounding=rounding)
     todo = _begin(plan, to, overwrite=overwrite)
+    try:
+        records = _write_all(plan, todo, terminal, workers)
+    except Exception:
+        _remove(list(map(_hidden, plan.names)))
+        os.unlink(_note(to))
+        raise
+    for final in plan.names:
+        _move(_hidden(final), final)
+    os.unlink(_note(to))
+    nbytes = sum(map(os.path.getsize, plan.names))
+    terminal.show(
+        f"{plan.source} to {plan.target}: {many(records, 'record')} in {many(len(plan.names), 'file')}, "
+        f"{size(nbytes)}; each read again and found the same.",
+        0,
+    )
+    return True
+
+
+def _write_all(plan: Conversion, todo: list[int], terminal: Terminal, workers: int | None) -> int:
+    """Write the shards that are still to be written, under hidden names, and return the number of all records."""
     done = len(plan.names) - len(todo)
     if done:
         terminal.show(f"going on: {done} of {many(len(plan.names), 'file')} are there already", 0)
@@ -81,18 +109,17 @@ def convert(
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
                     raise
-    os.unlink(_note(to))
-    nbytes = sum(map(os.path.getsize, plan.names))
-    terminal.show(
-        f"{plan.source} to {plan.target}: {many(records, 'record')} in {many(len(plan.names), 'file')}, "
-        f"{size(nbytes)}; each read again and found the same.",
-        0,
-    )
-    return True
+    return records
 
 
 def _planned(
-    patterns: Sequence[str], to: str, name: str | None, max_bytes: int | None, compression: str | None
+    patterns: Sequence[str],
+    to: str,
+    name: str | None,
+    max_bytes: int | None,
+    compression: str | None,
+    *,
+    rounding: bool,
 ) -> Conversion:
     groups = group_files(patterns, name)
     if len(groups) != 1:
@@ -104,7 +131,8 @@ def _planned(
         raise TargetError(f"convert writes {', '.join(STORED)}; {to} is none of them by its extension")
     target = asked.name
     compression = _compression(target, to, compression)
-    dataset = known.read(paths)
+    root = root_of(patterns)
+    dataset = _read(known.name, paths, root, target)
     count = dataset.cardinality()
     if count < 0 and max_bytes is not None:
         raise TargetError(
@@ -115,11 +143,19 @@ def _planned(
     shards = 1
     if max_bytes is not None and count:
         store = STORED[target].store
-        held = [_bytes_in(store(sample, i, columns)) for i, sample in enumerate(_some(dataset, count))]
+        held = [_bytes_in(store(sample, i, columns, rounding)) for i, sample in enumerate(_some(dataset, count))]
         shards = min(max(math.ceil(sum(held) / len(held) * count / max_bytes), 1), count)
     names = [to] if max_bytes is None else shard_names(to, shards)
     bounds = [count * i // shards for i in range(shards + 1)] if count >= 0 else [0, count]
-    return Conversion(known.name, paths, dataset.fingerprint(), target, names, bounds, columns, compression)
+    told = dataset.fingerprint()
+    return Conversion(known.name, paths, root, told, target, names, bounds, columns, compression, rounding)
+
+
+def _read(source: str, paths: list[str], root: str, target: str) -> ps.Dataset[Any]:
+    """The dataset of what is to be converted."""
+    if source == WHOLE_FILES:
+        return NamedFiles(paths, root, members=target == "tar").dataset()
+    return find_format(source).read(paths)
 
 
 def _some(dataset: ps.Dataset[Any], count: int) -> Iterator[Sample]:
@@ -166,9 +202,10 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
         with open(note) as file:
             begun = file.read()
         if begun == described:
-            return [i for i, path in enumerate(plan.names) if not os.path.exists(path)]
+            return [shard for shard, name in enumerate(plan.names) if not _is_whole(name)]
         if not overwrite:
             raise TargetError(f"another conversion to {to} was interrupted; finish it, or start anew with --overwrite")
+        _remove(list(map(_hidden, json.loads(begun)["names"])))
     there = [path for path in plan.names if os.path.lexists(path)]
     if there and not overwrite:
         raise TargetError(f"{there[0]} is there already; remove it, or pass --overwrite")
@@ -179,34 +216,41 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
     return list(range(len(plan.names)))
 
 
+def _hidden(final: str) -> str:
+    """The name of a shard that is whole, until all are."""
+    folder, name = os.path.split(final)
+    return os.path.join(folder, f".{name}.converted")
+
+
+def _is_whole(final: str) -> bool:
+    """Whether an interrupted run has finished a shard, and perhaps given it its name."""
+    return os.path.exists(_hidden(final)) or os.path.exists(final)
+
+
 def _write_shard(plan: Conversion, shard: int, tell: Callable[[str], None] = lambda told: None) -> int:
-    """Write one shard under a hidden name, read it again, and give it its name if all is the same; return its records.
+    """Write one shard, read it again, and give it its hidden name if all is the same; return its records.
 
     The source is read twice, so that no more than a few records are in memory.
     """
     stored = STORED[plan.target]
-    dataset = find_format(plan.source).read(plan.paths)
+    dataset = _read(plan.source, plan.paths, plan.root, plan.target)
     if dataset.fingerprint() != plan.fingerprint:
         raise DataError(f"{plan.paths[0]} or another of the files changed while they were converted; start anew")
     folder, name = os.path.split(plan.names[shard])
-    hidden = os.path.join(folder, f".{os.getpid()}.{name}")
+    begun = os.path.join(folder, f".{os.getpid()}.{name}")
     count = 0
     try:
         made = _told(_made(plan, shard, dataset), "written", tell)
-        stored.write(made, hidden, plan.columns, plan.compression)
+        stored.write(made, begun, plan.columns, plan.compression)
         again = _told(_made(plan, shard, dataset), "compared", tell)
-        for wanted, got in zip_longest(again, stored.read(hidden)):
-            if got != wanted:
+        for wanted, got in zip_longest(again, stored.read(begun)):
+            if not same(got, wanted):
                 record = plan.bounds[shard] + count
                 raise DataError(f"record {record} was written to {plan.names[shard]} and read again as another")
             count += 1
-        os.replace(hidden, plan.names[shard])
-        for index in _indexes(hidden):
-            os.replace(index, plan.names[shard] + index.removeprefix(hidden))
+        _move(begun, _hidden(plan.names[shard]))
     finally:
-        for left in (hidden, *_indexes(hidden)):
-            if os.path.exists(left):
-                os.unlink(left)
+        _remove([begun])
     return count
 
 
@@ -215,7 +259,7 @@ def _made(plan: Conversion, shard: int, dataset: ps.Dataset[Any]) -> Iterator[An
     low, high = plan.bounds[shard], plan.bounds[shard + 1]
     store = STORED[plan.target].store
     for i, element in enumerate(dataset if high == ps.UNKNOWN else dataset.skip(low).take(high - low)):
-        yield store(sample_of(element), low + i, plan.columns)
+        yield store(sample_of(element), low + i, plan.columns, plan.rounding)
 
 
 def _told(records: Iterator[Any], done: str, tell: Callable[[str], None]) -> Iterator[Any]:
@@ -226,6 +270,27 @@ def _told(records: Iterator[Any], done: str, tell: Callable[[str], None]) -> Ite
         yield record
 
 
+def _move(path: str, final: str) -> None:
+    """Give a file and its index another name, unless an interrupted run has done so."""
+    if not os.path.exists(path):
+        return
+    name, final_name = os.path.basename(path), os.path.basename(final)
+    for index in _indexes(path):
+        folder, named = os.path.split(index)
+        os.replace(index, os.path.join(folder, final_name + named.removeprefix(name)))
+    os.replace(path, final)
+
+
+def _remove(paths: Sequence[str]) -> None:
+    """Remove those of the files that are there, with their indexes."""
+    for path in paths:
+        for each in (path, *_indexes(path)):
+            if os.path.exists(each):
+                os.unlink(each)
+
+
 def _indexes(path: str) -> list[str]:
-    """The indexes that lie beside a file."""
-    return glob(f"{escape(path)}.*{INDEX_SUFFIX}") + glob(f"{escape(path)}{INDEX_SUFFIX}")
+    """The indexes of a file."""
+    folder, name = os.path.split(path)
+    beside = os.path.join(escape(folder), INDEX_FOLDER, escape(name))
+    return glob(f"{beside}.*{INDEX_SUFFIX}") + glob(f"{beside}{INDEX_SUFFIX}")

@@ -14,6 +14,8 @@ from penstock.kernels.records import masked_crc32c
 from penstock.storage.compression import SUFFIXES, first_bytes, open_decompressed
 from penstock.storage.paths import list_files
 
+WHOLE_FILES = "files"
+"""The name of the format of files that are an element each."""
 _LOOKED_AT = 512  # bytes of the beginning of a file
 
 
@@ -45,7 +47,7 @@ FORMATS = (
     Format("JSON lines", (".jsonl", ".ndjson"), "read_json", lambda head: head.lstrip().startswith(b"{")),
     Format("CSV", (".csv", ".tsv"), "read_csv"),
     Format("text", (".txt", ".text", ".log", ".md"), "read_text"),
-    Format("files", (), "read_files"),
+    Format(WHOLE_FILES, (), "read_files"),
 )
 """What there is, the surest first; what is of none of them is read as whole files."""
 

@@ -21,6 +21,7 @@ from penstock.storage.compressing import WRITTEN
 KEY = "__key__"
 """What the name of a sample in a tar file is called among its parts."""
 _EXTENSIONS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "FLAC": "flac"}
+_KNOWN = {"jpg", "jpeg", "png", "gif", "webp", "bmp", "ppm", "flac", "wav", "mp3", "npy", "json", "txt", "cls", "cls2"}
 _RECORD = "record"
 _ROW_GROUP = 10_000  # rows
 
@@ -71,45 +72,94 @@ def _plain(name: str, value: Any) -> Any:
 class Stored:
     """A format to convert to: how a sample is stored, how stored samples are written, and how they are read again.
 
-    `compressions` are those it may be written in.
+    A sample that it cannot hold as it is, is an `ElementError` of `store`, which takes the sample, its number, the
+    columns, and whether numbers may be rounded. `compressions` are those it may be written in.
     """
 
-    store: Callable[[Sample, int, Columns], Any]
+    store: Callable[[Sample, int, Columns, bool], Any]
     write: Callable[[Iterable[Any], str, Columns, str | None], object]
     read: Callable[[str], Iterable[Any]]
     compressions: Sequence[str] = ()
 
 
-def _as_record(sample: Sample, number: int, columns: Columns) -> bytes:
+def _as_record(sample: Sample, number: int, columns: Columns, rounding: bool) -> bytes:
     if sample.keys() == {_RECORD} and isinstance(sample[_RECORD], bytes):
         return sample[_RECORD]
+    if not rounding:
+        for name, value in sample.items():
+            _check_float32(name, value, number)
     return ps.records.encode_example(sample)
 
 
-def _as_members(sample: Sample, number: int, columns: Columns) -> dict[str, Any]:
+def _check_float32(name: str, value: Any, number: int) -> None:
+    """Raise an `ElementError` where 32 bits do not hold the numbers exactly."""
+    try:
+        numbers = np.asarray(value)
+    except ValueError:  # no array at all, as encoding it tells
+        return
+    if numbers.dtype.kind != "f" or numbers.dtype.itemsize <= 4:
+        return
+    with np.errstate(over="ignore"):
+        lost = (numbers.astype(np.float32) != numbers) & ~np.isnan(numbers)
+    if lost.any():
+        raise ElementError(
+            f"record {number}: {name!r} has {numbers[lost][0]!s}, and a tf.train.Example holds numbers of 32 bits; "
+            "convert to Parquet or tar, or pass --float32 to round them"
+        )
+
+
+def _as_members(sample: Sample, number: int, columns: Columns, rounding: bool) -> dict[str, Any]:
     """A sample as the members of a tar file: bytes and text as they are, all else as JSON."""
-    members: dict[str, Any] = {KEY: str(sample.get(KEY, f"{number:09d}"))}
+    members: dict[str, Any] = {KEY: _key(sample, number)}
     for name, value in sample.items():
         if name == KEY:
             continue
-        extension, content = _as_member(name.replace("/", "_"), value)
+        if name.startswith("__"):
+            raise ElementError(
+                f"record {number} has the part {name!r}, and a tar file holds none that begins with '__'"
+            )
+        extension, content = _as_member(name.replace("/", "_"), value, number)
         if extension in members:
             raise ElementError(f"two parts of sample {number} would both be called {extension!r} in a tar file")
         members[extension] = content
     return members
 
 
-def _as_member(name: str, value: Any) -> tuple[str, bytes]:
+def _key(sample: Sample, number: int) -> str:
+    key = sample.get(KEY, f"{number:09d}")
+    if isinstance(key, bytes):
+        try:
+            return key.decode()
+        except UnicodeDecodeError:
+            raise ElementError(f"record {number} has the key {key!r}, which is no text in UTF-8") from None
+    return str(key)
+
+
+def _as_member(name: str, value: Any, number: int) -> tuple[str, bytes]:
+    last = name.rpartition(".")[2].lower()
     if isinstance(value, bytes):
         extension = _EXTENSIONS.get(kind_of(value), "")
-        return (name if not extension or name.endswith((extension, "jpeg")) else f"{name}.{extension}"), value
+        return (name if not extension or last in _KNOWN else f"{name}.{extension}"), value
     if isinstance(value, str):
-        return name if name.endswith("txt") else f"{name}.txt", value.encode()
+        return name if last in _KNOWN else f"{name}.txt", value.encode()
     listed = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
     try:
-        return name if name.endswith("json") else f"{name}.json", json.dumps(listed).encode()
-    except TypeError:
-        raise ElementError(f"{name!r} is a list of bytes, which has no place in one member of a tar file") from None
+        return name if last == "json" else f"{name}.json", json.dumps(listed).encode()
+    except TypeError as error:
+        raise ElementError(f"record {number}: {name!r} has no place in one member of a tar file ({error})") from None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether what was stored and what was read of it are the same, numbers that are none included.
+
+    >>> same({"x": [1.0, float("nan")]}, {"x": [1.0, float("nan")]}), same({"x": 1}, {"x": 2})
+    (True, False)
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 - a number that is none
 
 
 def columns_of(samples: Iterable[Sample]) -> Columns:
@@ -149,7 +199,7 @@ def _wider(first: str, second: str) -> str:
     return "float64" if {first, second} == {"int64", "float64"} else first
 
 
-def _as_row(sample: Sample, number: int, columns: Columns) -> dict[str, Any]:
+def _as_row(sample: Sample, number: int, columns: Columns, rounding: bool) -> dict[str, Any]:
     """A sample as a row; what it does not have is null, and so left out, or an empty list."""
     row: dict[str, Any] = {name: [] for name, (_, several) in columns.items() if several}
     for name, value in sample.items():
