@@ -83,3 +83,10 @@ def test_files_are_listed_sorted_and_none_is_an_error(tmp_path):
     assert [path.rpartition("/")[2] for path in ds] == ["a.txt", "b.txt"]
     with pytest.raises(FileNotFoundError, match=r"\*\.png"):
         Dataset.list_files(tmp_path / "*.png")
+
+
+def test_a_list_of_datasets_has_them_as_its_elements():
+    ds = Dataset.from_tensor_slices([Dataset.range(2), Dataset.range(10, 13)])
+    assert len(ds) == 2
+    assert list(ds.flat_map(lambda each: each)) == [0, 1, 10, 11, 12]
+    assert list(ds.interleave(lambda each: each, cycle_length=2)) == [0, 10, 1, 11, 12]

@@ -6,27 +6,30 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import ElementError
-from penstock.elements.per_leaf import as_shape, filled, fits, is_shape, per_leaf
+from penstock.elements.per_leaf import as_shape, filled, fits, is_shape, shape_per_leaf
 from penstock.elements.structure import LEAF, flatten
 
 
 def shapes(given, element):
-    return per_leaf(given, flatten(element)[1], is_shape, argument="pad(shapes=", wanted="a shape")
+    return shape_per_leaf(given, flatten(element)[1], argument="pad(shapes=", wanted="a shape")
 
 
 @pytest.mark.parametrize(
     ("given", "element", "wanted"),
     [
         (None, (1, 2), [None, None]),
-        ([3], 1, [[3]]),
-        ([3], {"a": 1, "b": (2, 3)}, [[3]] * 3),
-        ({"b": [1], "a": (None, 2)}, {"a": 1, "b": 2}, [(None, 2), [1]]),
+        ([3], 1, [(3,)]),
+        ([3], {"a": 1, "b": (2, 3)}, [(3,)] * 3),
+        ({"b": [1], "a": (None, 2)}, {"a": 1, "b": 2}, [(None, 2), (1,)]),
         ({"a": None, "b": ()}, {"a": 1, "b": 2}, [None, ()]),
-        (([1], [2]), (1, 2), [[1], [2]]),
+        ({"a": 24, "b": -1}, {"a": 1, "b": 2}, [(24,), (None,)]),  # sizes of one dimension
+        ({"a": None, "b": [4]}, {"a": (1, {"c": 2}), "b": 3}, [None, None, (4,)]),  # for a part of the nesting
+        (([1], 2), (1, 2), [(1,), (2,)]),
+        (([1], [2]), (1, 2), [(1,), (2,)]),
         ((3, None), (1, 2), [(3, None)] * 2),  # sizes, and not a shape for each of the two
         ((None, None), (1, 2), [None, None]),
-        ([], (1, 2), [[], []]),
-        ([[1], [2]], [1, 2], [[1], [2]]),
+        ([], (1, 2), [(), ()]),
+        ([[1], [2]], [1, 2], [(1,), (2,)]),
     ],
 )
 def test_what_is_given_for_each_leaf(given, element, wanted):
@@ -44,7 +47,7 @@ def test_what_is_given_for_each_leaf(given, element, wanted):
         ({"a": [1]}, {"a": 1, "b": 2}),
         ({"a": [1], "c": [1]}, {"a": 1, "b": 2}),
         (([1], [2], [3]), (1, 2)),
-        (([1], 2), (1, 2)),
+        (([1], 2.5), (1, 2)),
     ],
 )
 def test_what_is_neither_is_refused(given, element):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -67,10 +69,11 @@ def test_choices_of_an_empty_dataset_are_passed_over():
 def test_at_counts_from_the_front():
     ds = data.Dataset.range(5).shuffle(5, seed=1, reshuffle_each_iteration=False)
     assert [experimental.at(ds, at) for at in range(5)] == list(ds)
-    with pytest.raises(ValueError, match="at least 0"):
-        experimental.at(ds, -1)
-    with pytest.raises(IndexError):
-        experimental.at(ds, 5)
+    for outside in (-1, 5):
+        with pytest.raises(IndexError):
+            experimental.at(ds, outside)
+    with pytest.raises(TypeError, match="whole number"):
+        experimental.at(ds, "0")
 
 
 def test_functions_of_datasets(tmp_path):
@@ -88,3 +91,9 @@ def test_functions_of_datasets(tmp_path):
 
 def test_all_is_there():
     assert all(hasattr(experimental, name) for name in experimental.__all__)
+
+
+def test_signatures_show_what_may_be_passed():
+    assert list(inspect.signature(data.Dataset.batch).parameters)[-1] == "name"
+    assert next(iter(inspect.signature(experimental.dense_to_ragged_batch).parameters)) == "batch_size"
+    assert "self" not in inspect.signature(experimental.unbatch).parameters

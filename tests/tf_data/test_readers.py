@@ -9,6 +9,7 @@ import pytest
 
 from penstock import tf_data as data
 from penstock import write_tfrecord
+from penstock.testing import verify_resume
 
 
 @pytest.fixture
@@ -56,11 +57,24 @@ def test_compressed_lines_come_in_order(tmp_path):
     assert list(data.TextLineDataset(tmp_path / "a.gz", "GZIP").repeat(2)) == [b"one", b"two"] * 2
 
 
+@pytest.mark.parametrize("compression", ["GZIP", "ZLIB"])
+def test_compressed_records_of_one_length_come_in_order_and_resume(tmp_path, compression):
+    packed = gzip.compress if compression == "GZIP" else zlib.compress
+    for name in "ab":
+        (tmp_path / name).write_bytes(
+            packed(b"head" + b"".join(b"%s%03d" % (name.encode(), i) for i in range(50)) + b"ft")
+        )
+    names = [str(tmp_path / name).encode() for name in "ba"]
+    ds = data.FixedLengthRecordDataset(names, 4, 4, 2, compression_type=compression)
+    assert list(ds) == [f"{name}{i:03d}".encode() for name in "ba" for i in range(50)]
+    verify_resume(ds.batch(7), most=4)
+
+
 def test_what_is_not_done_is_refused(texts):
     with pytest.raises(ValueError, match="compression='zip'"):
         data.TextLineDataset(texts / "a.txt", "zip")
-    with pytest.raises(ValueError, match="decompress the files once"):
-        data.FixedLengthRecordDataset(texts / "a.txt", 1, compression_type="GZIP")
+    with pytest.raises(ValueError, match="compression='zip'"):
+        data.FixedLengthRecordDataset(texts / "a.txt", 1, compression_type="zip")
     with pytest.raises(TypeError, match="name="):
         data.TextLineDataset(texts / "a.txt", name=3)
     with pytest.raises(ValueError, match=r"FixedLengthRecordDataset\(record_bytes=0\)"):

@@ -7,6 +7,7 @@ import pytest
 
 import penstock as ps
 from penstock import tf_data as data
+from penstock.core.errors import ElementError
 from penstock.tf_data.signature import Fitting, dtypes_of, of_types
 
 
@@ -96,3 +97,31 @@ def test_a_shape_of_unknown_rank_is_refused():
     with pytest.raises(TypeError, match="a size for each dimension"):
         data.TensorSpec(3, np.int32)
     assert data.TensorSpec([-1, 3]) == data.TensorSpec((None, 3), np.float32)
+
+
+def from_types(rows, types):
+    return list(data.Dataset.from_generator(lambda: iter(rows), output_types=types))
+
+
+def test_types_without_shapes_check_nesting_and_dtypes():
+    assert from_types([(1, "a"), (2, b"b")], (np.int32, str)) == [(1, "a"), (2, b"b")]
+    assert from_types([[1, 2], [3]], np.float32)[0].dtype == np.float32
+    for rows, types in [
+        ([1.5], np.int32),
+        ([1], (np.int32, np.int32)),
+        ([{"x": 1}], {"y": np.int32}),
+        (["a"], np.int32),
+        ([1], str),
+    ]:
+        with pytest.raises(ElementError, match=r"from_generator\(output_types=\): an element is"):
+            from_types(rows, types)
+
+
+def test_arrays_of_text_are_told_by_their_shape():
+    signature = data.TensorSpec((None,), str)
+    ds = data.Dataset.from_generator(lambda: iter([["a", "bc"], np.array(["d"])]), output_signature=signature)
+    assert [row.tolist() for row in ds] == [["a", "bc"], ["d"]]
+    assert ds.element_spec == signature
+    for wrong in ([1, 2], "a", ["a", 1]):
+        with pytest.raises(ElementError):
+            list(data.Dataset.from_generator(lambda wrong=wrong: iter([wrong]), output_signature=signature))

@@ -224,8 +224,8 @@ class Keyed(Handle[T_co]):
 def _boundaries(call: str, given: Sequence[int]) -> tuple[int, ...]:
     listed = check_list(call, "bucket_boundaries", given, "lengths")
     boundaries = tuple(whole(call, "bucket_boundaries", boundary) for boundary in listed)
-    if not boundaries or boundaries[0] < 1 or any(low >= high for low, high in pairwise(boundaries)):
-        raise ValueError(f"{call}(bucket_boundaries={list(boundaries)}): expected lengths from 1 on, each larger")
+    if not boundaries or boundaries[0] < 0 or any(low >= high for low, high in pairwise(boundaries)):
+        raise ValueError(f"{call}(bucket_boundaries={list(boundaries)}): expected lengths from 0 on, each larger")
     return boundaries
 
 

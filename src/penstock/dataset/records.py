@@ -13,7 +13,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
 from penstock.sources.tfrecord import tfrecord_files
-from penstock.storage.compression import named_compression
+from penstock.storage.compression import compression_of, first_bytes, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
@@ -68,6 +68,7 @@ def read_fixed_length(
     footer_bytes: int = 0,
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
+    compression: str | None = None,
 ) -> Dataset[Any]:
     """Records of `record_bytes` each that follow each other in files, as `bytes`, or as arrays of `dtype` and `shape`.
 
@@ -75,6 +76,9 @@ def read_fixed_length(
     straight into the batch; `record_bytes` then follows from `shape`, or a shape of one dimension from `record_bytes`.
     Bytes are taken in the order that the dtype says (`">u2"` for big-endian; elements have the machine's). Files are
     read in sorted order, each record at random, and need no index. A file whose size does not fit is a `DataError` now.
+
+    With a `compression` (as of `read_tfrecord`; `"auto"` goes by the first bytes of each file, which records of plain
+    files may have too), files that are compressed as a whole are read as a stream.
 
     >>> import numpy as np, tempfile
     >>> path = tempfile.mkdtemp() + "/points.bin"
@@ -84,18 +88,23 @@ def read_fixed_length(
     >>> read_fixed_length(path, 12)
     <Dataset of 2: bytes | read_fixed_length('...')>
     """
-    from penstock.sources.fixed import fixed_files
+    call = "read_fixed_length"
+    sizes = None if shape is None else check_list(call, "shape", shape, "sizes")
+    files, compressions = list_files(paths, call), named_compression(call, compression)
+    layout = {"header_bytes": header_bytes, "footer_bytes": footer_bytes, "dtype": dtype, "shape": sizes}
+    return fixed_records(call, files, record_bytes, compressions, **layout)
 
-    sizes = None if shape is None else check_list("read_fixed_length", "shape", shape, "sizes")
-    files = fixed_files(
-        list_files(paths, "read_fixed_length"),
-        record_bytes,
-        header_bytes=header_bytes,
-        footer_bytes=footer_bytes,
-        dtype=dtype,
-        shape=sizes,
-    )
-    return reading(files)
+
+def fixed_records(
+    call: str, files: list[str], record_bytes: int | None, compression: str | None, **layout: Any
+) -> Dataset[Any]:
+    """The records of these files, in this order; `compression` is as `named_compression` returns it."""
+    from penstock.sources.fixed import fixed_files
+    from penstock.sources.fixed_stream import FixedStream
+
+    how = [compression_of(first_bytes(path)) if compression == "auto" else compression for path in files]
+    source = fixed_files(files, record_bytes, call=call, compressed=any(how), **layout)
+    return Dataset(ReadStream(FixedStream(source, how))) if any(how) else reading(source)
 
 
 def write_tfrecord(

@@ -280,7 +280,7 @@ def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | No
 _REMEDY = {
     ArraySpec: "crop, resize or pad them to one shape, or use padded_batch or ragged_batch",
     RaggedSpec: "only rows may have different lengths: the other dimensions must agree",
-    SparseSpec: "make them of one dense_shape, or use sparse_batch",
+    SparseSpec: "make them of one dense_shape, or use sparse_batch(n, row_shape=[None]), which takes the largest",
 }
 
 

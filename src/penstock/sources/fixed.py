@@ -102,14 +102,15 @@ def fixed_files(
     footer_bytes: int = 0,
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
+    compressed: bool = False,
     call: str = "read_fixed_length",
 ) -> FixedFiles:
-    """Return the records of files of them; a file whose size does not fit is a `DataError`."""
+    """Return the records of files of them; a file whose size does not fit is a `DataError`, unless it is compressed."""
     header = check_count(call, "header_bytes", header_bytes, least=0)
     footer = check_count(call, "footer_bytes", footer_bytes, least=0)
     length = None if record_bytes is None else check_count(call, "record_bytes", record_bytes, least=1)
     length, kind, sides = _layout(call, length, dtype, shape)
-    sizes = [_fitting_size(path, length, header, footer) for path in paths]
+    sizes = [] if compressed else [_fitting_size(path, length, header, footer) for path in paths]
     name = f"{call}({paths[0]!r})" if len(paths) == 1 else f"{call}({len(paths)} files)"
     return FixedFiles(paths, sizes, length, header, footer, kind, sides, name)
 

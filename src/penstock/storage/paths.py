@@ -16,7 +16,7 @@ INDEX_SUFFIX = ".psindex"
 INDEX_MAGIC = b"PSINDEX\n"
 """The first bytes of index files."""
 
-Pattern: TypeAlias = str | os.PathLike[str]
+Pattern: TypeAlias = str | bytes | os.PathLike[str]
 
 
 def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", name: str = "paths") -> list[str]:

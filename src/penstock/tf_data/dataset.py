@@ -120,7 +120,7 @@ class Dataset(PenstockDataset[T_co]):
         else:
             dtypes, signature = dtypes_of(output_signature), output_signature
         fits = dtypes is not None and callable(generator)
-        function = Fitting(generator, dtypes) if fits else generator
+        function = Fitting(generator, dtypes, checked=signature is None) if fits else generator
         return ported(PenstockDataset.from_generator(function, signature, args=() if args is None else args))
 
     @staticmethod

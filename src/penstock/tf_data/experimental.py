@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from penstock.core.checks import check_count, check_flag
+from penstock.core.checks import check_flag, whole
 from penstock.core.options import AUTOTUNE
 from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
@@ -63,11 +64,14 @@ Transformation: TypeAlias = Callable[[Dataset[Any]], Any]
 
 def _applied(method: str) -> Callable[..., Transformation]:
     """The function that takes a method's arguments and returns what `apply` calls."""
+    of_method = inspect.signature(getattr(Dataset, method))
+    parameters = list(of_method.parameters.values())[1:]
 
     def function(*args: Any, **settings: Any) -> Transformation:
         return lambda ds: getattr(ds, method)(*args, **settings)
 
     function.__name__ = function.__qualname__ = method
+    function.__signature__ = of_method.replace(parameters=parameters)  # pyright: ignore[reportFunctionMemberAccess] - what inspect looks at
     function.__doc__ = f"`ds.apply({method}(...))` is `ds.{method}(...)`."
     return function
 
@@ -110,12 +114,16 @@ def choose_from_datasets(
 
 
 def at(dataset: Dataset[Any], index: int) -> Any:
-    """The element at position `index`: `dataset[index]`, which also counts from the end.
+    """The element at position `index`; one below 0 or behind the end is an `IndexError`.
+
+    `dataset[index]` also counts from the end.
 
     >>> int(at(Dataset.range(10, 20), 3))
     13
     """
-    return dataset[check_count("at", "index", index, least=0)]
+    if whole("at", "index", index) < 0:
+        raise IndexError(f"at(index={index}): positions count from 0; dataset[{index}] counts from the end")
+    return dataset[index]
 
 
 def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -20,7 +21,16 @@ def labelled(method: Callable[..., Any], made: Callable[[Any], Any] | None = Non
         result = method(*args, **settings)
         return result if made is None else made(result)
 
+    call.__signature__ = _with_name(inspect.signature(method))  # pyright: ignore[reportAttributeAccessIssue] - what inspect looks at
     return call
+
+
+def _with_name(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with the argument `name`, which is a keyword."""
+    name = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
+    parameters = list(signature.parameters.values())
+    rest = parameters[-1:] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    return signature.replace(parameters=[*parameters[: len(parameters) - len(rest)], name, *rest])
 
 
 def check_name(name: object) -> None:

@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.core.checks import check_list, is_one_of
-from penstock.core.errors import PlanError
 from penstock.dataset.lines import lines
-from penstock.dataset.read import reading
-from penstock.dataset.records import tfrecords
+from penstock.dataset.records import fixed_records, tfrecords
 from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
 from penstock.tf_data.dataset import Dataset, ported
@@ -57,7 +55,8 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
 ) -> Dataset[bytes]:
     """Records of `record_bytes` each as `bytes`, file after file in the order given; see `penstock.read_fixed_length`.
 
-    `buffer_size` and `num_parallel_reads` are let go.
+    At random, unless `compression_type` says that the files are compressed. `buffer_size` and `num_parallel_reads` are
+    let go.
 
     >>> from penstock import tf_data
     >>> import pathlib, tempfile
@@ -67,16 +66,12 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     >>> list(tf_data.FixedLengthRecordDataset(str(file), 4, header_bytes=4))
     [b'one ', b'two ']
     """
-    from penstock.sources.fixed import fixed_files
-
     call = "FixedLengthRecordDataset"
-    if not is_one_of(compression_type, None, "", "NONE"):
-        raise PlanError(f"{call}(compression_type={compression_type!r}): decompress the files once; they can be mapped")
-    paths = _paths(call, filenames, name)
+    compression = None if compression_type is None else _compression(call, compression_type)
     header = 0 if header_bytes is None else header_bytes
     footer = 0 if footer_bytes is None else footer_bytes
-    files = fixed_files(paths, record_bytes, header_bytes=header, footer_bytes=footer, call=call)
-    return ported(reading(files))
+    paths = _paths(call, filenames, name)
+    return ported(fixed_records(call, paths, record_bytes, compression, header_bytes=header, footer_bytes=footer))
 
 
 def TFRecordDataset(  # noqa: N802 - tf.data's name
@@ -111,7 +106,7 @@ def _compression(call: str, compression_type: str | None) -> str | None:
 
 def _paths(call: str, filenames: Any, name: str | None) -> list[str]:
     check_name(name)
-    if isinstance(filenames, (str, os.PathLike)):
+    if isinstance(filenames, (str, bytes, os.PathLike)):
         return list_files(filenames, call, "filenames")
     given = check_list(call, "filenames", filenames, "paths")
     return [path for filename in given for path in list_files([filename], call, "filenames")]

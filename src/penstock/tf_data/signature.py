@@ -10,23 +10,27 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock.core.checks import is_one_of
-from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec
+from penstock.core.errors import ElementError
+from penstock.elements import structure as structures
+from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, describe, spec_of
 from penstock.elements.structure import flatten, unflatten
 
+_TEXTS = np.dtype(object)
 _NUMBERS = (int, float, complex, list, tuple, np.ndarray, np.generic)
 
 
 def TensorSpec(shape: Sequence[int | None], dtype: DTypeLike = np.float32, name: str | None = None) -> LeafSpec:  # noqa: N802 - its name in TensorFlow
     """One leaf of a signature: an array of this shape, `None` for a dimension that may differ; a scalar where it is ().
 
-    The dtype is NumPy's; `str` and `bytes` are texts, which have no shape.
+    The dtype is NumPy's; `str` and `bytes` are texts, of which arrays have the dtype `object`.
 
-    >>> TensorSpec(shape=(None, 3), dtype=np.int32), TensorSpec((), str)
-    (int32[?, 3], str)
+    >>> TensorSpec(shape=(None, 3), dtype=np.int32), TensorSpec((), str), TensorSpec((None,), str)
+    (int32[?, 3], str, object[?])
     """
+    sizes = _sizes("TensorSpec", shape)
     if dtype is str or dtype is bytes:
-        return ObjectSpec(dtype)
-    return ArraySpec(_sizes("TensorSpec", shape), np.dtype(dtype))
+        return ArraySpec(sizes, _TEXTS) if sizes else ObjectSpec(dtype)
+    return ArraySpec(sizes, np.dtype(dtype))
 
 
 def RaggedTensorSpec(  # noqa: N802 - the same
@@ -65,7 +69,7 @@ def _sizes(call: str, shape: Any) -> tuple[int | None, ...]:
 def of_types(types: Any, shapes: Any) -> tuple[Any, Any]:
     """What the older arguments `output_types` and `output_shapes` say: a nesting of dtypes, and one of specs or `None`.
 
-    Without shapes nothing is known but the dtypes.
+    Without shapes nothing is known but the dtypes, which elements are held to as they come.
 
     >>> of_types({"x": np.int32}, {"x": [None]})
     ({'x': dtype('int32')}, {'x': int32[?]})
@@ -101,21 +105,24 @@ class Fitting:
     """A generator function whose elements are made to fit dtypes: numbers, lists and arrays become arrays of them.
 
     A conversion that could change values beyond their precision (1.5 to an integer) is not made: the element stays as
-    it is, to be refused.
+    it is, to be refused. Where there is no signature that does it, an element that does not have the nesting and the
+    `dtypes` is an `ElementError` (`checked`).
     """
 
     function: Callable[..., Iterable[Any]]
     dtypes: Any
+    checked: bool = False
 
     def __call__(self, *args: Any) -> Iterator[Any]:
-        return _Fitted(iter(self.function(*args)), self.dtypes)
+        return _Fitted(iter(self.function(*args)), self.dtypes, checked=self.checked)
 
 
 class _Fitted:
     """The elements of an iterator, each made to fit; its other methods (`state_dict`, `close`) are the iterator's."""
 
-    def __init__(self, elements: Iterator[Any], dtypes: Any) -> None:
+    def __init__(self, elements: Iterator[Any], dtypes: Any, *, checked: bool) -> None:
         self._elements = elements
+        self._checked = checked
         self._dtypes, self._structure = flatten(dtypes)
 
     def __iter__(self) -> Iterator[Any]:
@@ -126,16 +133,43 @@ class _Fitted:
         try:
             leaves = self._structure.treespec.flatten_up_to(element)
         except (ValueError, TypeError):
-            return element  # the check against the signature says what is wrong
-        return unflatten(self._structure, map(_fitted, leaves, self._dtypes))
+            if not self._checked:
+                return element  # the check against the signature says what is wrong
+            leaves = []
+        fitted = list(map(_fitted, leaves, self._dtypes))
+        if self._checked and not (leaves and all(map(_is_of, fitted, self._dtypes))):
+            wanted = structures.describe(
+                self._structure, [getattr(dtype, "__name__", str(dtype)) for dtype in self._dtypes]
+            )
+            raise ElementError(
+                f"from_generator(output_types=): an element is {describe(spec_of(element))}, and the types say "
+                f"{wanted}; yield what they say, or correct them"
+            )
+        return unflatten(self._structure, fitted)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._elements, name)
 
 
+def _is_of(leaf: Any, dtype: Any) -> bool:
+    """Whether a leaf has the dtype, or is a text or an array of texts where that is wanted."""
+    if isinstance(dtype, np.dtype):
+        return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == dtype
+    return isinstance(leaf, str | bytes) or (isinstance(leaf, np.ndarray) and _is_of_texts(leaf))
+
+
+def _is_of_texts(array: np.ndarray[Any, Any]) -> bool:
+    if array.dtype.kind != "O":
+        return array.dtype.kind in "US"
+    return all(isinstance(value, str | bytes) for value in array.flat)
+
+
 def _fitted(leaf: Any, dtype: Any) -> Any:
-    if not isinstance(dtype, np.dtype) or not isinstance(leaf, _NUMBERS):
+    if not isinstance(leaf, _NUMBERS):
         return leaf
+    if not isinstance(dtype, np.dtype) or dtype == _TEXTS:
+        texts = np.asarray(leaf, object) if isinstance(leaf, list | tuple | np.ndarray) else None
+        return leaf if texts is None or not _is_of_texts(texts) else texts
     array = np.asarray(leaf)
     if array.dtype == dtype and isinstance(leaf, np.ndarray | np.generic):
         return leaf

@@ -44,6 +44,8 @@ def test_datasets_are_read_by_workers_in_the_same_order():
 def test_inputs_without_end_take_turns_without_end():
     ds = Dataset.counter().interleave(lambda n: Dataset.from_tensors(n).repeat(), cycle_length=3)
     assert [int(x) for x in ds.take(7)] == [0, 1, 2, 0, 1, 2, 0]
+    assert ds.cardinality() == ps.INFINITE
+    assert Dataset.range(3).interleave(some).cardinality() == ps.UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_mistakes_are_found_when_it_is_built():
     for boundaries, sizes in (
         ([3], [1]),
         ([3, 2], [1, 1, 1]),
-        ([0], [1, 1]),
+        ([-1], [1, 1]),
         ([], [1]),
         ([3], [1, 0]),
         ([3, 3], [1] * 3),
@@ -154,3 +154,8 @@ def test_the_length_has_to_be_a_whole_number():
     with pytest.raises(ElementError, match="one whole number") as caught:
         list(words([1, 2]).bucket_by_sequence_length(lambda word: len(word) / 2, [3], [2, 2]))
     assert any("element_length_func=lambda" in note for note in caught.value.__notes__)
+
+
+def test_a_first_boundary_of_zero_leaves_the_first_bucket_empty():
+    ds = words([1, 2, 3]).bucket_by_sequence_length(len, [0, 3], [4, 2, 1])
+    assert [batch.tolist() for batch in ds] == [[[0, 0], [1, 1]], [[2, 2, 2]]]

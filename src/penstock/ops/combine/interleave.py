@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -12,6 +13,7 @@ from penstock.core.errors import CursorError
 from penstock.elements.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, first_child_id, resumed
+from penstock.plan.node import INFINITE, UNKNOWN
 
 
 class Slot:
@@ -48,6 +50,10 @@ class Interleave(Unfolding):
 
     cycle_length: int = 1
     block_length: int = 1
+
+    @cached_property
+    def length(self) -> int:
+        return INFINITE if self.input.length == INFINITE else UNKNOWN
 
     def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Flow:
         at, turn, used, saved = resumed(mark, (None, 0, 0, [None] * self.cycle_length))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.elements.per_leaf import is_shape
+from penstock.elements.per_leaf import as_shape, is_shape
 from penstock.elements.spec import of_size
 from penstock.elements.structure import Structure, flatten, unflatten
 from penstock.ops.group.batch import Batch
@@ -79,4 +79,5 @@ def with_size(shapes: Any, size: int) -> Any:
     {'x': (7, 3), 'y': ()}
     """
     leaves, structure = flatten(shapes, keep=is_shape)
-    return unflatten(structure, [tuple(size if each in (None, -1) else int(each) for each in leaf) for leaf in leaves])
+    given = [as_shape(leaf) or () for leaf in leaves]
+    return unflatten(structure, [tuple(size if each is None else each for each in shape) for shape in given])

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Column
-from penstock.elements.per_leaf import Shape, as_shape, filled, fits, is_shape, per_leaf
+from penstock.elements.per_leaf import Shape, filled, fits, per_leaf, shape_per_leaf
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.elements.stacking import Origin
 from penstock.elements.structure import Structure
@@ -37,10 +37,10 @@ class PaddedBatch(LeafwiseGrouping):
 
     def told(self, structure: Structure) -> Sequence[tuple[Shape | None, Any]]:
         call, wanted = f"{self.name}(padded_shapes=", "a shape such as [None, 3]"
-        shapes = per_leaf(self.padded_shapes, structure, is_shape, argument=call, wanted=wanted)
+        shapes = shape_per_leaf(self.padded_shapes, structure, argument=call, wanted=wanted)
         call, wanted = f"{self.name}(padding_values=", "a number or a text"
         fills = per_leaf(self.padding_values, structure, _is_value, argument=call, wanted=wanted)
-        return list(zip(map(as_shape, shapes), fills, strict=True))
+        return list(zip(shapes, fills, strict=True))
 
     def fills(self, structure: Structure) -> Sequence[Any]:
         return [fill for _, fill in self.told(structure)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Column
-from penstock.elements.per_leaf import Shape, as_shape, filled, fits, is_shape, per_leaf
+from penstock.elements.per_leaf import Shape, filled, fits, shape_per_leaf
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, batched, leaf_spec
 from penstock.elements.stacking import Origin
@@ -45,8 +45,7 @@ class RaggedBatch(LeafwiseGrouping):
         if self.row_shapes is None:
             return [(rank, None) for rank in ranks]
         call, wanted = "ragged_batch(row_shapes=", "a shape such as [None, 3]"
-        given = per_leaf(self.row_shapes, structure, is_shape, argument=call, wanted=wanted)
-        shapes = map(as_shape, given)
+        shapes = shape_per_leaf(self.row_shapes, structure, argument=call, wanted=wanted)
         return [(rank if shape is None else _rank(shape), shape) for rank, shape in zip(ranks, shapes, strict=True)]
 
     def leaf(self, column: Column, told: Told, origin: Origin, allocate: Allocate) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Column
-from penstock.elements.per_leaf import Shape, as_shape, filled, fits, is_shape, per_leaf
+from penstock.elements.per_leaf import Shape, filled, fits, shape_per_leaf
 from penstock.elements.spec import LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, batched
 from penstock.elements.stacking import Origin
 from penstock.elements.structure import Structure
@@ -33,8 +33,8 @@ class SparseBatch(LeafwiseGrouping):
 
     def told(self, structure: Structure) -> Sequence[Shape]:
         call, wanted = "sparse_batch(row_shape=", "a shape such as [1000]"
-        shapes = per_leaf(self.row_shape, structure, is_shape, argument=call, wanted=wanted)
-        return [as_shape(shape) or () for shape in shapes]
+        shapes = shape_per_leaf(self.row_shape, structure, argument=call, wanted=wanted)
+        return [shape or () for shape in shapes]
 
     def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
         return sparse(column, told, origin, allocate)
