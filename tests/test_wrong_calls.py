@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -159,3 +160,30 @@ def test_a_function_that_is_called_at_once_is_named_when_it_raises(fails: Any, s
     with pytest.raises(KeyError) as error:
         fails(refuse)
     assert said in error.value.__notes__
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ps.Dataset.range(3).cache(1, 2), r"^Dataset\.cache\(\) takes"),
+        (lambda: ps.Dataset.range(3).shuffle(bufer=3), r"^Dataset\.shuffle\(\) got an unexpected"),
+        (ps.Dataset.list_files, r"^Dataset\.list_files\(\) missing"),
+        (lambda: ps.Dataset.range(3).map(ps.image.decode), r"call it: map\(decode\(\.\.\.\)\)"),
+        (lambda: ps.Dataset.range(3).map(ps.image.decode, on="image"), r"call it"),
+        (lambda: ps.Dataset.range(3).filter(ps.records.parse_example), r"call it: filter\(parse_example"),
+    ],
+)
+def test_a_wrong_call_speaks_of_what_the_user_called(call: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        call()
+
+
+@pytest.mark.parametrize("decode", [ps.image.decode(), ps.audio.decode()])
+def test_decoding_a_batch_says_to_decode_before(decode: Any) -> None:
+    with pytest.raises(ps.errors.DecodeError, match="decode before batch"):
+        list(ps.Dataset.from_source([b"a", b"b"]).batch(2).map(decode))
+
+
+def test_methods_can_be_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(ps.Dataset.range)) is ps.Dataset.range
+    assert pickle.loads(pickle.dumps(ps.Dataset.batch)) is ps.Dataset.batch

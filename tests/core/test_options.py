@@ -54,3 +54,18 @@ def test_ignored_codes_add_up():
     assert not merged.ignores("PS103")
     assert Options(ignore="all").ignores("PS103")
     assert repr(Options(ignore="all")) == "Options(ignore=('all',))"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: Options(num_workers=4), r"Options\(num_workers=\): there is no such setting; workers= sets it"),
+        (lambda: Options(wokers=4), "workers= is meant perhaps"),
+        (lambda: Options(prefetch=2), r"ds\.prefetch\(n\) sets it"),
+        (lambda: Options(colour=2), "there are executor, workers, "),
+        (lambda: Options(4), r"Options\(workers=4\)"),
+    ],
+)
+def test_a_name_that_is_no_setting_is_told_which_one_is(call, said):
+    with pytest.raises(TypeError, match=said):
+        call()

@@ -100,9 +100,9 @@ def as_bytes(value: Any) -> bytes:
     elif isinstance(value, (bytearray, memoryview)):
         value = bytes(value)
     if not isinstance(value, bytes):
-        raise DecodeError(
-            f"the audio cannot be decoded: decode takes the bytes of an audio file, not {type(value).__name__}"
-        )
+        cure = "; decode before batch" if isinstance(value, np.ndarray) and value.dtype == object else ""
+        kind = type(value).__name__
+        raise DecodeError(f"the audio cannot be decoded: decode takes the bytes of an audio file, not {kind}{cure}")
     if not value:
         raise DecodeError("the audio cannot be decoded: it is empty (0 bytes)")
     return value

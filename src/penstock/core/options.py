@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Self
 
 from penstock.core.checks import check_count, check_seed
 
@@ -45,6 +46,16 @@ class Options:
     rewrite: bool | None = None
     ignore: str | tuple[str, ...] = ()
 
+    def __new__(cls, *args: object, **settings: object) -> Self:
+        """Say which setting is meant by a name that is none."""
+        known = [field.name for field in fields(cls)]
+        if args:
+            raise TypeError(f"Options({args[0]!r:.60}): each setting is named, such as Options(workers=4)")
+        for name in settings:
+            if name not in known:
+                raise TypeError(f"Options({name}=): there is no such setting; {_meant(name, known)}")
+        return super().__new__(cls)
+
     def __post_init__(self) -> None:
         if isinstance(self.executor, str) and self.executor not in ("auto", "inline", "threads"):
             raise ValueError(
@@ -80,6 +91,23 @@ class Options:
         settings = ((field.name, getattr(self, field.name)) for field in fields(self))
         made = ((name, value) for name, value in settings if value not in (None, ()))
         return f"Options({', '.join(f'{name}={_shown(value)}' for name, value in made)})"
+
+
+_ELSEWHERE = {
+    **dict.fromkeys(("num_workers", "n_workers", "num_threads", "threads", "num_parallel_calls"), "workers= sets it"),
+    **dict.fromkeys(("prefetch", "prefetch_factor", "buffer_size"), "ds.prefetch(n) sets it"),
+    **dict.fromkeys(("batch_size", "drop_last"), "ds.batch(size, drop_remainder=...) sets it"),
+    **dict.fromkeys(("shuffle", "sampler"), "ds.shuffle() sets it"),
+    "pin_memory": "feeds such as ds.to_torch() place batches",
+}
+
+
+def _meant(name: str, known: list[str]) -> str:
+    """The setting that a wrong name was meant to be."""
+    if name in _ELSEWHERE:
+        return _ELSEWHERE[name]
+    alike = get_close_matches(name, known, 1)
+    return f"{alike[0]}= is meant perhaps" if alike else f"there are {', '.join(known)}"
 
 
 def _shown(value: object) -> str:

@@ -9,6 +9,7 @@ from penstock.core.checks import check_count, check_flag, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError, on_error_of
 from penstock.core.options import AUTOTUNE
+from penstock.dataset.constructors import on_the_class
 from penstock.dataset.elementwise import tolerating
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import describe, relax
@@ -33,12 +34,12 @@ def plan_of(result: Any) -> Node | None:
 class Combine(Handle[T_co]):
     """`zip`, `concatenate`, `flat_map` and `interleave`."""
 
-    @staticmethod
+    @on_the_class
     def zip(*args: Any, datasets: Any = None) -> Dataset[Any]:
         """Put the elements of several datasets side by side, up to the end of the shortest.
 
         Take several datasets for tuples, or one nesting (dict, tuple, named tuple) of datasets for elements nested like
-        it; a list is a `TypeError`, as in `tf.data`.
+        it; a list is a `TypeError`, as in `tf.data`, and so is `ds.zip(other)`, which would leave out `ds`.
 
         >>> letters = Dataset.from_source(["a", "b", "c"])
         >>> list(Dataset.zip(Dataset.range(2), letters)) == [(0, "a"), (1, "b")]

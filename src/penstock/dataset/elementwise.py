@@ -14,7 +14,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.nesting import part_in
 from penstock.elements.spec import describe
 from penstock.ops import buffer, elementwise, read
-from penstock.plan.functions import takes_rng
+from penstock.plan.functions import makes_operation, name_of, takes_rng
 from penstock.plan.node import Node
 from penstock.plan.operation import Operation
 
@@ -97,8 +97,7 @@ class Elementwise(Handle[T_co]):
         >>> list(noisy.iterator(epoch=0)) == list(noisy.iterator(epoch=0))
         True
         """
-        if not callable(map_func):
-            raise TypeError(f"map(map_func=): expected a function, not {type(map_func).__name__}")
+        _check_function("map", "map_func", map_func)
         calls = num_parallel_calls
         if calls is not None:
             calls = check_count("map", "num_parallel_calls", calls, least=1, also=(AUTOTUNE,))
@@ -145,8 +144,7 @@ class Elementwise(Handle[T_co]):
         >>> list(Dataset.range(6).filter(lambda x: x % 3 == 0)) == [0, 3]
         True
         """
-        if not callable(predicate):
-            raise TypeError(f"filter(predicate=): expected a function, not {type(predicate).__name__}")
+        _check_function("filter", "predicate", predicate)
         columns = _takes_columns("filter", vectorized)
         draws = takes_rng(predicate)
         if columns and draws:
@@ -227,6 +225,14 @@ class Elementwise(Handle[T_co]):
 def tolerating(plan: elementwise.map.Map | elementwise.filter.Filter, on_error: OnError | None) -> Node:
     """The operation, such that it does what `on_error` says."""
     return plan if on_error is None else elementwise.tolerant.tolerant(plan, on_error)
+
+
+def _check_function(call: str, argument: str, function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
+    if makes_operation(function):
+        name = name_of(function)
+        raise TypeError(f"{call}({name}): {name} makes the function to apply; call it: {call}({name}(...))")
 
 
 def _takes_columns(operation: str, vectorized: bool | None) -> bool:

@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from penstock.core.errors import PlanWarning
@@ -47,6 +47,15 @@ class Use:
 
 class Handle(Generic[T_co]):
     """A plan, the count of its passes, where in the user's code it was made, and whether anybody used it."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Name the methods of each part of `Dataset` after the class that users know, as errors of wrong calls do."""
+        super().__init_subclass__(**settings)
+        if cls.__module__.startswith("penstock.dataset."):
+            for name, member in vars(cls).items():
+                method = getattr(member, "__func__", member)
+                if isinstance(method, FunctionType):
+                    method.__module__, method.__qualname__ = "penstock", f"Dataset.{name}"
 
     def __init__(
         self, plan: Node, *, transformed: bool = False, after: Use | None = None, part: Part | None = None

@@ -86,7 +86,8 @@ def _as_bytes(value: Any) -> bytes:
     if not isinstance(value, bytes):
         is_array = isinstance(value, np.ndarray)
         kind = f"an array of {value.dtype}{list(value.shape)}" if is_array else type(value).__name__
-        raise DecodeError(f"the image cannot be decoded: decode takes the bytes of an image file, not {kind}")
+        cure = "; decode before batch" if is_array and value.dtype == object else ""
+        raise DecodeError(f"the image cannot be decoded: decode takes the bytes of an image file, not {kind}{cure}")
     if not value:
         raise DecodeError("the image cannot be decoded: it is empty (0 bytes)")
     return value

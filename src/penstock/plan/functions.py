@@ -68,6 +68,19 @@ def takes_rng(function: Callable[..., Any]) -> bool:
         return False
 
 
+def makes_operation(function: Callable[..., Any]) -> bool:
+    """Whether this is a function of Penstock that makes an operation, given where an operation is wanted.
+
+    >>> from penstock import image, records
+    >>> makes_operation(image.decode), makes_operation(image.decode()), makes_operation(records.decode_example)
+    (True, False, False)
+    """
+    if not inspect.isfunction(function) or not function.__module__.startswith("penstock."):
+        return False
+    made = function.__globals__.get(str(function.__annotations__.get("return")))
+    return isinstance(made, type) and callable(getattr(made, "spec", None))
+
+
 def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
     """What to call the function in `explain()` and in errors."""
     if isinstance(function, ElementFunction | ColumnFunction | ChunkFunction | TracedFunction):

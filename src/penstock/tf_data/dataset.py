@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from penstock.core.checks import check_flag, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.options import Options as PenstockOptions
+from penstock.dataset.constructors import on_the_class
 from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
@@ -49,7 +50,7 @@ class Dataset(PenstockDataset[T_co]):
     from_tensors = staticmethod(labelled(PenstockDataset.from_tensors, ported))
     range = staticmethod(labelled(PenstockDataset.range, ported))
     sample_from_datasets = staticmethod(labelled(PenstockDataset.sample_from_datasets, ported))
-    zip = staticmethod(labelled(PenstockDataset.zip, ported))
+    zip = on_the_class(labelled(PenstockDataset.zip, ported))
 
     # Transformations
     apply = labelled(PenstockDataset.apply, ported)

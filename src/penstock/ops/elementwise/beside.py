@@ -111,7 +111,7 @@ def truth(value: Any) -> bool:
         return value
     array = np.asarray(value)
     if array.dtype != np.bool_ or array.ndim:
-        raise ElementError(f"the predicate returned {value!r:.80}; return True or False, such as x > 0")
+        raise ElementError(f"the predicate returned {value!r:.80}; return True or False, such as x % 2 == 1")
     return bool(array)
 
 

@@ -88,7 +88,7 @@ class Filter(Streamed):
             return
         at, value = wrong
         error = ElementError(
-            f"filter: the predicate returned {value!r:.80}; return True or False for each element, such as x > 0"
+            f"filter: the predicate returned {value!r:.80}; return True or False for each element, such as x % 2 == 1"
         )
         blame(error, self, int(ids[at]))
         raise error
