@@ -13,6 +13,7 @@ void bind_numbers(nanobind::module_& module);
 void bind_pool(nanobind::module_& module);
 void bind_clocks(nanobind::module_& module);
 void bind_dicts(nanobind::module_& module);
+void bind_containers(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_audio(nanobind::module_& module);
 void bind_json(nanobind::module_& module);

@@ -15,6 +15,7 @@ from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
+from penstock.plan.locate import tell_to_copy
 from penstock.plan.node import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Iterate(Handle[T_co]):
                     before, state = state, reduce_func(state, element)
                 except Exception as error:
                     error.add_note(f"in reduce({name_of(reduce_func)}), at element {number}")
+                    tell_to_copy(error)
                     raise
                 if state is None and before is not None:
                     raise ElementError(f"reduce: at element {number} the function {RETURNED_NO_STATE}")

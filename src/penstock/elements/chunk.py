@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.elements import structure as structures
 from penstock.elements.ragged import Ragged
+from penstock.elements.sharing import gathered, sealed_rows, travelling, with_own_containers
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Allocate, Origin, RowNames, Stack, stack
 from penstock.elements.structure import LEAF, Structure
@@ -46,6 +47,9 @@ class Columns:
     def __repr__(self) -> str:
         return f"Columns({self.structure!r}, length={self.length})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Columns, (self.structure, travelling(self.columns), self.length)
+
     def elements(self) -> list[Any]:
         """Return the elements: views of array columns, or numbers.
 
@@ -53,6 +57,10 @@ class Columns:
         NumPy scalars, so that no dtype is lost.
         """
         return self.structure.assemble(list(map(_values, self.columns)), self.length)
+
+    def held(self) -> list[Any]:
+        """Return the elements for a look at them; here these are `elements()`."""
+        return self.elements()
 
     def element(self, i: int) -> Any:
         """Return element `i`, which may be negative."""
@@ -107,8 +115,10 @@ class Columns:
 
 
 def taken(column: Stack, positions: Rows) -> Stack:
-    """Return a copy of the rows at these positions."""
-    return gather(column, positions) if isinstance(column, np.ndarray) else column.take(positions)
+    """Return a copy of the rows at these positions, which can be written to as those of the column can."""
+    if isinstance(column, np.ndarray):
+        return gather(column, positions) if column.flags.writeable else gathered(column, positions)
+    return column.take(positions) if column.writeable else column.take(positions).frozen()
 
 
 def _values(column: Column) -> Column:
@@ -148,12 +158,25 @@ class Items:
     def __repr__(self) -> str:
         return f"Items(length={len(self.values)})"
 
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        _, slots = cast("tuple[None, dict[str, Any]]", super().__getstate__())
+        return None, {**slots, "values": travelling(self.values)}
+
     def elements(self) -> list[Any]:
-        """Return the list of the elements itself: not to be changed."""
+        """Return the elements in containers of their own, which a function or the consumer may write into.
+
+        The list itself is not to be changed.
+        """
+        if self._types is not None and structures.are_leaves(self._types):
+            return self.values
+        return with_own_containers(self.values)
+
+    def held(self) -> list[Any]:
+        """Return the list of the elements as others hold them too: to look at, and to put into other chunks."""
         return self.values
 
     def element(self, i: int) -> Any:
-        """Return element `i`, which may be negative."""
+        """Return element `i`, which may be negative, as others hold it too."""
         return self.values[i]
 
     def slice(self, lo: int, hi: int) -> Items:
@@ -225,13 +248,16 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     if columns and len(columns) == len(chunks) and all(c.structure == columns[0].structure for c in columns):
         parts = zip(*(chunk.columns for chunk in columns), strict=True)
         return Columns(columns[0].structure, list(map(_concat_columns, parts)), sum(map(len, columns)))
-    return Items(list(chain.from_iterable(chunk.elements() for chunk in chunks)))
+    return Items(list(chain.from_iterable(chunk.held() for chunk in chunks)))
 
 
 def _concat_columns(parts: Sequence[Column]) -> Column:
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     if len(arrays) == len(parts) and len({(array.dtype, array.shape[1:]) for array in arrays}) == 1:
-        return np.concatenate(arrays)
+        if all(array.flags.writeable for array in arrays):
+            return np.concatenate(arrays)
+        if arrays[0].ndim == 1 or not any(array.flags.writeable for array in arrays):
+            return sealed_rows(np.concatenate(arrays))
     for cls in (Ragged, Sparse):
         rows = [part for part in parts if isinstance(part, cls)]
         if len(rows) == len(parts) and len({_kind(part) for part in rows}) == 1:

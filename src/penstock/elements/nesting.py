@@ -53,7 +53,7 @@ def nested(outer: Structure, chunks: Sequence[Chunk]) -> Chunk:
     if len(flat) == len(chunks):
         columns = [column for chunk in flat for column in chunk.columns]
         return Columns(composed(outer, [chunk.structure for chunk in flat]), columns, len(flat[0]))
-    return Items([unflatten(outer, parts) for parts in zip(*(chunk.elements() for chunk in chunks), strict=True)])
+    return Items([unflatten(outer, parts) for parts in zip(*(chunk.held() for chunk in chunks), strict=True)])
 
 
 def part_of(structure: Structure, part: Part) -> tuple[int, int, Structure]:
@@ -89,7 +89,7 @@ def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
     if isinstance(chunk, Columns):
         low, high, inner = part_of(chunk.structure, part)
         return Columns(inner, chunk.columns[low:high], len(chunk)), low if inner == LEAF else None
-    return Items([part_in(element, part) for element in chunk.elements()]), None
+    return Items([part_in(element, part) for element in chunk.held()]), None
 
 
 def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
@@ -100,7 +100,7 @@ def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
             made = made.to_columns()
         columns = [*chunk.columns[:low], *made.columns, *chunk.columns[high:]]
         return Columns(exchanged(chunk.structure, part, made.structure), columns, len(chunk))
-    pairs = zip(chunk.elements(), made.elements(), strict=True)
+    pairs = zip(chunk.held(), made.held(), strict=True)
     return Items([with_part(element, part, value) for element, value in pairs])
 
 

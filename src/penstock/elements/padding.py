@@ -34,7 +34,7 @@ def zeroed(chunk: Chunk, where: NDArray[np.bool_]) -> Chunk:
     places = np.flatnonzero(where).tolist()
     if not places:
         return chunk
-    values = list(chunk.elements())
+    values = list(chunk.held())
     for place in places:
         values[place] = zero(values[place])
     return Items(values)
@@ -131,7 +131,7 @@ def flagged(chunk: Chunk, flags: NDArray[np.bool_], key: str) -> Chunk:
             return nested(_PAIR, [chunk, leaf_column(flags)])
         order, structure = flatten(with_flag(hollow, -1, key))
         return Columns(structure, [flags if at < 0 else chunk.columns[at] for at in order], len(chunk))
-    pairs = zip(chunk.elements(), flags.tolist(), strict=True)
+    pairs = zip(chunk.held(), flags.tolist(), strict=True)
     return Items([with_flag(element, flag, key) for element, flag in pairs])
 
 

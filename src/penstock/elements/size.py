@@ -76,7 +76,7 @@ def sizes_of(chunk: Chunk) -> NDArray[np.int64]:
         for column in chunk.columns:
             total += _sizes_in(column)
     else:
-        elements = chunk.elements()
+        elements = chunk.held()
         total = np.fromiter(map(size_of, elements), np.int64, len(elements))
     return np.maximum(total, 1)
 

@@ -21,10 +21,10 @@ from penstock.elements.sparse import Sparse
 if TYPE_CHECKING:
     import optree
 
-# Types known to be leaves without asking optree, which is imported for the first element that is something else.
-_LEAF_TYPES: frozenset[type] = frozenset(
+LEAF_TYPES: frozenset[type] = frozenset(
     [bool, int, float, complex, bytes, str, np.ndarray, Ragged, Sparse, *np.sctypeDict.values()],
 )
+"""Types known to be leaves without asking optree, which is imported for the first element that is something else."""
 _NODE_TYPES = frozenset({dict, tuple, list})  # those of most elements, which need no other look
 _NODES_OF_OPTREE = (dict, tuple, list, deque, type(None))
 
@@ -100,9 +100,9 @@ def flatten(element: Any, *, keep: Callable[[Any], bool] | None = None) -> tuple
     ([2, 1], {"b": *, "a": (*, None)})
     """
     cls = type(element)
-    if cls in _LEAF_TYPES or (cls not in _NODE_TYPES and _is_surely_a_leaf(cls)):
+    if cls in LEAF_TYPES or (cls not in _NODE_TYPES and _is_surely_a_leaf(cls)):
         return [element], LEAF
-    leaves, treespec = elements.trees.taken_apart(element, _LEAF_TYPES, keep)
+    leaves, treespec = elements.trees.taken_apart(element, LEAF_TYPES, keep)
     return leaves, LEAF if len(leaves) == 1 and leaves[0] is element else Structure(treespec)
 
 
@@ -122,18 +122,18 @@ def joining(structure: Structure) -> Callable[[Sequence[Any]], Any]:
 def is_leaf(element: Any) -> bool:
     """Return whether `element` is one leaf rather than a nesting of leaves."""
     cls = type(element)
-    return cls in _LEAF_TYPES or _is_surely_a_leaf(cls) or elements.trees.is_leaf(element)
+    return cls in LEAF_TYPES or _is_surely_a_leaf(cls) or elements.trees.is_leaf(element)
 
 
 def are_leaves(types: set[type]) -> bool:
     """Return whether all values of these types are known to be leaves."""
-    return types <= _LEAF_TYPES
+    return types <= LEAF_TYPES
 
 
 def all_leaves(values: Iterable[Any]) -> bool:
     """Return whether each of `values` is a leaf; one look at each type rather than at each value."""
     types = set(map(type, values))
-    return types <= _LEAF_TYPES or all(map(is_leaf, {type(value): value for value in values}.values()))
+    return types <= LEAF_TYPES or all(map(is_leaf, {type(value): value for value in values}.values()))
 
 
 def paths(structure: Structure) -> list[str]:

@@ -29,7 +29,7 @@ def unstacked(chunk: Chunk) -> tuple[Chunk, NDArray[np.int64]]:
     if isinstance(chunk, Columns) and (size := _uniform_size(chunk)) is not None:
         columns = [_flat(column) for column in chunk.columns]
         return Columns(chunk.structure, columns, len(chunk) * size), np.full(len(chunk), size)
-    parts = [_taken_apart(batch, index) for index, batch in enumerate(chunk.elements())]
+    parts = [_taken_apart(batch, index) for index, batch in enumerate(chunk.held())]
     if not parts:
         return chunk, np.zeros(0, np.int64)
     return concat(parts), np.array(list(map(len, parts)), np.int64)

@@ -8,16 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.elements.chunk import Chunk, Columns, Items
-from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse
-from penstock.elements.structure import flatten, unflatten
+from penstock.elements.sharing import with_own_arrays
 
 
 def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
     """Return the elements at `which`, positions that may come several times; `which` has shape `(k,)`.
 
-    What comes again has copies of the arrays, so that a function that writes into one variant changes no other.
-    Objects other than arrays are shared.
+    Repeated elements have copies of the arrays that can be written to, so that a function that writes into one variant
+    changes no other. Other objects and read-only arrays are shared.
 
     >>> import numpy as np
     >>> first, again = variants(Items([{"x": np.zeros(2)}]), np.array([0, 0])).elements()
@@ -36,17 +34,7 @@ def _own(values: list[Any], which: NDArray[np.int64]) -> list[Any]:
     """The values, where those that came before become copies."""
     seen = np.ones(len(which), np.bool_)
     seen[np.unique(which, return_index=True)[1]] = False
-    for i in np.flatnonzero(seen).tolist():
-        values[i] = _copied(values[i])
+    again = np.flatnonzero(seen).tolist()
+    for i, copied in zip(again, with_own_arrays([values[i] for i in again]), strict=True):
+        values[i] = copied
     return values
-
-
-def _copied(value: Any) -> Any:
-    leaves, structure = flatten(value)
-    return unflatten(structure, [_own_leaf(leaf) for leaf in leaves])
-
-
-def _own_leaf(leaf: Any) -> Any:
-    if isinstance(leaf, np.ndarray):
-        return leaf.copy()
-    return leaf.frozen().owned() if isinstance(leaf, Ragged | Sparse) else leaf

@@ -43,7 +43,7 @@ def drawn(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: 
         flow = mixture.flow((*members, *guides), epoch, None, np.empty)
         try:
             while left and (piece := next(flow, None)) is not None:
-                numbers = piece.chunk.slice(0, min(left, len(piece))).elements()
+                numbers = piece.chunk.slice(0, min(left, len(piece))).held()
                 counts += np.bincount(numbers, minlength=len(counts))
                 left -= len(numbers)
         finally:

@@ -85,7 +85,7 @@ class Job:
         """The items of a finished parcel: batches of `size` elements each, which lie in `arrays` end to end."""
         if items == 1:
             return [self.completing(structure, size, allocate)(arrays)]
-        return cast("Batch", self.batch).folded(structure, arrays, size, items, allocate).elements()
+        return cast("Batch", self.batch).folded(structure, arrays, size, items, allocate).held()
 
     def completing(self, structure: Any, size: int, allocate: Allocate) -> Callable[[Sequence[Stack]], Any]:
         """What makes a batch of `size` elements of its arrays."""

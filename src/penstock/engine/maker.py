@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.elements.sharing import with_own_containers
 from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.elements.stacking import Origin, Stack, joined
@@ -99,7 +100,7 @@ class Maker:
             program = advised(program, self.advise, parcel.soon)
         elif self._single is not None and len(rows) == 1:
             element, took = meter.measure(self._single, rows.item())
-            return Listed([element], took)
+            return Listed(with_own_containers([element]), took)
         if self.job.batch is None:
             return make_listed(program, rows, meter)
         return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, meter)

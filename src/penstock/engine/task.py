@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, Self, TypeAlias, TypeVar
 import numpy as np
 
 from penstock.elements.gathering import stack_all
+from penstock.elements.sharing import travelling
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import Structure
 from penstock.kernels.clocks import thread_times
@@ -125,6 +126,9 @@ class Listed(Done):
 
     elements: list[Any]
     took: Took
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Listed, (travelling(self.elements), self.took)
 
 
 @dataclass(slots=True)

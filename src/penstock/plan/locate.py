@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ from penstock.plan.node import INFINITE, Node, Rows
 MOST_RECORDS_NAMED = 3
 BLAMED = (Exception, SystemExit)
 """What a function may raise that is blamed on it: its errors and `sys.exit()`, but not Ctrl-C."""
+COPY_FIRST = "arrays of sources and caches are read-only, for others see them too: copy first, as in x = x.copy()"
+_OF_READ_ONLY = (ValueError, TypeError, BufferError)
+_SAYS_READ_ONLY = re.compile("read-?only")
 MOST_NUMBERED = 1 << 32
 """An element whose number is larger has one drawn by hash, as those of very late epochs do; see `flow.ordinals`."""
 
@@ -56,8 +60,22 @@ def blame(error: BaseException, node: Node, row: int | None, of: Node | None = N
     named = made.indexed and bool(node.inputs) and blame_rows(error, node.inputs[0])
     where = "" if row is None else _where(made, row, is_named=True)
     error.add_note(f"in {node.blamed}, at {where}" if where else f"in {node.blamed}")
+    tell_to_copy(error)
     if row is not None and not named:
         _blame_base(error, made, row)
+
+
+def tell_to_copy(error: BaseException) -> None:
+    """Say in the notes of an error about a read-only array what to do: the user's function has written into its input.
+
+    >>> error = ValueError("assignment destination is read-only")
+    >>> tell_to_copy(error)
+    >>> error.__notes__
+    ['arrays of sources and caches are read-only, for others see them too: copy first, as in x = x.copy()']
+    """
+    is_told = COPY_FIRST in getattr(error, "__notes__", ())
+    if not is_told and isinstance(error, _OF_READ_ONLY) and _SAYS_READ_ONLY.search(str(error)):
+        error.add_note(COPY_FIRST)
 
 
 def blame_given(error: BaseException, node: Node, row: int) -> None:

@@ -74,7 +74,7 @@ def _sample(records: Any, count: int) -> Iterable[Any]:
 
         source = tfrecord_files(list_files(paths, "infer_features", "records"))
         rows = np.unique(np.linspace(0, max(source.length - 1, 0), min(count, source.length)).astype(np.int64))
-        return source.read_many(rows).elements()
+        return source.read_many(rows).held()
     if is_record(records):
         raise TypeError("infer_features takes several records: a list of one, where there is one")
     check_iterable("infer_features", "records", records, "records as bytes")

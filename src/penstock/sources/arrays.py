@@ -16,10 +16,11 @@ from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.ragged import Ragged
+from penstock.elements.sharing import gathered
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
 from penstock.elements.structure import Structure
-from penstock.kernels import Ahead, Pool, SideThread, gather
+from penstock.kernels import Ahead, Pool, SideThread
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,10 +158,7 @@ def _read(column: Column, rows: Rows, run: slice | None, into: NDArray[Any] | No
             return column[run]
         np.copyto(into, column[run])
         return into
-    try:
-        return gather(column, rows, into)
-    except ValueError:  # the memory given does not fit, which gather has checked: no second look at each batch
-        return gather(column, rows)
+    return gathered(column, rows, into)
 
 
 def _column_spec(column: Column) -> LeafSpec:

@@ -15,6 +15,7 @@ from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Chunk, Column, Columns, Items, Kept
 from penstock.elements.ragged import Ragged
+from penstock.elements.sharing import own_array, with_own_arrays, with_sealed_arrays
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
@@ -27,7 +28,8 @@ class IndexableSource:
 
     `read_many(rows)` is given an `int64` array of k positions and returns a list of k elements, or any other structure
     of arrays with k rows each; `__getitems__(positions)`, of PyTorch's and Hugging Face's datasets, a list of k
-    elements.
+    elements. The arrays of a list or tuple are read-only views; those of another object are copied, for it may keep
+    them.
     """
 
     data: Any
@@ -53,8 +55,8 @@ class IndexableSource:
         positions = rows.tolist()
         if type(self.data) in (list, tuple):
             with suppress(IndexError):  # it has shrunk: one by one it is seen where
-                return Kept(list(map(self.data.__getitem__, positions)))
-        return Items(self._one_by_one(positions))
+                return Kept(with_sealed_arrays(list(map(self.data.__getitem__, positions))))
+        return Items(with_own_arrays(self._one_by_one(positions)))
 
     @property
     def advise(self) -> Callable[[Rows], Any] | None:
@@ -99,7 +101,7 @@ class IndexableSource:
             return self._items(result, count, "read_many")
         leaves, structure = structures.flatten(result, keep=lambda node: isinstance(node, list))
         columns: list[Column] = [
-            leaf if isinstance(leaf, list | Ragged | Sparse) else np.asarray(leaf) for leaf in leaves
+            leaf if isinstance(leaf, list | Ragged | Sparse) else _own_rows(np.asarray(leaf)) for leaf in leaves
         ]
         if not columns:
             raise ElementError(f"{self.name}: read_many returned {structure!r}, with no array in it")
@@ -114,11 +116,16 @@ class IndexableSource:
     def _items(self, result: Any, count: int, door: str) -> Items:
         elements = result if isinstance(result, list) else list(result)
         self._check(len(elements), count, door)
-        return Items(elements)
+        return Items(with_own_arrays(elements))
 
     def _check(self, got: int, count: int, door: str) -> None:
         if got != count:
             raise ElementError(f"{self.name}: {door} was asked for {count} elements and returned {got}; {_WANTED}")
+
+
+def _own_rows(column: NDArray[Any]) -> NDArray[Any]:
+    """A copy of rows that are a view of somebody's array."""
+    return column if column.base is None else own_array(column)
 
 
 _WANTED = "it returns a list with one element a position, or arrays with one row a position"

@@ -38,7 +38,7 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
         raise DataError(f"{path} has no table of zstd frames any more; make the dataset again")
     ends = [np.zeros(1, np.int64)]
     for chunk in TfRecordStream([path], ["zstd"], path, verify=False).read(0):
-        sizes = np.array([len(record) for record in chunk.elements()], np.int64)
+        sizes = np.array([len(record) for record in chunk.held()], np.int64)
         ends.append(ends[-1][-1] + np.cumsum(sizes + _HEAD + _TAIL))
         seen(int(frames.compressed[np.searchsorted(frames.content, ends[-1][-1], side="right") - 1]))
     offsets = np.concatenate(ends)

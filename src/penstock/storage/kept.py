@@ -9,10 +9,8 @@ import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunk import Chunk, Column, Columns, Items
-from penstock.elements.ragged import Ragged
-from penstock.elements.sparse import Sparse
-from penstock.elements.structure import Structure, flatten
-from penstock.kernels import gather
+from penstock.elements.sharing import gathered, sealed, with_sealed_arrays
+from penstock.elements.structure import Structure
 
 
 class KeptRows:
@@ -38,16 +36,19 @@ class KeptRows:
             if self._items is None and not self._put_columns(positions, chunk):
                 self._leave_columns()
             if self._items is not None:
-                for position, element in zip(positions.tolist(), _sealed(chunk), strict=True):
+                for position, element in zip(positions.tolist(), sealed_chunk(chunk).held(), strict=True):
                     self._items[position] = element
             self._have[positions] = True
 
-    def take(self, positions: Rows) -> Chunk:
-        """The elements at `positions`, which are all here."""
+    def take(self, positions: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+        """The elements at `positions`, which are all here: in `out` where they fit, else read-only."""
         with self._lock:
             columns, structure, items = self._columns, self._structure, self._items
         if columns is not None and structure is not None:
-            made: list[Column] = [gather(column, positions) for column in columns]
+            memory = out if out is not None and len(out) == len(columns) else [None] * len(columns)
+            made: list[Column] = [
+                gathered(column, positions, into) for column, into in zip(columns, memory, strict=True)
+            ]
             return Columns(structure, made, len(positions))
         return Items([(items or [])[position] for position in positions.tolist()])
 
@@ -79,22 +80,20 @@ class KeptRows:
         if self._columns is not None and self._structure is not None:
             here = np.flatnonzero(self._have)
             columns: list[Column] = [column[here] for column in self._columns]
-            for position, element in zip(
-                here.tolist(), Columns(self._structure, columns, len(here)).elements(), strict=True
-            ):
+            chunk = sealed_chunk(Columns(self._structure, columns, len(here)))
+            for position, element in zip(here.tolist(), chunk.held(), strict=True):
                 items[position] = element
         self._items, self._columns, self._structure = items, None, None
 
 
-def _sealed(chunk: Chunk) -> list[Any]:
-    """The elements with arrays that cannot be written to: they are handed out in every epoch."""
-    elements = chunk.elements()
-    for element in elements:
-        for leaf in flatten(element)[0]:
-            for array in leaf.arrays() if isinstance(leaf, Ragged | Sparse) else [leaf]:
-                if isinstance(array, np.ndarray):
-                    array.flags.writeable = False
-    return elements
+def sealed_chunk(chunk: Chunk) -> Chunk:
+    """The elements in containers of their own, with arrays that cannot be written to: every epoch hands them out."""
+    if isinstance(chunk, Columns):
+        columns = [
+            with_sealed_arrays(column) if isinstance(column, list) else sealed(column) for column in chunk.columns
+        ]
+        return Columns(chunk.structure, columns, len(chunk))
+    return Items(with_sealed_arrays(chunk.elements()))
 
 
 class KeptStream:
@@ -109,10 +108,10 @@ class KeptStream:
         self._lock = threading.Lock()
 
     def add(self, at: int, chunk: Chunk, after: Any) -> None:
-        """Keep the elements that come at `at`, if those before are here and they are not."""
+        """Keep the elements of a sealed chunk that come at `at`, if those before are here and they are not."""
         with self._lock:
             if at == self.count and not self.complete:
-                self._chunks.append(chunk if isinstance(chunk, Columns) else Items(_sealed(chunk)))
+                self._chunks.append(chunk)
                 self.count += len(chunk)
                 self._ends.append(self.count)
                 self.after = after

@@ -33,7 +33,7 @@ class Book:
 
     def enter(self, ids: Rows, chunk: Chunk) -> None:
         """Write down the elements of a chunk."""
-        texts = (ADDRESS.sub("", text_of(element)) for element in chunk.elements())
+        texts = (ADDRESS.sub("", text_of(element)) for element in chunk.held())
         self.made.extend(zip(ids.tolist(), texts, strict=True))
 
     def differs(self, other: Book, *, same_start: bool) -> bool:

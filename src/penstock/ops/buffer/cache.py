@@ -14,7 +14,7 @@ from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
-from penstock.storage.kept import KeptRows, KeptStream
+from penstock.storage.kept import KeptRows, KeptStream, sealed_chunk
 
 
 class Store:
@@ -80,7 +80,7 @@ class Cache(Node):
             missing = kept.missing(wanted)
             if len(missing):
                 kept.put(missing, source(missing))
-            return kept.take(wanted)
+            return kept.take(wanted, out)
 
         return run
 
@@ -100,13 +100,14 @@ class Cache(Node):
         begun = at if behind is not None or at == 0 else 0
         with Reader(inputs[0], 0, behind) as reader:
             while begun < at and (piece := reader.read(at - begun)) is not None:  # what was not kept here
-                kept.add(begun, piece.chunk, reader.mark)
+                kept.add(begun, sealed_chunk(piece.chunk), reader.mark)
                 begun += len(piece)
             while (piece := reader.read(MOST_READ)) is not None:
-                kept.add(at, piece.chunk, reader.mark)
+                chunk = sealed_chunk(piece.chunk)
+                kept.add(at, chunk, reader.mark)
                 ids = ordinals(0, at, len(piece))
                 at += len(piece)
-                yield Piece(piece.chunk, ids, [at, reader.mark])
+                yield Piece(chunk, ids, [at, reader.mark])
             kept.end(at)
 
     @property

@@ -82,7 +82,7 @@ class ChooseGuided(Guided):
 
 def choices_of(chunk: Chunk, members: int, first: int) -> Rows:
     """The elements of a dataset of choices as `int64[k]`, each in [0, members); `first` of them came before."""
-    values = chunk.elements()
+    values = chunk.held()
     for at, value in enumerate(values):
         choice = np.asarray(value)
         if choice.dtype.kind not in "iu" or choice.shape != ():

@@ -75,7 +75,7 @@ def _held(piece: Piece) -> list[int]:
     """The places of what is no element yet."""
     if not isinstance(piece.chunk, Items) or Held not in piece.chunk.types:
         return []
-    return [place for place, element in enumerate(piece.chunk.elements()) if type(element) is Held]
+    return [place for place, element in enumerate(piece.chunk.held()) if type(element) is Held]
 
 
 def _part(piece: Piece, low: int, high: int) -> tuple[Chunk, Rows]:

@@ -12,7 +12,9 @@ import numpy as np
 from penstock.core.errors import ClosedError, CursorError, ElementError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Chunk, Items
+from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.nesting import leaf_column
+from penstock.elements.sharing import with_own_arrays
 from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.locate import blame
@@ -125,14 +127,14 @@ def _elements(sequence: Any) -> list[Any]:
 
 
 def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
-    """The elements of an iterator that has just been made; those before the mark are made again and dropped."""
+    """Copies of the elements of an iterator that has just been made; those before the mark are dropped."""
     (count,) = resumed(mark and [mark], (0,))
     yield from left_out(elements, count, count)
     failure: Exception | None = None
     while failure is None:
         run: list[Any] = []
         try:
-            run.extend(islice(elements, AT_A_TIME))
+            run.extend(map(_own, islice(elements, AT_A_TIME)))
         except Exception as error:  # noqa: BLE001 - raised after the elements before it
             failure = error
         if not run:
@@ -142,6 +144,11 @@ def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
         yield Piece(Items(run), ids, count)
     if failure is not None:
         raise failure
+
+
+def _own(element: Any) -> Any:
+    """The element, or a copy where its iterator may change it and yield it again."""
+    return element if type(element) in PLAIN_TYPES else with_own_arrays([element])[0]
 
 
 def _of_sequence(values: Any, mark: Mark) -> Flow:

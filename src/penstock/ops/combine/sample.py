@@ -154,7 +154,7 @@ class SampleGuided(Guided):
 
     def _weights(self, guides: Chunk, first: int) -> np.ndarray:
         """The vectors of weights as one array, `float64[k, n]`."""
-        values = [np.asarray(value, np.float64) for value in guides.elements()]
+        values = [np.asarray(value, np.float64) for value in guides.held()]
         for at, value in enumerate(values):
             if value.shape != (len(self.members),) or not (np.isfinite(value) & (value >= 0)).all() or not value.any():
                 raise ElementError(

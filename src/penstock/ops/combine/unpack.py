@@ -68,7 +68,7 @@ class _Unpacked:
             counts = np.full(len(piece), len(piece.chunk.columns))
             self._parts.append(Piece(leaf_column(rows), child_ids(piece.ids, counts)))
             return
-        results = piece.chunk.elements()
+        results = piece.chunk.held()
         types = piece.chunk.types if isinstance(piece.chunk, Items) else set(map(type, results))
         if types <= {list, tuple} or not results:
             self._elements.extend(chain.from_iterable(results))

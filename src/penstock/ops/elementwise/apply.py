@@ -13,6 +13,7 @@ from penstock.core.seeds import row_generator
 from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.ragged import Ragged
+from penstock.elements.sharing import with_own_containers
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
@@ -49,7 +50,7 @@ def singly(node: Node, function: Callable[..., Any], key: int | None, source: Si
     undrawn: dict[str, Any] = {}
 
     def make(row: int) -> Any:
-        element = source(row)
+        (element,) = with_own_containers([source(row)])
         drawn = undrawn if key is None else {"rng": row_generator(key, row)}
         try:
             made = function(*element, **drawn) if type(element) is tuple else function(element, **drawn)
@@ -147,7 +148,7 @@ def in_one_chunk(node: Node, function: ChunkFunction, allocate: Allocate) -> App
 
 def _blaming(node: Node, run: Callable[[Any, Rows, list[np.ndarray] | None], Chunk]) -> Apply:
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        values: Any = chunk.columns[0] if isinstance(chunk, Columns) and chunk.structure == LEAF else chunk.elements()
+        values: Any = chunk.columns[0] if isinstance(chunk, Columns) and chunk.structure == LEAF else chunk.held()
         try:
             return run(values, rows, out)
         except BLAMED as error:

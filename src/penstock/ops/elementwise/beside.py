@@ -80,7 +80,7 @@ class Beside(Node):
         function, read = self.function, self.read
         values: list[Any] = []
         try:
-            for element in chunk.elements():
+            for element in chunk.held() if function is None else chunk.elements():
                 if function is None:
                     values.append(read(element))
                 else:
@@ -90,7 +90,7 @@ class Beside(Node):
             raise
         if isinstance(chunk, Columns):
             return nested(PAIR, [Columns(LEAF, [values], len(values)), chunk])
-        return Items(list(zip(values, chunk.elements(), strict=True)))
+        return Items(list(zip(values, chunk.held(), strict=True)))
 
     def arguments(self) -> str:
         return "" if self.function is None else name_of(self.function)
@@ -101,7 +101,7 @@ def parted(chunk: Chunk) -> tuple[list[Any], Chunk]:
     if isinstance(chunk, Columns):
         low, high, inner = part_of(chunk.structure, 1)
         return list(chunk.columns[0]), Columns(inner, chunk.columns[low:high], len(chunk))
-    pairs = chunk.elements()
+    pairs = chunk.held()
     return [said for said, _ in pairs], Items([element for _, element in pairs])
 
 

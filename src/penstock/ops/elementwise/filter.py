@@ -73,7 +73,7 @@ class Filter(Streamed):
             (column,) = made.columns
             if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.bool_:
                 return column
-        values = made.elements()
+        values = made.held()
         types = made.types if isinstance(made, Items) else set(map(type, values))
         if types == {bool}:
             return np.frombuffer(bytes(values), np.bool_)

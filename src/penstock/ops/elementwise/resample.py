@@ -70,7 +70,7 @@ class Classify(Node):
         return run
 
     def _paired(self, chunk: Chunk, ids: Rows, classify: Apply) -> Chunk:
-        values = classify(chunk, ids, None).elements()
+        values = classify(chunk, ids, None).held()
         for value, row in zip(values, ids.tolist(), strict=True):
             number = np.asarray(value)
             if number.dtype.kind not in "iu" or number.shape != () or not 0 <= number < self.classes:
@@ -181,7 +181,7 @@ def _classes(pairs: Chunk) -> Rows:
     """The classes of a chunk of pairs that `Classify` made: `int64[k]`."""
     if isinstance(pairs, Columns):
         return np.asarray(pairs.columns[0], np.int64)
-    return np.array([pair[0] for pair in pairs.elements()], np.int64)
+    return np.array([pair[0] for pair in pairs.held()], np.int64)
 
 
 def _draws(seed: int | None, ids: Rows) -> np.ndarray:

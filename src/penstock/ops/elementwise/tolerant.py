@@ -88,7 +88,7 @@ class TolerantMap(Map):
                 raise
             except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
                 piece = spread(Piece(chunk, rows))
-                return Mended(piece.chunk.elements(), piece.lost)
+                return Mended(piece.chunk.held(), piece.lost)
 
         return run
 

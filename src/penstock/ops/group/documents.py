@@ -131,7 +131,7 @@ class Documents:
         if ragged is not None:
             splits = ragged.row_splits.astype(np.int64, copy=False)
             return Texts(self._held([ragged.flat_values], first), nothing, splits[:-1], np.diff(splits))
-        held = self._held(chunk.elements(), first)
+        held = self._held(chunk.held(), first)
         return Texts(held, np.arange(len(chunk)), nothing, held[0].lengths) if held else Texts([], *[nothing] * 3)
 
     def _held(self, values: list[Any], first: int) -> list[Held]:

@@ -63,7 +63,7 @@ class GroupByWindow(Gathering):
         if isinstance(chunk, Columns) and chunk.columns:
             columns = [read_only(column) if isinstance(column, np.ndarray) else column for column in chunk.columns]
             return key, self.dataset(Read(ArraySource(chunk.structure, columns, "window")))
-        return key, self.dataset(Read(indexable(chunk.elements())))
+        return key, self.dataset(Read(indexable(chunk.held())))
 
     def arguments(self) -> str:
         size = str(self.size) if isinstance(self.size, int) else f"window_size_func={name_of(self.size)}"

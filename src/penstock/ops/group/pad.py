@@ -10,6 +10,7 @@ import numpy as np
 from penstock.core.errors import DataError, ElementError
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
+from penstock.elements.variants import variants
 from penstock.index.padded import padded
 from penstock.plan.flow import MOST_READ as MOST
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
@@ -78,7 +79,7 @@ class Pad(Node):
                 f"{self.label()}: there is no element, and no plan can tell what one would be, so nothing tells what "
                 "to pad with"
             )
-        return flagged(Items([zeros] * count), np.zeros(count, np.bool_), self.mask_key)
+        return flagged(variants(Items([zeros]), np.zeros(count, np.int64)), np.zeros(count, np.bool_), self.mask_key)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         seen, at = resumed(mark, (0, None))

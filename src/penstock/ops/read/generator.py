@@ -10,6 +10,8 @@ from typing import Any, cast
 
 from penstock.core.errors import CursorError, ElementError
 from penstock.elements.chunk import Items
+from penstock.elements.exact import PLAIN_TYPES
+from penstock.elements.sharing import with_own_arrays
 from penstock.elements.spec import compatible, describe, spec_of
 from penstock.plan.flow import Flow, Mark, Open, Piece, close, left_out, ordinals, resumed
 from penstock.plan.functions import name_of
@@ -22,7 +24,7 @@ MOST = 256
 
 @dataclass(frozen=True)
 class FromGenerator(Streamed):
-    """Yield the elements of `function(*args)`, called anew for each epoch.
+    """Yield the elements of `function(*args)`, called anew for each epoch: copies, so that it may reuse what it yields.
 
     Where the iterator has `state_dict` and `load_state_dict`, its own state is the mark; else how many elements came of
     it, and those are made again and dropped.
@@ -87,7 +89,7 @@ class FromGenerator(Streamed):
         try:
             for element in elements:
                 self._check(element, count + len(run))
-                run.append(element)
+                run.append(element if type(element) in PLAIN_TYPES else with_own_arrays([element])[0])
                 if len(run) >= MOST or perf_counter_ns() >= end:
                     break
         except Exception as error:  # noqa: BLE001 - raised after the elements before it

@@ -48,7 +48,7 @@ class Read(Node):
     def single(self, inputs: tuple[Single, ...]) -> Single:
         single: Single | None = getattr(self.source, "single", None)
         read_many, stride = self.source.read_many, self.stride
-        return single or (lambda row: read_many(positions(np.array([row]), stride)).elements()[0])
+        return single or (lambda row: read_many(positions(np.array([row]), stride)).element(0))
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         begin, stride = getattr(self.source, "begin_reading", None), self.stride

@@ -1,0 +1,154 @@
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "bindings/module.h"
+
+namespace nb = nanobind;
+
+namespace penstock::bindings {
+
+namespace {
+
+constexpr std::size_t kTypesKnown = 8;  // more types than these among the leaves of one call are looked up again
+
+// Puts other values in the place of leaves, inside containers that are made anew.
+class Remaking {
+ public:
+  Remaking(nb::handle change_of, bool always) : change_of_(change_of), always_(always) {}
+
+  // A new reference to what stands for the value: the value itself where nothing in it changes.
+  nb::object remade(nb::handle value) {
+    PyObject* const it = value.ptr();
+    if (stays(it)) return nb::borrow(value);
+    if (PyDict_CheckExact(it)) return within([&] { return remade_dict(it); });
+    if (PyList_CheckExact(it)) return within([&] { return remade_list(it); });
+    if (PyTuple_CheckExact(it)) return within([&] { return remade_tuple(it); });
+    const nb::object change = change_for(value.type());
+    if (change.is_none()) return nb::borrow(value);
+    PyObject* const made = PyObject_CallFunctionObjArgs(change.ptr(), it, nullptr);
+    if (made == nullptr) nb::raise_python_error();
+    return nb::steal(made);
+  }
+
+  // The list itself where no value in it changes, else another: the caller's own list is not written to.
+  nb::object remade_values(PyObject* list) {
+    for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+      const nb::object old = item_of(list, i);
+      if (!old.is_valid()) break;  // another thread has cut it short
+      if (stays(old.ptr())) continue;
+      nb::object value = remade(old);
+      if (!value.is(old)) return remade_from(list, i, std::move(value));
+    }
+    return nb::borrow(list);
+  }
+
+ private:
+  // Whether the value is one of Python's own that nobody can write to.
+  static bool stays(PyObject* it) {
+    const PyTypeObject* const type = Py_TYPE(it);
+    return type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBytes_Type ||
+           type == &PyBool_Type || it == Py_None;
+  }
+
+  // What `make` makes; nesting without end is a RecursionError.
+  template <typename Make>
+  nb::object within(Make make) {
+    if (Py_EnterRecursiveCall(" in the nesting of an element") != 0) nb::raise_python_error();
+    struct Leave {
+      ~Leave() { Py_LeaveRecursiveCall(); }
+    } leave;
+    return make();
+  }
+
+  nb::object remade_list(PyObject* list) { return always_ ? remade_from(list, 0, nb::object()) : remade_values(list); }
+
+  // A copy of the list with other values from i on, of which the first is there already, perhaps.
+  nb::object remade_from(PyObject* list, Py_ssize_t i, nb::object value) {
+    nb::object made = nb::steal(PyList_GetSlice(list, 0, PyList_Size(list)));
+    if (!made.is_valid()) nb::raise_python_error();
+    const Py_ssize_t size = PyList_Size(made.ptr());
+    if (value.is_valid() && i < size) PyList_SetItem(made.ptr(), i++, value.release().ptr());  // takes it
+    for (; i < size; ++i) {
+      PyObject* const old = PyList_GetItem(made.ptr(), i);
+      if (stays(old)) continue;
+      nb::object other = remade(old);
+      if (other.ptr() != old) PyList_SetItem(made.ptr(), i, other.release().ptr());
+    }
+    return made;
+  }
+
+  static nb::object item_of(PyObject* list, Py_ssize_t i) {
+#if !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030D0000
+    PyObject* const found = PyList_GetItemRef(list, i);
+    if (found == nullptr) PyErr_Clear();  // it has shrunk meanwhile
+    return nb::steal(found);
+#else
+    return nb::borrow(PyList_GetItem(list, i));
+#endif
+  }
+
+  nb::object remade_dict(PyObject* dict) {
+    // A copy first: while it is gone through, nobody else can change it.
+    nb::object made = nb::steal(PyDict_Copy(dict));
+    if (!made.is_valid()) nb::raise_python_error();
+    bool changed = always_;
+    Py_ssize_t at = 0;
+    PyObject *key = nullptr, *value = nullptr;
+    while (PyDict_Next(made.ptr(), &at, &key, &value)) {
+      if (stays(value)) continue;
+      nb::object other = remade(value);
+      if (other.ptr() == value) continue;
+      changed = true;
+      if (PyDict_SetItem(made.ptr(), key, other.ptr()) < 0) nb::raise_python_error();  // the key is there: no move
+    }
+    return changed ? made : nb::borrow(dict);
+  }
+
+  nb::object remade_tuple(PyObject* tuple) {
+    const Py_ssize_t size = PyTuple_Size(tuple);
+    nb::object made;  // a tuple itself cannot be written to: it is made anew where something in it is
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* const old = PyTuple_GetItem(tuple, i);
+      nb::object value = remade(old);
+      if (!made.is_valid()) {
+        if (value.ptr() == old) continue;
+        made = nb::steal(PyTuple_New(size));
+        if (!made.is_valid()) nb::raise_python_error();
+        for (Py_ssize_t k = 0; k < i; ++k) {
+          PyTuple_SetItem(made.ptr(), k, nb::borrow(PyTuple_GetItem(tuple, k)).release().ptr());
+        }
+      }
+      PyTuple_SetItem(made.ptr(), i, value.release().ptr());  // takes it
+    }
+    return made.is_valid() ? made : nb::borrow(tuple);
+  }
+
+  // What changes values of a type, or None; asked once a call for each of the first types.
+  nb::object change_for(nb::handle type) {
+    for (std::size_t i = 0; i < known_; ++i) {
+      if (types_[i].is(type)) return changes_[i];
+    }
+    nb::object change = change_of_(type);
+    if (known_ < kTypesKnown) {
+      types_[known_] = nb::borrow(type);
+      changes_[known_++] = change;
+    }
+    return change;
+  }
+
+  nb::handle change_of_;
+  bool always_;
+  std::array<nb::object, kTypesKnown> types_, changes_;
+  std::size_t known_ = 0;
+};
+
+nb::object remade(const nb::list& values, const nb::callable& change_of, bool always) {
+  return Remaking(change_of, always).remade_values(values.ptr());
+}
+
+}  // namespace
+
+void bind_containers(nb::module_& module) { module.def("remade", remade); }
+
+}  // namespace penstock::bindings

@@ -1,0 +1,32 @@
+"""Containers made anew, in plain Python: what the native loop is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def remade(values: list[Any], change_of: Callable[[type], Callable[[Any], Any] | None], *, always: bool) -> list[Any]:
+    """Return the values with new dicts, lists and tuples, at all depths, for those in which something changes.
+
+    >>> remade([("a", [1j])], {complex: abs}.get, always=False)
+    [('a', [1.0])]
+    """
+    made = [_remade(value, change_of, always) for value in values]
+    return made if any(new is not old for new, old in zip(made, values, strict=True)) else values
+
+
+def _remade(value: Any, change_of: Callable[[type], Callable[[Any], Any] | None], always: bool) -> Any:
+    cls = type(value)
+    if cls in (int, str, float, bytes, bool, type(None)):
+        return value
+    if cls is dict:
+        parts = {key: _remade(part, change_of, always) for key, part in value.items()}
+        changed = any(parts[key] is not value[key] for key in value)
+        return parts if always or changed else value
+    if cls in (list, tuple):
+        items = [_remade(part, change_of, always) for part in value]
+        changed = any(new is not old for new, old in zip(items, value, strict=True))
+        return cls(items) if changed or (always and cls is list) else value
+    change = change_of(cls)
+    return value if change is None else change(value)
