@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import islice
 
 import numpy as np
@@ -14,6 +15,7 @@ from penstock.elements.spec import compatible, spec_of
 from penstock.elements.structure import flatten
 from penstock.engine.compile import compiled_with_single
 from penstock.engine.observer import Unobserved
+from penstock.testing import functions
 from penstock.testing.laws import difference, multiset
 from penstock.testing.plans import datasets
 
@@ -23,6 +25,15 @@ EPOCHS = st.sampled_from([0, 0, 1, 5])
 def elements(ds, epoch=0):
     with ds.iterator(epoch=epoch) as it:
         return list(it)
+
+
+def overwrite(element):
+    """Write into all containers of an element, and all arrays that can be written to."""
+    for leaf in flatten(element)[0]:
+        for array in leaf.arrays() if isinstance(leaf, ps.Ragged | ps.Sparse) else [leaf]:
+            if isinstance(array, np.ndarray) and array.flags.writeable:
+                array[...] = None if array.dtype.hasobject else 0
+    functions.grown(element)
 
 
 def assert_same(made, wanted):
@@ -160,6 +171,18 @@ def test_a_batch_is_the_consumers_own(ds):
             for array in leaf.arrays() if isinstance(leaf, ps.Ragged | ps.Sparse) else [leaf]:
                 array[...] = None if array.dtype.hasobject else 0
     assert_same(elements(ds), whole)
+
+
+@given(datasets())
+@settings(max_examples=100)
+def test_what_a_consumer_writes_into_elements_nobody_else_sees(ds):
+    whole = elements(ds)
+    for _ in range(2):
+        received = []
+        for element in ds.iterator(epoch=0):
+            received.append(deepcopy(element))
+            overwrite(element)
+        assert_same(received, whole)
 
 
 @given(datasets())

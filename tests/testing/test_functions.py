@@ -31,6 +31,17 @@ def test_they_are_pure_and_travel(function, element):
     assert pickle.dumps(element) == before
 
 
+@pytest.mark.parametrize("function", functions.IN_PLACE, ids=lambda f: f.__name__)
+def test_they_write_into_dicts_and_lists(function):
+    element = {"x": [1, {"y": 2}], "z": (3, [4])}
+    made = function(element)
+    assert made is element
+    assert made["x"][0] == (2 if function is functions.written else 1)
+    assert ("grown" in made["x"][1]) == (function is functions.grown)
+    assert made["z"] == ((4, [5]) if function is functions.written else (3, [4, 1]))
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
 @pytest.mark.parametrize("function", [*functions.ARITHMETIC, functions.inverted, functions.is_low])
 def test_arithmetic_is_traced(function):
     ds = Dataset.range(3).map(function)

@@ -27,7 +27,8 @@ class Buffer(Handle[T_co]):
 
         What is kept belongs to this dataset and all that is built on it. Rows are kept one by one, so a pass that ends
         early, or a shuffle after the cache, keeps what it has made; of a stream the elements are kept from the first
-        on. Arrays of one shape and dtype are kept as columns and handed out as copies; others as they are, read-only.
+        on. Arrays are handed out read-only, since later epochs see them too: a function that changes one copies it
+        first. Dicts and lists are the function's or the consumer's own.
         In an executor of other processes each of them keeps its own.
 
         What is random before the cache is drawn once for each seed: give `Options(seed=)`, or put it after the cache.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -80,6 +80,16 @@ def as_windows(*windows: Any) -> Any:
     return _each(_whole(windows), lambda dataset: "; ".join(map(as_text, dataset)))
 
 
+def written(*element: Any) -> Any:
+    """Add 1 to every number, and write the sums into the very dicts and lists that hold the numbers."""
+    return _written(_whole(element))
+
+
+def grown(*element: Any) -> Any:
+    """Put into every dict how many keys it had, and a number at the end of every list."""
+    return _grown(_whole(element))
+
+
 def drawn(*element: Any, rng: np.random.Generator) -> tuple[Any, np.float64, np.ndarray]:
     """Put a random number and some random bytes beside the element."""
     return _whole(element), np.float64(rng.random()), rng.integers(0, 256, 5, dtype=np.uint8)
@@ -146,6 +156,8 @@ ELEMENTWISE: tuple[Callable[..., Any], ...] = (
     *(stepped, as_floats, as_python, as_text, as_dict, as_tuple, as_list, as_pair, as_labelled),
 )
 """Functions of one element."""
+IN_PLACE: tuple[Callable[..., Any], ...] = (written, grown)
+"""Functions of one element that write into the dicts and lists they are given."""
 ARITHMETIC: tuple[Callable[..., Any], ...] = (halved, is_odd, squashed, as_units, capped)
 """Functions of one number or array of numbers, which the compiler may run on columns."""
 RANDOM: tuple[Callable[..., Any], ...] = (drawn, noisy)
@@ -157,6 +169,38 @@ VECTORIZED: tuple[Callable[..., Any], ...] = (columns_stepped, columns_and_peaks
 def _whole(parts: tuple[Any, ...]) -> Any:
     """The element that `map` passed: a tuple as arguments, anything else as one."""
     return parts[0] if len(parts) == 1 else parts
+
+
+def _written(value: Any) -> Any:
+    return _inside(value, _written) if _is_container(value) else _step(value)
+
+
+def _grown(value: Any) -> Any:
+    if not _is_container(value):
+        return value
+    value = _inside(value, _grown)
+    if type(value) is dict:
+        value["grown"] = len(value)
+    if type(value) is list:
+        value.append(len(value))
+    return value
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, dict | list | tuple | Labelled) or value is None
+
+
+def _inside(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same dict or list with its values changed, or a tuple or the like made anew."""
+    if isinstance(value, dict | list):
+        parts: Any = value
+        for key in list(parts) if isinstance(parts, dict) else range(len(parts)):
+            parts[key] = change(parts[key])
+        return parts
+    if isinstance(value, tuple):
+        made = [change(part) for part in cast("tuple[Any, ...]", value)]
+        return Pair(*made) if isinstance(value, Pair) else tuple(made)
+    return Labelled(change(value.value), change(value.label)) if isinstance(value, Labelled) else value
 
 
 def _each(element: Any, function: Callable[[Any], Any]) -> Any:

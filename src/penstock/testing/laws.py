@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from itertools import islice, zip_longest
 from typing import Any, cast
 
@@ -19,6 +20,7 @@ from penstock.rewrite.passes import PLAIN, rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.alike import MISSING, difference, multiset, same
 from penstock.testing.culprit import Recorded, Recorder, first_to_differ
+from penstock.testing.writes import first_write
 
 __all__ = ["difference", "is_ordered", "multiset", "same", "verify_determinism", "verify_resume"]
 
@@ -38,7 +40,8 @@ def verify_determinism(
 ) -> None:
     """Assert that an epoch's first `most` elements are the same in every run, and made alone as `ds[epoch, i]`.
 
-    A function that draws from a global generator, keeps state, or looks at the clock fails here. The first element that
+    A function that draws from a global generator, keeps state, looks at the clock, or writes into the arrays that it is
+    given fails here. The first element that
     differs is named, and where it can be found the operation; to find it, two runs are made again. Where the pipeline
     allows another order (`deterministic=False`), the whole epoch is compared, in any order.
 
@@ -49,6 +52,11 @@ def verify_determinism(
     draws from NumPy's global generator; give its function a parameter `rng` to draw from
     """
     _check("verify_determinism", dataset, epoch, most)
+    with _naming_writes(dataset, epoch, most):
+        _verify_determinism(dataset, epoch, most, ways)
+
+
+def _verify_determinism(dataset: Dataset[Any], epoch: int, most: int, ways: Iterable[tuple[str, Options]]) -> None:
     ways = check_list("verify_determinism", "ways", ways, "names and options")
     if not all(isinstance(way, tuple) and len(way) == 2 for way in ways):
         raise TypeError(f"verify_determinism(ways={ways!r:.80}): expected pairs of a name and options")
@@ -76,11 +84,17 @@ def verify_resume(dataset: Dataset[Any], *, epoch: int = 0, most: int = 32, opti
 
     Each state travels as JSON, and is loaded into an iterator that runs with `options`: by default as the dataset says.
     What comes after each restore is compared to the end; and once more with a restore after every single element. The
-    first element that differs is named, and the operation where it can be found.
+    first element that differs is named, and the operation where it can be found; a function that writes into the arrays
+    that it is given fails too.
 
     >>> verify_resume(Dataset.range(9).shuffle().batch(2), options=Options(executor="threads", workers=2))
     """
     _check("verify_resume", dataset, epoch, most)
+    with _naming_writes(dataset, epoch, most):
+        _verify_resume(dataset, epoch, most, options)
+
+
+def _verify_resume(dataset: Dataset[Any], epoch: int, most: int, options: Options | None) -> None:
     target = dataset if options is None else dataset.with_options(options)
     ordered = is_ordered(dataset) and is_ordered(target)
     count = _count(dataset, most, ordered=ordered)
@@ -108,6 +122,23 @@ def verify_resume(dataset: Dataset[Any], *, epoch: int = 0, most: int = 32, opti
     found = _differs(whole, chain, epoch, "after a restore at every step", ordered=ordered)
     if found is not None:
         raise AssertionError(found + first_to_differ((again, again, True)))
+
+
+@contextmanager
+def _naming_writes(dataset: Dataset[Any], epoch: int, most: int) -> Generator[None]:
+    """Fail where a function writes into its input, and in the place of any other failure: it may be the cause."""
+    try:
+        yield
+    except AssertionError as error:
+        _check_writes(dataset, epoch, most, error)
+        raise
+    _check_writes(dataset, epoch, most, None)
+
+
+def _check_writes(dataset: Dataset[Any], epoch: int, most: int, cause: AssertionError | None) -> None:
+    found = first_write(dataset, epoch, most)
+    if found is not None:
+        raise AssertionError(found) from cause
 
 
 def is_ordered(dataset: Dataset[Any]) -> bool:

@@ -12,6 +12,7 @@ from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.parts import reorders
 from penstock.elements.nesting import part_in, with_part
+from penstock.elements.sharing import with_own_containers
 from penstock.elements.structure import flatten, unflatten
 from penstock.plan.node import INFINITE
 from penstock.testing import functions, groups
@@ -79,6 +80,9 @@ def _items(draw: Draw) -> Draft:
     count = draw(SIZES)
     if draw(st.booleans()):  # of different shapes
         return Draft(Dataset.from_source([np.arange(row % 4) for row in range(count)]), np.arange(2), uniform=count < 2)
+    if draw(st.booleans()):  # as JSON has them
+        rows = [{"run": [row] * (row % 3), "box": {"low": row, "tags": ["a"]}} for row in range(count)]
+        return Draft(Dataset.from_source(rows), {"run": [0], "box": {"low": 0, "tags": ["a"]}}, uniform=False)
     nest = draw(_nests())
     leaves, structure = flatten(nest)
     columns = [rows_like(leaf, count) for leaf in leaves]
@@ -111,7 +115,7 @@ def _nests() -> st.SearchStrategy[Any]:
 
 
 def _map(draw: Draw, draft: Draft) -> Draft:
-    function = draw(st.sampled_from(functions.ELEMENTWISE + functions.RANDOM))
+    function = draw(st.sampled_from(functions.ELEMENTWISE + functions.IN_PLACE + functions.RANDOM))
     on = draw(st.sampled_from([None, *_parts(draft.example)]))
     calls = draw(st.sampled_from([None, None, None, 2, AUTOTUNE]))
     example = _applied(function, draft.example, on)
@@ -157,6 +161,7 @@ def _applied(function: Callable[..., Any], example: Any, on: str | int | None) -
 
 
 def _called(function: Callable[..., Any], element: Any) -> Any:
+    (element,) = with_own_containers([element])
     rng = {"rng": np.random.default_rng(0)} if function in functions.RANDOM else {}
     return function(*element, **rng) if type(element) is tuple else function(element, **rng)
 

@@ -42,7 +42,7 @@ def streams(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
 
 def _numbers() -> st.SearchStrategy[Dataset[Any]]:
     """Datasets that are not short."""
-    of = st.sampled_from([*functions.ELEMENTWISE, *functions.RANDOM])
+    of = st.sampled_from([*functions.ELEMENTWISE, *functions.IN_PLACE, *functions.RANDOM])
     return st.builds(lambda count, function: Dataset.range(count).map(function), st.integers(9, LONGEST), of)
 
 
@@ -231,7 +231,7 @@ def _group_by_reducer(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _map(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    return ds.map(draw(st.sampled_from(functions.ELEMENTWISE + functions.RANDOM)))
+    return ds.map(draw(st.sampled_from(functions.ELEMENTWISE + functions.IN_PLACE + functions.RANDOM)))
 
 
 def _batch(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:

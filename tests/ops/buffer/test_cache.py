@@ -62,11 +62,12 @@ def test_shuffles_after_a_cache_go_on_and_share_what_is_kept():
 
 
 @pytest.mark.parametrize("executor", ["inline", "threads"])
-def test_batches_are_kept_whole_and_belong_to_the_consumer(executor):
-    ds = Dataset.range(8).batch(4).cache().with_options(ps.Options(executor=executor))
-    for batch in ds:
-        batch[:] = -1
-    assert [batch.tolist() for batch in ds] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+def test_batches_are_kept_whole_and_no_consumer_can_write_into_them(executor):
+    ds = Dataset.range(10).batch(4).cache().with_options(ps.Options(executor=executor))
+    for batch in [*ds, *ds]:
+        with pytest.raises(ValueError, match="read-only"):
+            batch[:] = -1
+    assert [batch.tolist() for batch in ds] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
 def test_what_is_handed_out_as_it_is_cannot_be_changed():
