@@ -328,6 +328,24 @@ def test_what_a_function_wrote_before_it_failed_is_not_there_when_others_are_mad
         assert list(ds.map(halve_unless_third).ignore_errors()) == wanted
 
 
+def test_arrays_that_a_function_changed_before_it_failed_are_as_they_were():
+    def halve_unless_third(x):
+        x[:] /= 2
+        if x[0] == 1.5:
+            raise ValueError("third")
+        return x
+
+    fresh = Dataset.range(6).map(lambda i: np.full(2, float(i)))
+    wanted = [[i / 2] * 2 for i in range(6) if i != 3]
+    for ds in (fresh, fresh.filter(lambda x: True), fresh.batch(1).unbatch()):
+        for options in EXECUTORS:
+            made = ds.map(halve_unless_third, on_error=ps.skip(), vectorized=False).with_options(options)
+            assert [x.tolist() for x in made] == wanted
+            replaced = ds.map(halve_unless_third, on_error=ps.replace(np.zeros(2))).with_options(options)
+            assert [x.tolist() for x in replaced if x.any()] == wanted[1:]
+            assert [x.tolist() for x in ds.map(halve_unless_third).ignore_errors().with_options(options)] == wanted
+
+
 def test_replacements_are_the_consumers_own():
     def fail(i):
         raise ValueError

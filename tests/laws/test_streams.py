@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import islice
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.ops.order.repeat import Repeat
 from penstock.plan.graph import post_order
+from penstock.testing import functions
 from penstock.testing.laws import difference, multiset, verify_determinism, verify_resume
 from penstock.testing.streams import streams
 
@@ -32,6 +34,18 @@ def assert_same(made, wanted):
 @settings(max_examples=80)
 def test_a_restore_at_every_step(ds, epoch):
     verify_resume(ds, epoch=epoch, most=16)
+
+
+@given(streams())
+@settings(max_examples=60)
+def test_what_a_consumer_writes_into_elements_nobody_else_sees(ds):
+    whole = elements(ds)
+    for _ in range(2):  # what a cache keeps comes in the second pass
+        received = []
+        for element in ds.iterator(epoch=0):
+            received.append(deepcopy(element))
+            functions.grown(element)
+        assert_same(received, whole)
 
 
 @given(streams(seeded=False))

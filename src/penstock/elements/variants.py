@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.elements.chunk import Chunk, Columns, Items
-from penstock.elements.sharing import with_own_arrays
+from penstock.elements.sharing import own_array, with_own_arrays
 
 
 def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
@@ -28,6 +28,21 @@ def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
         return Items(_own(made.values, which))
     columns = [_own(column, which) if isinstance(column, list) else column for column in made.columns]
     return Columns(made.structure, columns, len(which))
+
+
+def duplicate(chunk: Chunk) -> Chunk:
+    """Return the elements with copies of the arrays that can be written to, so that they may be made into others twice.
+
+    >>> import numpy as np
+    >>> kept = Items([np.zeros(2)])
+    >>> duplicate(kept).element(0)[:] = 1
+    >>> kept.element(0).tolist()
+    [0.0, 0.0]
+    """
+    if isinstance(chunk, Items):
+        return Items(with_own_arrays(chunk.values))
+    columns = [with_own_arrays(column) if isinstance(column, list) else own_array(column) for column in chunk.columns]
+    return Columns(chunk.structure, columns, len(chunk))
 
 
 def _own(values: list[Any], which: NDArray[np.int64]) -> list[Any]:

@@ -14,6 +14,7 @@ from penstock.elements.chunk import Chunk, Items, Mended
 from penstock.elements.exact import copied
 from penstock.elements.nesting import with_part
 from penstock.elements.spec import relax, spec_of
+from penstock.elements.variants import duplicate
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tally import Tally
@@ -83,7 +84,7 @@ class TolerantMap(Map):
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
             chunk = source(rows)
             try:
-                return change(chunk, rows, out)
+                return change(duplicate(chunk), rows, out)
             except MemoryError:
                 raise
             except Exception:  # noqa: BLE001 - which element is at fault shows when each is made alone
@@ -154,7 +155,8 @@ def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
 def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
     """What makes all elements in one go; where that raises, parts of them, down to those that fail alone.
 
-    In their place comes what `instead` makes of them, if anything.
+    In their place comes what `instead` makes of them, if anything. `make` is given copies of arrays, for it may have
+    written into them before it failed.
     """
     base = base_of(node)
 
@@ -166,7 +168,7 @@ def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, coun
         def attempt(part: Piece) -> None:
             nonlocal lost
             try:
-                made.append(make(part))
+                made.append(make(Piece(duplicate(part.chunk), part.ids)))
             except MemoryError:  # of all elements together, and no fault of one
                 raise
             except Exception as error:  # noqa: BLE001 - left out, as the user asked
