@@ -64,6 +64,8 @@ class Elementwise(Handle[T_co]):
 
         - A tuple is passed as arguments, anything else (a dict, a list, a named tuple) as one. The function sees NumPy
           and plain Python.
+        - The dicts and lists of an element are the function's own, which it may write into. Arrays of sources and of
+          caches are read-only, for later epochs see them too: copy one first, as in `x = x.copy()`.
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
           the same for any number of workers, and after a restore.
         - `vectorized=True` calls it with columns, arrays of shape (k, ...) for some number k of elements, and takes as

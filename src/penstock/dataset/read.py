@@ -127,6 +127,9 @@ class Read(Handle[T_co]):
         If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time. It is called from
         several threads.
 
+        The source's own items are never written to: dicts and lists are copied for each function and consumer, the
+        arrays of a list are handed out read-only, and those of any other object are copied.
+
         >>> list(Dataset.from_source(["a", "b"]).repeat(2))
         ['a', 'b', 'a', 'b']
         """
