@@ -88,7 +88,22 @@ class Remaking {
 #endif
   }
 
+#ifndef Py_GIL_DISABLED
+  // Whether no value of the dict can change; no Python code runs meanwhile.
+  static bool all_stay(PyObject* dict) {
+    Py_ssize_t at = 0;
+    PyObject *key = nullptr, *value = nullptr;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+      if (!stays(value)) return false;
+    }
+    return true;
+  }
+#endif
+
   nb::object remade_dict(PyObject* dict) {
+#ifndef Py_GIL_DISABLED
+    if (!always_ && all_stay(dict)) return nb::borrow(dict);
+#endif
     // A copy first: while it is gone through, nobody else can change it.
     nb::object made = nb::steal(PyDict_Copy(dict));
     if (!made.is_valid()) nb::raise_python_error();

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.elements import structure as structures
 from penstock.elements.ragged import Ragged
-from penstock.elements.sharing import gathered, sealed_rows, travelling, with_own_containers
+from penstock.elements.sharing import gathered, sealed_rows, travelling, with_own_containers, with_sealed_arrays
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Allocate, Origin, RowNames, Stack, stack
 from penstock.elements.structure import LEAF, Structure
@@ -223,9 +223,40 @@ class Mended(Items):
 
 
 class Kept(Items):
-    """Elements that somebody else keeps, such as a list's: to hand them on takes no memory."""
+    """Elements that somebody else keeps, such as a list's: to hand them on takes no memory.
+
+    Whoever gets single elements gets read-only views of their arrays; a batch reads the arrays themselves, which takes
+    a fifth of the time.
+    """
 
     __slots__ = ()
+
+    def elements(self) -> list[Any]:
+        """Return the elements in containers of their own, with read-only arrays."""
+        return with_own_containers(self.held())
+
+    def held(self) -> list[Any]:
+        """Return the elements with read-only arrays."""
+        return with_sealed_arrays(self.values)
+
+    def element(self, i: int) -> Any:
+        """Return element `i`, which may be negative, with read-only arrays."""
+        return with_sealed_arrays([self.values[i]])[0]
+
+    def slice(self, lo: int, hi: int) -> Kept:
+        """Return elements `lo` to `hi`."""
+        return Kept(self.values[lo:hi], self._only_type)
+
+    def select(self, indices: Sequence[int] | NDArray[Any]) -> Kept:
+        """Return the elements at `indices`, in that order; `indices` are positions, not a mask."""
+        return Kept(super().select(indices).values, self._only_type)
+
+    def where(self, wanted: NDArray[Any]) -> Kept:
+        """Return the elements where `wanted`, `bool[k]`, is true."""
+        return Kept(super().where(wanted).values, self._only_type)
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        return None, {"values": travelling(self.held()), "_types": self._types}
 
 
 Chunk: TypeAlias = Columns | Items

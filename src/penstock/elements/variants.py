@@ -25,7 +25,7 @@ def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
     """
     made = chunk.select(which)
     if isinstance(made, Items):
-        return Items(_own(made.values, which))
+        return Items(_own(made.held(), which))
     columns = [_own(column, which) if isinstance(column, list) else column for column in made.columns]
     return Columns(made.structure, columns, len(which))
 
@@ -40,7 +40,7 @@ def duplicate(chunk: Chunk) -> Chunk:
     [0.0, 0.0]
     """
     if isinstance(chunk, Items):
-        return Items(with_own_arrays(chunk.values))
+        return Items(with_own_arrays(chunk.held()))
     columns = [with_own_arrays(column) if isinstance(column, list) else own_array(column) for column in chunk.columns]
     return Columns(chunk.structure, columns, len(chunk))
 

@@ -15,7 +15,7 @@ from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Chunk, Column, Columns, Items, Kept
 from penstock.elements.ragged import Ragged
-from penstock.elements.sharing import own_array, with_own_arrays, with_sealed_arrays
+from penstock.elements.sharing import own_array, with_own_arrays
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
@@ -55,7 +55,7 @@ class IndexableSource:
         positions = rows.tolist()
         if type(self.data) in (list, tuple):
             with suppress(IndexError):  # it has shrunk: one by one it is seen where
-                return Kept(with_sealed_arrays(list(map(self.data.__getitem__, positions))))
+                return Kept(list(map(self.data.__getitem__, positions)))
         return Items(with_own_arrays(self._one_by_one(positions)))
 
     @property
