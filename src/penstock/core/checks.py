@@ -45,6 +45,15 @@ def check_flag(call: str, name: str, value: object) -> bool:
     return bool(value)
 
 
+def check_flag_or_none(call: str, name: str, value: object) -> bool | None:
+    """Return `value` as a `bool`, or `None`, which leaves the choice to Penstock.
+
+    >>> check_flag_or_none("map", "thread_safe", None) is None
+    True
+    """
+    return None if value is None else check_flag(call, name, value)
+
+
 def is_one_of(value: object, *choices: object) -> bool:
     """Whether `value` is one of these; an array, which compares item by item, is none.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from penstock.core.checks import check_count, check_flag, is_one_of
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.on_error import OnError, on_error_of
 from penstock.core.options import AUTOTUNE
@@ -64,12 +64,19 @@ class Combine(Handle[T_co]):
             raise ValueError("zip(): there is nothing to zip")
         return Dataset(combine.zip.Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
 
-    def flat_map(self, map_func: ElementFunction[T_co, Any], *, on_error: str | OnError = "raise") -> Dataset[Any]:
+    def flat_map(
+        self,
+        map_func: ElementFunction[T_co, Any],
+        *,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
         """Put in the place of each element all those that `map_func` returns for it: a dataset, array or iterable.
 
         The function is called as that of `map` is, in the same tasks. An array stands for its rows, a list or tuple for
         its items; a dataset is gone through as it is needed, at its own order for each element where it shuffles, and a
-        generator is made again from its beginning when a restored iterator comes to it. `on_error` is that of `map`:
+        generator is made again from its beginning when a restored iterator comes to it. `thread_safe` is that of `map`,
+        for the function and the iterators that it returns; `on_error` too:
         for what the function raises when it is called; for what fails later, in a dataset that it returned, give that
         to the operation there which fails.
 
@@ -82,7 +89,7 @@ class Combine(Handle[T_co]):
         >>> list(Dataset.range(2).flat_map(lambda n: Dataset.range(n + 1, n + 3))) == [1, 2, 2, 3]
         True
         """
-        calls = self._calling("flat_map", map_func, None, None)
+        calls = self._calling("flat_map", map_func, thread_safe)
         return self._over(combine.flat_map.FlatMap(tolerating(calls, on_error_of("flat_map", on_error)), plan_of, None))
 
     def interleave(
@@ -92,13 +99,15 @@ class Combine(Handle[T_co]):
         block_length: int | None = None,
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
+        *,
+        thread_safe: bool | None = None,
     ) -> Dataset[Any]:
         """Take turns among what `map_func` returns for several elements: `cycle_length` of them (8 if not given).
 
         Each gives `block_length` elements (1) when it is its turn; where one comes to its end, the next element takes
         its place. The function returns what that of `flat_map` does. Datasets are read ahead by as many workers as pay,
         or `num_parallel_calls`; the order is the same for any number of them, and kept also where `deterministic=False`
-        would permit another.
+        would permit another. `thread_safe` is that of `flat_map`.
 
         >>> five = Dataset.range(1, 4).interleave(lambda n: [int(n)] * 3, cycle_length=2, block_length=2)
         >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]
@@ -106,7 +115,7 @@ class Combine(Handle[T_co]):
         """
         cycle = DEFAULT_CYCLE if is_one_of(cycle_length, None, AUTOTUNE) else cycle_length
         block = 1 if block_length is None else block_length
-        calls = self._calling("interleave", map_func, num_parallel_calls, deterministic)
+        calls = self._calling("interleave", map_func, thread_safe, num_parallel_calls, deterministic)
         cycle = check_count("interleave", "cycle_length", cycle, least=1)
         block = check_count("interleave", "block_length", block, least=1, clip=True)
         if calls.num_parallel_calls is not None and calls.num_parallel_calls > cycle:
@@ -116,7 +125,12 @@ class Combine(Handle[T_co]):
         return self._over(combine.interleave.Interleave(calls, plan_of, None, cycle, block))
 
     def _calling(
-        self, call: str, function: Callable[..., Any], calls: int | None, deterministic: bool | None
+        self,
+        call: str,
+        function: Callable[..., Any],
+        thread_safe: bool | None,
+        calls: int | None = None,
+        deterministic: bool | None = None,
     ) -> elementwise.map.Map:
         """The node that calls the function whose results stand for several elements."""
         if not callable(function):
@@ -131,6 +145,7 @@ class Combine(Handle[T_co]):
             draws=takes_rng(function),
             num_parallel_calls=calls,
             deterministic=deterministic,
+            thread_safe=check_flag_or_none(call, "thread_safe", thread_safe),
             called=call,
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from penstock.core.checks import check_count, check_flag, check_path
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_path
 from penstock.core.errors import ElementError, PlanError
 from penstock.core.on_error import NOTHING, ErrorBudget, OnError, budget_of, on_error_of, skip
 from penstock.core.options import AUTOTUNE
@@ -38,6 +38,7 @@ class Elementwise(Handle[T_co]):
         on: None = None,
         vectorized: bool | None = None,
         on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
     ) -> Dataset[U]: ...
     @overload
     def map(
@@ -49,6 +50,7 @@ class Elementwise(Handle[T_co]):
         on: str | int,
         vectorized: bool | None = None,
         on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
     ) -> Dataset[Any]: ...
     def map(
         self,
@@ -59,6 +61,7 @@ class Elementwise(Handle[T_co]):
         on: str | int | None = None,
         vectorized: bool | None = None,
         on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
     ) -> Dataset[Any]:
         """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
 
@@ -77,6 +80,11 @@ class Elementwise(Handle[T_co]):
         - `on_error="skip"` leaves out elements of which the function raises (what comes of it is a stream then), and
           `ps.replace(value)` puts another result in the place of its own. `ps.skip(...)` and `ps.replace(...)` take a
           budget of how many may fail, and a file to write them down in.
+        - Several threads call the function at a time, unless it is seen to be unsafe: it writes attributes of its
+          object, global or outer variables, or uses an open file, a connection, an iterator or a random generator. Then
+          one thread at a time calls it, while the rest of the work goes on in all; a connection to SQLite is used by no
+          thread but the consumer's. `explain()` and `stats().alone` show it. `thread_safe=True` lets all threads call
+          it at a time, `thread_safe=False` one; so does an attribute `thread_safe` of the function's object.
 
         What the function raises keeps its type; notes say which row, which record, and how to make it again.
 
@@ -124,6 +132,7 @@ class Elementwise(Handle[T_co]):
             traceable=vectorized is None,
             num_parallel_calls=calls,
             deterministic=deterministic,
+            thread_safe=check_flag_or_none("map", "thread_safe", thread_safe),
         )
         return self._over(tolerating(plan, on_error_of("map", on_error)))
 
@@ -133,6 +142,7 @@ class Elementwise(Handle[T_co]):
         *,
         vectorized: bool | None = None,
         on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
         """Keep the elements of which `predicate` is true.
 
@@ -141,7 +151,8 @@ class Elementwise(Handle[T_co]):
         bool (for columns an array of them). What comes of it is a stream: its length is only known by iterating, and no
         row of it can be made alone.
 
-        `on_error` is that of `map`; `ps.replace(True)` keeps the elements of which the predicate raises.
+        `on_error` and `thread_safe` are those of `map`; `ps.replace(True)` keeps the elements of which the predicate
+        raises.
 
         >>> list(Dataset.range(6).filter(lambda x: x % 3 == 0)) == [0, 3]
         True
@@ -152,7 +163,12 @@ class Elementwise(Handle[T_co]):
         if columns and draws:
             raise PlanError("filter(vectorized=True): a predicate with `rng` is called for one element at a time")
         plan = elementwise.filter.Filter(
-            self._plan, predicate, vectorized=columns, draws=draws, traceable=vectorized is None
+            self._plan,
+            predicate,
+            vectorized=columns,
+            draws=draws,
+            traceable=vectorized is None,
+            thread_safe=check_flag_or_none("filter", "thread_safe", thread_safe),
         )
         return self._over(tolerating(plan, _verdict(on_error_of("filter", on_error))))
 

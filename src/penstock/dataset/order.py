@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops import buffer, elementwise, order
-from penstock.plan.graph import blocks_of
-from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.plan.graph import blocks_of, rebuild
+from penstock.plan.node import INFINITE, UNKNOWN, Node
 
 if TYPE_CHECKING:
     from penstock.dataset.callables import ElementFunction
@@ -250,7 +251,9 @@ class Order(Handle[T_co]):
                 name: self._over(order.split.Part(plan, name, start, size, chosen))
                 for name, start, size in zip(parts, starts, sizes, strict=False)
             }
-        ordered = self._over(buffer.options.WithOptions(plan, Options(deterministic=True, ignore="all")))
+        ordered = self._over(
+            buffer.options.WithOptions(rebuild(plan, _in_order), Options(deterministic=True, ignore="all"))
+        )
         hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
         total, low = sum(shares), 0
         cut: dict[str, Dataset[T_co]] = {}
@@ -306,3 +309,8 @@ class Order(Handle[T_co]):
             return self._over(order.shard.Shard(plan, shards, at))
         order.virtual.virtual_stream(plan, 0, cut)  # a PlanError where it cannot be cut
         return self._over(order.streams.VirtualStreams(plan, shards, at, cut))
+
+
+def _in_order(node: Node) -> Node:
+    """The node without leave to yield elements in another order."""
+    return replace(node, deterministic=None) if getattr(node, "deterministic", None) is False else node  # pyright: ignore[reportCallIssue]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from penstock import sources, storage
-from penstock.core.checks import check_flag, check_list, check_path, check_seed
+from penstock.core.checks import check_flag, check_flag_or_none, check_list, check_path, check_seed
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec
 from penstock.ops import read
@@ -121,11 +121,15 @@ class Read(Handle[T_co]):
         return reading(sources.arrays.slices(tensors))
 
     @staticmethod
-    def from_source(source: Any) -> Dataset[Any]:
+    def from_source(source: Any, *, thread_safe: bool | None = None) -> Dataset[Any]:
         """The items of anything with `len(source)` and `source[i]`: a list, a dataset of PyTorch or Hugging Face.
 
-        If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time. It is called from
-        several threads.
+        If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time.
+
+        One thread at a time reads it, unless it is known that several may: lists, tuples and arrays, and objects of
+        your own whose code only reads what they hold, or which use a lock or `threading.local()`. Datasets of PyTorch
+        and Hugging Face are written for processes. `thread_safe=True` lets all threads read at a time,
+        `thread_safe=False` one; so does an attribute `thread_safe` of the object or its class.
 
         The source's own items are never written to: dicts and lists are copied for each function and consumer, the
         arrays of a list are handed out read-only, and those of any other object are copied.
@@ -133,7 +137,8 @@ class Read(Handle[T_co]):
         >>> list(Dataset.from_source(["a", "b"]).repeat(2))
         ['a', 'b', 'a', 'b']
         """
-        return reading(sources.indexable.indexable(source))
+        declared = check_flag_or_none("from_source", "thread_safe", thread_safe)
+        return reading(sources.indexable.indexable(source, declared))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Dataset[Any]:

@@ -47,10 +47,19 @@ class Ledger:
         made = self.made
         made.items += parcel.items
         made.rows += sum(map(len, parcel.rows))
-        for result in results:
+        for piece, result in enumerate(results):
             if type(result) is Stacked:
                 made.nbytes += sum(array.nbytes for array in result.arrays)
-            self._pending.append((result.cost, parcel.items / len(results)))
+            if piece >= parcel.told:
+                self._pending.append((result.cost, parcel.share(piece)))
+
+    def note_piece(self, parcel: Parcel, piece: int) -> Cost:
+        """Take in what the next piece took, of a parcel that is not made as a whole yet."""
+        result: Any = parcel.results[piece]
+        cost = result.cost
+        self._pending.append((cost, parcel.share(piece)))
+        parcel.told = piece + 1
+        return cost
 
     def note_beside(self, items: int, rows: int, nbytes: int, cost: Cost) -> None:
         """Count what was made beside the consumer."""

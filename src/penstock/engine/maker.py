@@ -105,6 +105,20 @@ class Maker:
             return make_listed(program, rows, meter)
         return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, meter)
 
+    def fill(self, parcel: Parcel) -> Parcel:
+        """Make the pieces of a parcel that are not made yet, here, up to one that fails."""
+        for piece, result in enumerate(parcel.results):
+            if result is None and not parcel.fails:
+                self.fill_piece(parcel, piece)
+        return parcel
+
+    def fill_piece(self, parcel: Parcel, piece: int) -> None:
+        """Make one piece of a parcel here; an exception is kept in its place, for the consumer's turn for it."""
+        try:
+            parcel.fill(piece, self.make(parcel, piece))
+        except Exception as error:  # noqa: BLE001 - raised when it is the consumer's turn for it
+            parcel.fill(piece, error)
+
     def close(self) -> None:
         """Let go of the thread beside the consumer, if there was one."""
         self.__dict__.pop("_side", None)

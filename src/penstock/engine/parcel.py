@@ -32,6 +32,7 @@ class Parcel:
         "results",
         "rows",
         "soon",
+        "told",
     )
 
     def __init__(self, low: int, high: int, rows: Rows, pieces: int) -> None:
@@ -45,7 +46,20 @@ class Parcel:
         self.missing = len(self.rows)
         self.fails = False  # whether a task ended with an exception
         self.futures: list[Future[Any]] = []
+        self.told = 0  # pieces, from the first on, whose cost the tuner knows already
         self.soon: Rows | None = None  # rows of later parcels, of which the first task tells the sources
+
+    def share(self, piece: int) -> float:
+        """How many items a piece makes: a fraction, where several make one."""
+        if len(self.rows) == 1:
+            return self.items
+        return self.items * len(self.rows[piece]) / sum(map(len, self.rows))
+
+    def divide(self, parts: list[Rows]) -> None:
+        """Put several pieces, of these rows, in the place of the last one, whose task has not begun."""
+        self.rows[-1:] = parts
+        self.results += [None] * (len(parts) - 1)
+        self.missing += len(parts) - 1
 
     def memory_of(self, piece: int) -> list[np.ndarray] | None:
         """The part of the memory that a piece writes: an array of shape (k, ...) for each leaf."""

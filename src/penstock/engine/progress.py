@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 
 from penstock.engine.cursor import Cursor
+from penstock.engine.parcel import Parcel
 
 
 class Progress:
@@ -32,3 +33,11 @@ class Progress:
     def copy(self) -> Progress:
         """A progress of its own that stands at the same place."""
         return Progress(self.cursor())
+
+
+def received_between(lost: list[Parcel], after: int, received: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans between lost parcels that were received, and those received before."""
+    starts = [parcel.high for parcel in lost]
+    ends = [*(parcel.low for parcel in lost[1:]), after]
+    gaps = [(low, high) for low, high in zip(starts, ends, strict=True) if low < high]
+    return sorted(gaps + received)

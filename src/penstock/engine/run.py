@@ -8,12 +8,15 @@ from functools import partial
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from penstock.core.errors import BudgetError, ClosedError, WorkerError
 from penstock.engine.advice import Advisor, spacing
 from penstock.engine.beside import Beside
 from penstock.engine.compile import compiled_with_single
 from penstock.engine.cursor import Cursor
 from penstock.engine.failures import named_failure
+from penstock.engine.first import is_costly
 from penstock.engine.job import Job
 from penstock.engine.ledger import Ledger, Made
 from penstock.engine.legacy import Legacy
@@ -21,12 +24,13 @@ from penstock.engine.lifetime import watch_over
 from penstock.engine.maker import Maker
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
+from penstock.engine.progress import received_between
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.window import Window
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.locate import blame_rows
-from penstock.plan.node import Rows
+from penstock.plan.node import Node, Rows
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew
@@ -110,6 +114,11 @@ class Run:
         return "inline" if self._crew is None else self._crew.name
 
     @property
+    def plan(self) -> Node:
+        """The plan that is run."""
+        return self.job.plan
+
+    @property
     def batch(self) -> Grouping | None:
         """The batch that the plan ends in, which tasks make without a program of its own."""
         return self.job.batch
@@ -158,7 +167,7 @@ class Run:
         lost = self._window.after_fork()
         self._maker.memory.after_fork()
         if lost:
-            self._received = _received_between(lost, self._next, self._received)
+            self._received = received_between(lost, self._next, self._received)
             self._next = lost[0].low
         if self._crew is not None and self.ended is None:
             self._crew = None
@@ -191,7 +200,19 @@ class Run:
             return None
         parcel = self._begin(span, 1)
         self._begin_beside(parcel.nbytes)
-        return parcel.low, self._items_of(self._make(parcel))
+        if self.settings.executor == "auto" and is_costly(parcel, self._maker, self._ledger, self.tuner):
+            return self._split_first(parcel)
+        return parcel.low, self._items_of(self._maker.fill(parcel))
+
+    def _split_first(self, parcel: Parcel) -> tuple[int, list[Any]] | None:
+        """Leave the inline start within the first batch: threads make the rest of it."""
+        crew, made = self._leave_inline(), parcel.told
+        parcel.divide(np.array_split(parcel.rows[-1], min(self.tuner.threads, len(parcel.rows[-1]))))
+        self._window.push(parcel)
+        for piece in range(made, len(parcel.rows)):
+            crew.submit(parcel, piece, self._window)
+        self._top_up(crew)
+        return self._made_by(crew)
 
     def _served_beside(self) -> tuple[int, Ahead] | None:
         self._served, self._ahead = self._ahead, None
@@ -220,20 +241,14 @@ class Run:
             self._observer.count(rows, nbytes, cost.wall, cost.cpu)
             self._ledger.note_beside(items, rows, nbytes, cost)
 
-    def _make(self, parcel: Parcel) -> Parcel:
-        try:
-            parcel.fill(0, self._maker.make(parcel, 0))
-        except Exception as error:  # noqa: BLE001 - raised when it is the consumer's turn for it
-            parcel.fill(0, error)
-        return parcel
-
     # By a crew
 
-    def _leave_inline(self) -> None:
+    def _leave_inline(self) -> Crew:
         from penstock.engine.crew import crew_for  # a pipeline that stays inline never pays for concurrent.futures
 
         workers = self.tuner.start_threads()
-        self._crew = crew_for(self.settings.executor, workers, self._maker, self._observer)
+        self._crew = crew = crew_for(self.settings.executor, workers, self._maker, self._observer)
+        return crew
 
     def _made_by(self, crew: Crew) -> tuple[int, list[Any]] | None:
         """The next parcel's items and, where they are small, those of parcels behind it that are made already.
@@ -349,6 +364,9 @@ class Run:
         try:
             return self._maker.items(parcel)
         except Exception as error:  # noqa: BLE001 - raised with its name
+            if len(parcel.rows) > 1:  # its pieces do not fit together: how they were cut must not show
+                whole = self._maker.begin(parcel.low, parcel.high, np.concatenate(parcel.rows), 1)
+                return self._items_of(self._maker.fill(whole))
             self._failure = self._named(error, parcel.low)
             return []
 
@@ -364,7 +382,7 @@ class Run:
         low = parcel.low
         if parcel.items > 1:
             for low in range(parcel.low, parcel.high):
-                alone = self._make(self._maker.begin(low, low + 1, self._rows_of(low, low + 1)[0], 1))
+                alone = self._maker.fill(self._maker.begin(low, low + 1, self._rows_of(low, low + 1)[0], 1))
                 if (again := alone.failure()) is not None:
                     failure = again
                     break
@@ -380,11 +398,3 @@ class Run:
         blame_rows(failure, self.job.source)  # of the last batch, which has no program of its own
         seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
         return named_failure(failure, f"while making {self.unit} {item}", self._epoch, f"{seeded}[{where}]")
-
-
-def _received_between(lost: list[Parcel], after: int, received: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans between lost parcels that were received, and those received before."""
-    starts = [parcel.high for parcel in lost]
-    ends = [*(parcel.low for parcel in lost[1:]), after]
-    gaps = [(low, high) for low, high in zip(starts, ends, strict=True) if low < high]
-    return sorted(gaps + received)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.core.options import AUTOTUNE
+from penstock import engine
+from penstock.core.options import AUTOTUNE, Options
 from penstock.engine.budget import default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
+from penstock.plan import safety
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
@@ -37,25 +40,45 @@ def settings_of(plan: Node) -> Settings:
     """Read the settings from the plan as the user wrote it.
 
     `num_parallel_calls` of the maps is the number of workers, since one task does all; a `prefetch(n)` is the depth of
-    the window, counted in what the plan ends in; `deterministic=False` on any map allows items in another order.
+    the window, counted in what the plan ends in. What a map says of `deterministic` goes before what the options say.
+    Functions that only the consumer's thread may call are run inline.
     """
     options = options_of(plan)
     nodes = list(post_order(plan))
     calls = [getattr(node, "num_parallel_calls", None) for node in nodes]
-    ordered = options.deterministic
-    if ordered is None:
-        ordered = not any(getattr(node, "deterministic", None) is False for node in nodes)
     depth = _depth(plan)
     executor = "inline" if depth == 0 else options.executor or "auto"
+    if executor != "inline" and _must_stay_here(nodes, executor):
+        executor = "inline"
     return Settings(
         executor=executor,
         workers=options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None),
         depth=depth or None,
-        ordered=ordered,
+        ordered=_is_ordered(nodes, options),
         memory_budget=options.memory_budget or default_memory_budget(),
         budget_is_given=options.memory_budget is not None,
         rewrite=options.rewrite,
     )
+
+
+def _is_ordered(nodes: list[Node], options: Options) -> bool:
+    """Whether items come in order: as the maps say, of which one that allows another order is enough; else options."""
+    said = {getattr(node, "deterministic", None) for node in nodes} - {None}
+    return False not in said if said else options.deterministic is not False
+
+
+def _must_stay_here(nodes: list[Node], executor: str | Executor) -> bool:
+    """Whether some function may be called by no thread but that of the consumer.
+
+    That is so too where the consumer is itself such a function, which one thread at a time calls: a worker that waited
+    for its turn would wait for ever.
+    """
+    if not isinstance(executor, str) and not engine.crew.runs_here(executor):
+        return False
+    if "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn():
+        return True
+    alone = (safety.calls.alone(node) for node in nodes if node.functions)
+    return any(each is not None and each.here for each in alone)
 
 
 def _depth(plan: Node) -> int | None:

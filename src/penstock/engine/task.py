@@ -18,6 +18,7 @@ from penstock.elements.structure import Structure
 from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.node import Allocate, Program, Rows
+from penstock.plan.safety.guard import held_here
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -30,6 +31,7 @@ EVERY = 13  # of so many one is then; a prime number, so that what comes round a
 class Cost:
     """What a task took, in ns: wall and CPU time of its thread, and how long that was ready to run but had no core.
 
+    For `alone` it was in functions that one thread at a time may call, and for `queued` it waited for its turn there.
     `yields` is how often the thread gave up its core to wait, `reads` how many blocks of 512 bytes it had read from a
     disk.
     """
@@ -39,11 +41,13 @@ class Cost:
     starved: int = 0
     yields: int = 0
     reads: int = 0
+    alone: int = 0
+    queued: int = 0
 
     @property
     def blocked(self) -> int:
-        """How long the thread waited for something other than a core: a disk, a sleep, a lock such as the GIL."""
-        return max(self.wall - self.cpu - self.starved, 0)
+        """How long the thread waited for a disk, a sleep or a lock such as the GIL: not for a core, nor its turn."""
+        return max(self.wall - self.cpu - self.starved - self.queued, 0)
 
     def __iadd__(self, other: Cost) -> Self:
         self.wall += other.wall
@@ -51,14 +55,15 @@ class Cost:
         self.starved += other.starved
         self.yields += other.yields
         self.reads += other.reads
+        self.alone += other.alone
+        self.queued += other.queued
         return self
 
     def over(self, wall: int) -> Cost:
         """What a task like this one takes that takes so long."""
         share = 1 if wall == self.wall else wall / max(self.wall, 1)
-        return Cost(
-            wall, int(share * self.cpu), int(share * self.starved), round(share * self.yields), int(share * self.reads)
-        )
+        counts = (int(share * self.cpu), int(share * self.starved), round(share * self.yields), int(share * self.reads))
+        return Cost(wall, *counts, int(share * self.alone), int(share * self.queued))
 
 
 Took: TypeAlias = tuple[int, Cost]
@@ -88,9 +93,12 @@ class Meter:
         return made, (perf_counter_ns() - began, self._last)
 
     def _measure_fully(self, task: int, make: Callable[[], T]) -> tuple[T, Took]:
+        held = held_here()
         before = thread_times()
         made = make()
-        cost = Cost(*(after - earlier for after, earlier in zip(thread_times(), before, strict=True)))
+        took = (after - earlier for after, earlier in zip(thread_times(), before, strict=True))
+        turns = (after - earlier for after, earlier in zip(held_here(), held, strict=True))
+        cost = Cost(*took, *turns)
         self._last = cost
         if cost.reads:
             self._fully = task + 1 + FULLY

@@ -36,6 +36,7 @@ UNEVEN = 0.1  # of the mean cost of a task is the mean deviation from it; beyond
 UNUSUAL = 4  # times the mean is what a task counts for at the most
 PLAINLY = 3  # times the work of a task is too much
 SETTLED = 64  # looks after which a group that is nearly large enough stays
+ALONE = 0.9  # of a task one thread at a time may do; beyond, a second thread has nothing to do meanwhile
 RECENT = 16  # tasks that the mean is of
 WARM = 2  # looks of which one is sure to be no first one, with files to open and memory to touch
 
@@ -52,6 +53,7 @@ class Tuner:
     item_mean: float = 0.0  # ns, of recent ones, without what they waited for a core
     deviation: float = 0.0  # ns, the mean of theirs from that
     waiting: float = math.inf  # time blocked / CPU time of a task while no other ran, the least there was
+    alone: float = 0.0  # of the time of a task that was in functions which one thread at a time may call
     climb: Climb | None = None
     inline_task: int = INLINE_TASK
     most_grouped: int = MOST_GROUPED
@@ -72,7 +74,9 @@ class Tuner:
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
         if self.climb is not None:
             self.climb.observe(cost, items)
-        elif cost.cpu:
+        else:
+            self.alone = cost.alone / max(cost.wall - cost.queued, 1)
+        if self.climb is None and cost.cpu:
             self.waiting = min(self.waiting, cost.blocked / cost.cpu if cost.yields else 0.0)
         self.looks += 1
 
@@ -100,6 +104,15 @@ class Tuner:
         enough = not self.looking or (self.looks >= WARM and self.item_wall >= SURELY_PAYS)
         return enough and self.item_wall >= THREAD_PAYS
 
+    def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
+        """Whether threads are to make the `left` rows of a batch, of which a task has made some; `None`: not known yet.
+
+        The overhead of a task counts for little only where that takes long, and the first task may have files to open.
+        """
+        if cost.wall * left < SURELY_PAYS * rows:
+            return False
+        return True if self.looks >= WARM and cost.wall >= THREAD_PAYS else None
+
     def worth_beside(self, group: int) -> bool:
         """Whether a task of so many items, without the GIL, is worth a thread for itself while the consumer goes on."""
         return group > 0 and not self.looking and group * self.item_wall >= BESIDE_PAYS
@@ -117,12 +130,14 @@ class Tuner:
         if self.climb is not None:
             return self.threads
         cores, waiting = available_cores(), 0.0 if math.isinf(self.waiting) else self.waiting
-        chosen = self.workers or threads_for(waiting, cores)
-        why = (
-            "as asked for"
-            if self.workers
-            else f"{cores:g} cores × {1 + waiting:.1f}, the time of a task over its CPU time"
-        )
+        useful = math.ceil(1 / self.alone) + (self.alone < ALONE) if self.alone else math.inf
+        wanted = threads_for(waiting, cores)
+        chosen = self.workers or int(min(wanted, useful))
+        why = f"{cores:g} cores × {1 + waiting:.1f}, the time of a task over its CPU time"
+        if self.workers:
+            why = "as asked for"
+        elif useful < wanted:
+            why = f"{100 * self.alone:.0f} % of a task is in functions that one thread at a time calls"
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
         self.decisions.append(f"{chosen} threads: {why}{cost}")
         fixed = self.workers is not None
@@ -165,7 +180,9 @@ class Tuner:
         return fitting if too_large or (too_small and fitting > group) else group
 
     def split_item(self) -> int:
-        """Over how many tasks one dear item is split."""
+        """Over how many tasks one dear item is split: over all threads while nothing is known of it."""
+        if self.looks == 0:
+            return max(self.threads, 1)
         return max(1, min(self.threads, int(self.item_wall // LONGEST_PIECE)))
 
     def depth(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from penstock.elements.spec import describe
+from penstock.plan import safety
 from penstock.plan.graph import fold, post_order
 from penstock.plan.node import INFINITE, UNKNOWN, Node
 
@@ -28,6 +29,7 @@ def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
     else:
         parts.append("rewrites: none")
     parts.append(_order(plan))
+    parts += map(str, safety.calls.all_alone(post_order(run or plan)))
     return "\n".join(parts)
 
 

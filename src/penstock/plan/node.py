@@ -86,6 +86,11 @@ class Node:
         return {}
 
     @property
+    def functions(self) -> tuple[Any, ...]:
+        """The functions that it calls, and the source whose methods it does, where these may be the user's."""
+        return tuple(value for field in fields(self) if callable(value := getattr(self, field.name)))
+
+    @property
     def cut(self) -> bool:
         """Whether it yields a part of what it would in the whole, of which a virtual stream is made."""
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
 from penstock.sources.arrays import digest_values
+from penstock.sources.protocol import Called
+
+SAFE = (list, tuple, range, str, bytes, array.array, np.ndarray, np.memmap)
+"""Types whose items any number of threads may read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +40,7 @@ class IndexableSource:
     data: Any
     length: int
     name: str
+    thread_safe: bool | None = None
 
     def spec(self) -> Spec:
         return None
@@ -44,6 +50,15 @@ class IndexableSource:
         """The object's own `blocks`, where it has them."""
         found = getattr(self.data, "blocks", None)
         return found if isinstance(found, Blocks) else None
+
+    @property
+    def called(self) -> Called:
+        """The methods that are called, of objects that nothing is known of."""
+        data, declared = self.data, self.thread_safe
+        if declared is None and (type(data) in SAFE or type(data).__module__.startswith("penstock.")):
+            declared = True
+        names = ("read_many", "__getitems__", "__getitem__")
+        return Called(data, tuple(getattr(data, name) for name in names if hasattr(data, name))[:1], declared)
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         many = getattr(self.data, "read_many", None)
@@ -131,8 +146,8 @@ def _own_rows(column: NDArray[Any]) -> NDArray[Any]:
 _WANTED = "it returns a list with one element a position, or arrays with one row a position"
 
 
-def indexable(data: Any) -> IndexableSource:
-    """Return the source of `Dataset.from_source`.
+def indexable(data: Any, thread_safe: bool | None = None) -> IndexableSource:
+    """Return the source of `Dataset.from_source`; `thread_safe` is what the user says of the object.
 
     >>> indexable(["a", "b"]).read_many(np.array([1, 0])).elements()
     ['b', 'a']
@@ -149,7 +164,7 @@ def indexable(data: Any) -> IndexableSource:
         raise TypeError(f"from_source({cls}): it has neither [i] nor read_many(rows); an iterable needs from_generator")
     if not hasattr(type(data), "__len__"):
         raise TypeError(f"from_source({cls}): it has no len(); define __len__, the number of its items")
-    return IndexableSource(data, len(data), f"from_source({cls})")
+    return IndexableSource(data, len(data), f"from_source({cls})", thread_safe)
 
 
 def _type_name(data: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
@@ -14,6 +14,14 @@ INFINITE = -1
 """The length of a source that never ends."""
 
 
+class Called(NamedTuple):
+    """The functions of a user's object that a source calls, and what the user said of them."""
+
+    owner: Any
+    functions: tuple[Any, ...]
+    thread_safe: bool | None
+
+
 class Source(Protocol):
     """Elements by position: immutable, picklable, and safe to read from any number of threads.
 
@@ -21,7 +29,8 @@ class Source(Protocol):
     `index.blocked.Blocks` or `None`: `shuffle()` then goes by it. One that reads local files may have `advise(rows)`,
     which tells the system of rows that will be asked for soon, and does not wait for them: it is called from any
     thread, only while tasks are seen to read from a disk. A `DataError` or `OSError` of it counts for nothing. One that
-    makes an element by less than `read_many` does may have `single`, a function of a row of any epoch, or `None`.
+    makes an element by less than `read_many` does may have `single`, a function of a row of any epoch, or `None`. One
+    that calls methods of a user's object, which may not be made for threads, says so by a property `called`.
     """
 
     @property

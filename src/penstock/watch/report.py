@@ -13,6 +13,8 @@ from penstock.engine.memory import Memory
 from penstock.engine.run import Run
 from penstock.engine.task import Cost
 from penstock.ops.group.grouping import Grouping
+from penstock.plan import safety
+from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.watch.counters import BYTES, CALLS, CPU, FAILED, GIVEN, ROWS, WALL, Cell, Counters
 from penstock.watch.stats import OperationStats, Stats
@@ -54,6 +56,7 @@ def stats_of(
         holds_gil=run is not None and run.tuner.holds_gil,
         decisions=() if run is None else tuple(run.tuner.decisions),
         operations=operations,
+        alone=() if run is None else tuple(map(str, safety.calls.all_alone(post_order(run.plan)))),
     )
 
 

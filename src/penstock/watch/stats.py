@@ -39,6 +39,7 @@ class Stats:
     - `work`: seconds of task time, over all workers; of it `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, as other processes had it. `workers`: how many ran at a time; `mode`: where.
     - `ahead`: parcels under way; `live_bytes`, `peak_bytes`: memory of batches.
+    - `alone`: the operations that one thread at a time calls, and why.
     - `decisions`: what the tuner chose, with its reasons; `holds_gil`: whether the functions were found to.
     - `operations`: from the sources up.
 
@@ -63,6 +64,7 @@ class Stats:
     holds_gil: bool
     decisions: tuple[str, ...]
     operations: tuple[OperationStats, ...]
+    alone: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return told(self)

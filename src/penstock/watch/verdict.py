@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.plan.safety.calls import HERE
 from penstock.watch.stats import OperationStats, Stats
 
 LEAST_SECONDS = 0.05
@@ -27,6 +28,11 @@ def verdict(stats: Stats) -> str:
 
 
 def _advice(stats: Stats) -> str:
+    if (told := _limited_by_turns(stats)) is not None:
+        return (
+            f"{told}. Let each call or each thread have its own (threading.local()), or say thread_safe=True where "
+            "several threads do no harm."
+        )
     if stats.holds_gil:
         return (
             "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
@@ -40,6 +46,12 @@ def _advice(stats: Stats) -> str:
     if stats.blocked > 0.5 * stats.work:
         return f"It mostly waits: more calls at a time hide that, with Options(workers={2 * max(stats.workers, 1)})."
     return _advice_on_cores(stats)
+
+
+def _limited_by_turns(stats: Stats) -> str | None:
+    """What is said of an operation that one thread at a time calls, where it keeps the run inline or takes most."""
+    sign = HERE if stats.mode == "inline" else stats.limit.name if stats.limit is not None else ""
+    return next((told for told in stats.alone if sign in told), None)
 
 
 def _advice_on_cores(stats: Stats) -> str:

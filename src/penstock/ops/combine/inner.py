@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, TypeAlias, cast
 
@@ -19,6 +20,8 @@ from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import Node, Passing, Rows, Spec, Streamed
+from penstock.plan.safety.calls import entered, turns_of
+from penstock.plan.safety.guard import Turns
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
 """The plan of a result that is a dataset; `None` for anything else."""
@@ -102,7 +105,12 @@ class Unfolding(Streamed):
                 "array or an iterable of elements"
             )
         elements = iter(cast("Iterable[Any]", result))
-        return lambda epoch, mark=None: _of_iterator(elements, mark)
+        return lambda epoch, mark=None: _of_iterator(elements, mark, self._turns)
+
+    @cached_property
+    def _turns(self) -> Turns | None:
+        """What tasks enter to call the user's function, and whoever goes through an iterator that it returned."""
+        return None if self._calls is None else turns_of(self._calls.function, self._calls.thread_safe)
 
 
 def is_sequence(result: Any) -> bool:
@@ -126,15 +134,19 @@ def _elements(sequence: Any) -> list[Any]:
     return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
 
 
-def _of_iterator(elements: Iterator[Any], mark: Mark) -> Flow:
-    """Copies of the elements of an iterator that has just been made; those before the mark are dropped."""
+def _of_iterator(elements: Iterator[Any], mark: Mark, turns: Turns | None) -> Flow:
+    """Copies of the elements of an iterator that has just been made; those before the mark are dropped.
+
+    Where tasks call what made it in `turns`, so is the iterator gone through.
+    """
     (count,) = resumed(mark and [mark], (0,))
     yield from left_out(elements, count, count)
     failure: Exception | None = None
     while failure is None:
         run: list[Any] = []
         try:
-            run.extend(map(_own, islice(elements, AT_A_TIME)))
+            with entered(turns):
+                run.extend(map(_own, islice(elements, AT_A_TIME)))
         except Exception as error:  # noqa: BLE001 - raised after the elements before it
             failure = error
         if not run:

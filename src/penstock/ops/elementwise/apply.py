@@ -86,20 +86,21 @@ def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
     The first elements are made both ways; if they differ, the program is not used again.
     """
     one_by_one = element_wise(node, function.function)
-    checked = wrong = False
+    checked, wrong = 0, False
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         nonlocal checked, wrong
         columns = None if wrong else function.columns(chunk, out, allocate)
         if columns is None:
             return one_by_one(chunk, rows, None)
-        if not checked:
-            items = one_by_one(chunk.slice(0, CHECKED), rows[:CHECKED], None)
-            if not isinstance(items, Items) or not function.agrees(columns.slice(0, CHECKED), items):
+        if checked < CHECKED:
+            some = CHECKED - checked
+            items = one_by_one(chunk.slice(0, some), rows[:some], None)
+            if not isinstance(items, Items) or not function.agrees(columns.slice(0, some), items):
                 wrong = True
                 function.warn_of_difference()
                 return one_by_one(chunk, rows, None)
-            checked = True
+            checked += len(items)
         return columns
 
     return apply

@@ -18,6 +18,8 @@ from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.safety.calls import entered, turns_of
+from penstock.plan.safety.guard import Turns
 
 PAIR = flatten((0, 0))[1]
 
@@ -67,24 +69,32 @@ class Beside(Node):
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs
-        return lambda rows, out=None: self._paired(source(rows), rows)
+        turns = self._turns
+        return lambda rows, out=None: self._paired(source(rows), rows, turns)
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        turns = self._turns
+
         def run(piece: Piece) -> Piece:
             piece = source(piece)
-            return Piece(self._paired(piece.chunk, piece.ids), piece.ids, piece.after)
+            return Piece(self._paired(piece.chunk, piece.ids, turns), piece.ids, piece.after)
 
         return run
 
-    def _paired(self, chunk: Chunk, rows: Rows) -> Chunk:
+    @property
+    def _turns(self) -> Turns | None:
+        return None if self.function is None else turns_of(self.function)
+
+    def _paired(self, chunk: Chunk, rows: Rows, turns: Turns | None) -> Chunk:
         function, read = self.function, self.read
         values: list[Any] = []
         try:
-            for element in chunk.held() if function is None else chunk.elements():
-                if function is None:
-                    values.append(read(element))
-                else:
-                    values.append(read(function(*element) if type(element) is tuple else function(element)))
+            with entered(turns):
+                for element in chunk.held() if function is None else chunk.elements():
+                    if function is None:
+                        values.append(read(element))
+                    else:
+                        values.append(read(function(*element) if type(element) is tuple else function(element)))
         except BLAMED as error:
             blame(error, self, int(rows[len(values)]))
             raise

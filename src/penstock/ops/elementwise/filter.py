@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.structure import LEAF
+from penstock.ops.elementwise.alone import in_turns
 from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, traced
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import TracedFunction, name_of
@@ -22,7 +24,7 @@ from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
 class Filter(Streamed):
     """Keep the elements of which `predicate` is true.
 
-    `vectorized`, `draws`, `seed` and `traceable` are those of `Map`.
+    `vectorized`, `draws`, `seed`, `traceable` and `thread_safe` are those of `Map`.
     """
 
     selects = True
@@ -35,6 +37,7 @@ class Filter(Streamed):
     draws: bool = False
     seed: int | None = None
     traceable: bool = field(default=True, metadata={"runs": True})
+    thread_safe: bool | None = field(default=None, metadata={"runs": True})
 
     def spec(self) -> Spec | None:
         return self.input.spec()
@@ -59,13 +62,17 @@ class Filter(Streamed):
         return lambda chunk, ids: apply(chunk, ids, None)
 
     def _apply(self, allocate: Allocate) -> Apply:
+        return in_turns(self._build(allocate), self.predicate, self.thread_safe)
+
+    def _build(self, allocate: Allocate) -> Callable[[Callable[..., Any]], Apply]:
         if self.vectorized:
-            return column_wise(self, self.predicate, allocate)
+            return lambda predicate: column_wise(self, predicate, allocate)
         if self.draws:
             if self.seed is None:
                 raise RuntimeError("a random filter without a seed reached the compiler; bind_seeds comes first")
-            return drawing(self, self.predicate, self.seed)
-        return element_wise(self, self.predicate)
+            seed = self.seed
+            return lambda predicate: drawing(self, predicate, seed)
+        return partial(element_wise, self)
 
     def _flags(self, made: Chunk, ids: Rows) -> np.ndarray:
         """What the predicate returned for each of k elements: `bool[k]`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
+from penstock.ops.elementwise.alone import in_turns, one_by_one
 from penstock.ops.elementwise.apply import (
     Apply,
     column_wise,
@@ -34,8 +35,8 @@ class Map(Node):
     """Replace each element, or its part `on`, by what `function` makes of it.
 
     Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with
-    columns. Where `traceable`, a rewrite may put one in its place that makes the same of columns. It may be a part of
-    another operation, as which it is `called`.
+    columns. Where `traceable`, a rewrite may put one in its place that makes the same of columns. `thread_safe` is what
+    the user says of it. It may be a part of another operation, as which it is `called`.
     """
 
     one_to_one = True
@@ -51,6 +52,7 @@ class Map(Node):
     traceable: bool = field(default=True, metadata={"runs": True})
     num_parallel_calls: int | None = field(default=None, metadata={"runs": True})
     deterministic: bool | None = field(default=None, metadata={"runs": True})
+    thread_safe: bool | None = field(default=None, metadata={"runs": True})
     called: str = field(default=MAP, metadata={"runs": True})
 
     @property
@@ -88,7 +90,8 @@ class Map(Node):
     def single(self, inputs: tuple[Single, ...]) -> Single | None:
         if self._of_elements is None or self.on is not None or type(self).program is not Map.program:
             return None
-        return singly(self, self._of_elements, self.seed if self.draws else None, inputs[0])
+        function = one_by_one(self._of_elements, self.thread_safe)
+        return singly(self, function, self.seed if self.draws else None, inputs[0])
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         change = self._changed(allocate)
@@ -124,18 +127,19 @@ class Map(Node):
     def _apply(self, allocate: Allocate) -> Apply:
         of_elements, function = self._of_elements, self.function
         if of_elements is not None and not self.draws:
-            return element_wise(self, of_elements)
+            return in_turns(partial(element_wise, self), of_elements, self.thread_safe)
         if of_elements is not None:
             if self.seed is None:
                 raise RuntimeError("a random map without a seed reached the compiler; bind_seeds comes first")
-            return drawing(self, of_elements, self.seed)
+            seed = self.seed
+            return in_turns(lambda function: drawing(self, function, seed), of_elements, self.thread_safe)
         if isinstance(function, ColumnFunction):
             return in_one_call(self, function)
         if isinstance(function, ChunkFunction):
             return in_one_chunk(self, function, allocate)
         if isinstance(function, TracedFunction):
             return traced(replace(self, function=function.function), function, allocate)
-        return column_wise(self, function, allocate)
+        return in_turns(lambda function: column_wise(self, function, allocate), function, self.thread_safe)
 
     def arguments(self) -> str:
         on = [] if self.on is None else [f"on={self.on!r}"]

@@ -18,6 +18,7 @@ from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Spec, Streamed
+from penstock.plan.safety.calls import entered, turns_of
 
 Step: TypeAlias = Callable[[Any, Any, int], Any]
 """`(state, element, id) -> (state, out)`."""
@@ -55,15 +56,17 @@ class Scan(Streamed):
         saved, at, since = resumed(mark, (None, None, 0))
         keeper = _Keeper(classes_in(self.initial_state), saved, at, since)
         state = self._first_state() if saved is None else keeper.state()
-        step = self._step()
+        step, turns = self._step(), turns_of(self.function)
         with Reader(inputs[0], epoch, at) as reader:
             while since and (piece := reader.read(since)) is not None:
                 since -= len(piece)
-                _, state, failure = self._passed(step, state, piece)
+                with entered(turns):
+                    _, state, failure = self._passed(step, state, piece)
                 if failure is not None:
                     raise failure
             for piece, mark_after in reader.runs():
-                made, state, failure = self._passed(step, state, piece)
+                with entered(turns):
+                    made, state, failure = self._passed(step, state, piece)
                 if made:
                     after = keeper.mark(state, mark_after(len(made)), len(made))
                     yield Piece(Items(made), piece.ids[: len(made)], after)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
+from penstock.plan import safety
 from penstock.plan.node import Allocate, Begin, Node, Program, Rows, Single, Spec
 from penstock.sources.protocol import Source
 
@@ -31,6 +34,10 @@ class Read(Node):
     def spec(self) -> Spec | None:
         return self.source.spec()
 
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        return (self.source,) if hasattr(self.source, "called") else ()
+
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return ()
 
@@ -38,16 +45,30 @@ class Read(Node):
         return getattr(self.source, "blocks", None)
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        read_many, stride = self.source.read_many, self.stride
+        read_many, stride = self._reading, self.stride
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
             return read_many(positions(rows, stride), out)
 
         return run
 
+    @property
+    def _reading(self) -> Callable[..., Chunk]:
+        """What reads rows of the source; one thread at a time, where the source is an object of the user's."""
+        read_many = self.source.read_many
+        turns = safety.calls.turns_of(self.source) if self.functions else None
+        if turns is None:
+            return read_many
+
+        def alone(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+            with turns:
+                return read_many(rows, out)
+
+        return alone
+
     def single(self, inputs: tuple[Single, ...]) -> Single:
         single: Single | None = getattr(self.source, "single", None)
-        read_many, stride = self.source.read_many, self.stride
+        read_many, stride = self._reading, self.stride
         return single or (lambda row: read_many(positions(np.array([row]), stride)).element(0))
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:

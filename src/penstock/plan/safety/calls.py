@@ -1,0 +1,139 @@
+"""How tasks call a user's function: as many at a time as there are threads, or one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from penstock.plan.safety.guard import Turns, seen_of
+from penstock.plan.safety.hazards import Hazard
+from penstock.plan.safety.walk import Walk
+from penstock.plan.safety.watch import Look
+from penstock.sources.protocol import Called
+
+if TYPE_CHECKING:
+    from penstock.plan.node import Node
+
+DECLARED = "thread_safe=False"
+HERE = "no thread but the consumer's"
+
+
+class Alone(NamedTuple):
+    """An operation whose function one thread at a time calls, and why; `here`: none but the consumer's thread."""
+
+    node: Node
+    why: str
+    here: bool
+
+    def __str__(self) -> str:
+        by = HERE if self.here else "one thread at a time"
+        return f"{self.node.blamed} is called by {by}: {self.why}"
+
+
+class Calls:
+    """The calls of one function by a compiled operation.
+
+    `turns` is what is entered for each run of calls, where one thread at a time may make them. Until `settled`, calls
+    go through this object: the first one is made alone, to see whether it changes what the next one finds.
+    """
+
+    def __init__(self, function: Callable[..., Any], thread_safe: bool | None) -> None:
+        self._function = function
+        self.turns: Turns | None = None
+        self.settled = True
+        hazards, walk = _found(function, thread_safe)
+        if hazards:
+            self.turns = Turns(hazard.owner for hazard in hazards)
+        elif walk is not None and not walk.for_threads and (walk.owners or walk.contents):
+            self.settled = False
+            self._objects = [*walk.owners.values(), *walk.contents.values()]
+            self._first = Turns(known.thing for known in self._objects)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if not self.settled:
+            with self._first:
+                if not self.settled:
+                    return self._watched(args, named)
+        if self.turns is None:
+            return self._function(*args, **named)
+        with self.turns:
+            return self._function(*args, **named)
+
+    def _watched(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        before = Look(self._objects)
+        try:
+            return self._function(*args, **named)
+        finally:
+            after = Look(self._objects)
+            changed = before.changed(after)
+            if changed:
+                self._first.note(f"changes `{changed}`")
+                self.turns = self._first
+            elif before.has_new(after) and (hazards := Walk([self._function]).hazards):
+                self.turns = Turns(hazard.owner for hazard in hazards)
+            self.settled = True
+
+
+def turns_of(function: Any, thread_safe: bool | None = None) -> Turns | None:
+    """What is entered for calls of a function that one thread at a time may make; `None` where any number may."""
+    hazards, _ = _found(function, thread_safe)
+    return Turns(hazard.owner for hazard in hazards) if hazards else None
+
+
+def entered(turns: Turns | None) -> AbstractContextManager[None]:
+    """The turns as a context, or one that does nothing."""
+    return turns or nullcontext()
+
+
+def all_alone(nodes: Iterable[Node]) -> list[Alone]:
+    """The operations whose functions one thread at a time calls, where otherwise tasks would, side by side."""
+    found = [(node, alone(node)) for node in nodes if node.functions]
+    return [each for node, each in found if each is not None and (each.here or node.elementwise or node.indexed)]
+
+
+def alone(node: Node) -> Alone | None:
+    """Why one thread at a time calls the functions of an operation, if that is so."""
+    declared = getattr(node, "thread_safe", None)
+    for function in node.functions:
+        for hazard in _found(function, declared)[0]:
+            return Alone(node, hazard.what, hazard.here)
+    return None
+
+
+def _found(function: Any, thread_safe: bool | None) -> tuple[list[Hazard], Walk | None]:
+    """The hazards of calling a function, and the walk that found them, where there was one."""
+    if type(function).__module__.startswith("penstock."):
+        called = getattr(function, "called", None)  # the user's object behind a source
+        return _found_of_source(called) if isinstance(called, Called) else ([], None)
+    declared = thread_safe if thread_safe is not None else declared_by(function)
+    if declared is not None:
+        owner = getattr(function, "__self__", None) or function
+        return ([] if declared else [Hazard(owner, DECLARED)]), None
+    walk = Walk([function])
+    return walk.hazards or _seen(walk), walk
+
+
+def _found_of_source(called: Called) -> tuple[list[Hazard], Walk | None]:
+    owner = called.owner
+    declared = called.thread_safe if called.thread_safe is not None else declared_by(owner)
+    if declared is not None:
+        return ([] if declared else [Hazard(owner, DECLARED)]), None
+    walk = Walk(called.functions)
+    if hazards := walk.hazards or _seen(walk):
+        return hazards, walk
+    if walk.for_threads or walk.is_known:
+        return [], walk
+    return [Hazard(owner, f"nothing says that several threads may read a {type(owner).__name__}")], walk
+
+
+def _seen(walk: Walk) -> list[Hazard]:
+    """What calls were seen to change."""
+    known = [*walk.owners.values(), *walk.contents.values()]
+    return [Hazard(each.thing, what) for each in known if not walk.for_threads and (what := seen_of(each.thing))]
+
+
+def declared_by(function: Any) -> bool | None:
+    """What an object, or its class, says of itself by an attribute `thread_safe`."""
+    declared = getattr(getattr(function, "__self__", function), "thread_safe", None)
+    return declared if isinstance(declared, bool) else None

@@ -1,0 +1,125 @@
+"""Objects that two threads must not use at once, and objects that show that their user knows of threads."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections import Counter, deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Hazard(NamedTuple):
+    """An object that one thread at a time may use, in words; `here`: only the thread that made it may."""
+
+    owner: Any
+    what: str
+    here: bool = False
+
+
+NAMED: dict[tuple[str, str], str] = {
+    ("socket", "socket"): "an open socket",
+    ("zipfile", "ZipFile"): "an open zip archive",
+    ("tarfile", "TarFile"): "an open tar archive",
+    ("tempfile", "_TemporaryFileWrapper"): "an open file",
+    ("codecs", "StreamReaderWriter"): "an open file",
+    ("h5py._hl.group", "Group"): "an open HDF5 file",
+    ("h5py._hl.dataset", "Dataset"): "a dataset of an open HDF5 file",
+    ("numpy.random._generator", "Generator"): "a random generator",
+    ("numpy.random.mtrand", "RandomState"): "a random generator",
+    ("random", "Random"): "a random generator",
+    ("torch._C", "Generator"): "a random generator",
+    ("http.client", "HTTPConnection"): "an open connection",
+    ("ftplib", "FTP"): "an open connection",
+    ("shelve", "Shelf"): "an open shelf",
+    ("cv2", "VideoCapture"): "an open video",
+    ("av.container.core", "Container"): "an open video",
+    ("lmdb", "Transaction"): "an open transaction",
+}
+"""Types by module and name: a library that is not imported has no objects."""
+OF_ONE_THREAD = {("sqlite3", "Connection"), ("sqlite3", "Cursor")}
+FOR_THREADS = {("_thread", "lock"), ("_thread", "RLock"), ("_thread", "_local"), ("_queue", "SimpleQueue")}
+MODULES_FOR_THREADS = ("threading", "queue", "multiprocessing.synchronize", "concurrent.futures.")
+NO_POSITION = {"read", "readline", "readinto", "read_byte", "seek", "write", "write_byte"}
+"""Methods of mapped memory that go by its position; slices of it do not."""
+
+GROWS = {
+    list: {"append", "extend"},
+    set: {"add", "update"},
+    deque: {"append", "appendleft", "extend"},
+}
+"""Methods that one thread does in one go, and that hurt nobody who does not look at what is there."""
+CHANGES: tuple[tuple[type, frozenset[str]], ...] = (
+    (Counter, frozenset(["update", "subtract", "clear", "pop", "popitem"])),
+    (dict, frozenset(["pop", "popitem", "clear"])),
+    (list, frozenset(["clear", "pop", "remove", "insert", "sort", "reverse"])),
+    (set, frozenset(["clear", "pop", "remove", "discard"])),
+    (deque, frozenset(["clear", "pop", "popleft", "remove", "rotate"])),
+    (bytearray, frozenset(["append", "extend", "clear", "pop", "insert", "reverse"])),
+    (np.ndarray, frozenset(["fill", "sort", "put", "resize", "partition", "setfield"])),
+)
+
+
+def hazard_of(thing: Any, name: str) -> Hazard | None:
+    """What is unsafe about an object, whatever is done with it.
+
+    >>> hazard_of(iter([1]), "rows").what
+    'an iterator, `rows`'
+    >>> hazard_of([1], "rows") is None
+    True
+    """
+    cls = type(thing)
+    names = [(each.__module__, each.__qualname__) for each in cls.__mro__]
+    here = not OF_ONE_THREAD.isdisjoint(names)
+    kind = "a connection to SQLite" if here else _named(thing, names) or _alike(cls)
+    safe = cls.__module__.startswith("penstock.") or any(thing is each for each in _standard_streams())
+    return Hazard(thing, f"{kind}, `{name}`", here) if kind and not safe else None
+
+
+def _named(thing: Any, names: list[tuple[str, str]]) -> str:
+    """What an object is by the names of its type, and of those that this is derived from."""
+    if isinstance(thing, io.IOBase):
+        return "an open file"
+    if ("PIL.ImageFile", "ImageFile") in names and getattr(thing, "tile", None):
+        return "an image that is not loaded yet"
+    draws_from_system = ("random", "SystemRandom") in names
+    return "" if draws_from_system else next((NAMED[each] for each in names if each in NAMED), "")
+
+
+def _alike(cls: type) -> str:
+    """What an object is by the methods that it has."""
+    if _has(cls, "cursor", "commit", "close") or _has(cls, "execute", "fetchone"):
+        return "a connection to a database"
+    return "an iterator" if _has(cls, "__next__", "__iter__") else ""
+
+
+def _standard_streams() -> tuple[Any, ...]:
+    return sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__
+
+
+def is_for_threads(thing: Any) -> bool:
+    """Whether the object is a lock, thread-local data, a queue or the like: who uses it has thought of threads."""
+    return any(
+        (each.__module__, each.__qualname__) in FOR_THREADS or each.__module__.startswith(MODULES_FOR_THREADS)
+        for each in type(thing).__mro__
+    )
+
+
+def changed_by(thing: Any, method: str) -> bool:
+    """Whether a method of a container, array or tensor changes the object."""
+    cls = type(thing)
+    if cls.__module__ == "mmap":
+        return method in NO_POSITION
+    if cls.__module__.partition(".")[0] == "torch":
+        return method.endswith("_") and not method.endswith("__")
+    return any(issubclass(cls, kind) and method in methods for kind, methods in CHANGES)
+
+
+def grown_by(thing: Any, method: str) -> bool:
+    """Whether a method of a collection only adds to it."""
+    return method in GROWS.get(type(thing), ())
+
+
+def _has(cls: type, *methods: str) -> bool:
+    return all(hasattr(cls, method) for method in methods)

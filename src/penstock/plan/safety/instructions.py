@@ -1,0 +1,198 @@
+"""The instructions of a function, followed with the objects that its names stand for: what it reads and writes.
+
+Nothing is run. Values are followed through names, attributes and the stack as far as they are objects that exist before
+the call; everything else is unknown, and nothing is said of it. Branches are read one after another.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+ENDS = frozenset(
+    [
+        *("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"),
+        *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"),
+    ]
+)
+PUSHES_NOTHING = ("POP_", "STORE_", "DELETE_", "JUMP_", "RETURN_", "PRECALL", "KW_NAMES", "NOP", "RESUME", "CACHE")
+LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
+
+
+class Known(NamedTuple):
+    """An object that exists before the call, and what the code calls it."""
+
+    thing: Any
+    name: str
+
+
+AUGMENTED = Known(None, "")
+"""The result of an operation in place, such as `+=`, on its way back to where its operand came from."""
+
+
+class Step(NamedTuple):
+    """An instruction: its name and argument, what it does to the stack's height, where it is and where it may jump."""
+
+    op: str
+    arg: int
+    value: Any
+    effect: int
+    offset: int
+    target: int | None
+
+
+class Told(Protocol):
+    """Who hears of what is found."""
+
+    def global_of(self, name: str) -> Known | None: ...
+    def reaches(self, known: Known) -> None: ...
+    def attribute(self, known: Known, name: str) -> Known | None: ...
+    def parent_method(self, known: Known, name: str) -> None: ...
+    def writes(self, known: Known, what: str) -> None: ...
+    def writes_item(self, known: Known, *, again: bool, constant: bool) -> None: ...
+    def writes_name(self, name: str) -> None: ...
+
+
+def follow(code: types.CodeType, names: Mapping[str, Known], told: Told, outer: frozenset[str]) -> None:
+    """Tell what the code does with the objects of `names`; names of `outer` are variables of a function around it."""
+    reading = _Reading(code, dict(names), told, outer)
+    reading.follow()
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names_within = ((name, reading.names.get(name)) for name in constant.co_freevars)
+            follow(constant, {name: known for name, known in names_within if known is not None}, told, outer)
+
+
+@lru_cache(maxsize=1024)
+def _steps(code: types.CodeType) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for each in dis.get_instructions(code):
+        effect = dis.stack_effect(each.opcode, each.arg, jump=False)
+        jumps = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
+        target = each.argval if jumps else None
+        value = each.argrepr if each.opname == "BINARY_OP" else each.argval
+        steps.append(Step(each.opname, each.arg or 0, value, effect, each.offset, target))
+    return tuple(steps)
+
+
+class _Reading:
+    """One reading of one code object."""
+
+    def __init__(self, code: types.CodeType, names: dict[str, Known | None], told: Told, outer: frozenset[str]) -> None:
+        self.names = names
+        self._code = code
+        self._told = told
+        self._outer = outer
+        self._stack: list[Known | None] = []
+        self._constant: Any = None  # the value of the constant that was loaded last
+        self._key_is_constant = False
+
+    def follow(self) -> None:
+        """Go through all instructions once."""
+        coming: dict[int, list[Known | None]] = {}  # what the stack holds where a jump leads
+        goes_on = True
+        for step in _steps(self._code):
+            if not goes_on:
+                self._stack = list(coming.get(step.offset, ()))
+            self._take(step)
+            if step.target is not None:
+                coming.setdefault(step.target, list(self._stack))
+            goes_on = step.op not in ENDS
+
+    def _take(self, step: Step) -> None:
+        op = step.op
+        if op.startswith(LOADS) or op in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_CONST", "LOAD_SMALL_INT", "COPY", "SWAP"):
+            self._load(step)
+        elif op in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+            self._attribute(step)
+        elif op.startswith("STORE_FAST") or op in ("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELETE_GLOBAL"):
+            self._store_name(step)
+        else:
+            self._change(step)
+            self._move(step)
+        self._key_is_constant = op in ("LOAD_CONST", "LOAD_SMALL_INT")
+
+    def _at(self, place: int) -> Known | None:
+        return self._stack[-place] if len(self._stack) >= place else None
+
+    def _push(self, known: Known | None, effect: int = 1) -> None:
+        self._stack += [None] * (effect - 1) + [known]
+        if known is not None:
+            self._told.reaches(known)
+
+    def _move(self, step: Step) -> None:
+        """Let the stack be as high as after the instruction; nothing is known of a result."""
+        if step.effect > 0:
+            self._stack += [None] * step.effect
+            return
+        if step.effect < 0:
+            del self._stack[step.effect :]
+        if self._stack and not step.op.startswith(PUSHES_NOTHING):
+            self._stack[-1] = None
+        if self._stack and step.op == "BINARY_OP" and step.value.endswith("="):
+            self._stack[-1] = AUGMENTED
+
+    def _load(self, step: Step) -> None:
+        if step.op == "COPY":
+            self._stack.append(self._at(step.arg))
+        elif step.op == "SWAP":
+            self._stack[:0] = [None] * (step.arg - len(self._stack))
+            self._stack[-1], self._stack[-step.arg] = self._stack[-step.arg], self._stack[-1]
+        elif step.op in ("LOAD_GLOBAL", "LOAD_NAME"):
+            self._push(self._told.global_of(step.value), step.effect)
+        elif step.op in ("LOAD_CONST", "LOAD_SMALL_INT"):
+            self._constant = step.value
+            self._stack.append(None)
+        else:
+            for name in step.value if isinstance(step.value, tuple) else (step.value,):
+                self._push(self.names.get(name))
+
+    def _attribute(self, step: Step) -> None:
+        if step.op == "LOAD_SUPER_ATTR":
+            if (known := self._at(1)) is not None:
+                self._told.parent_method(known, step.value)
+            self._move(step)
+            return
+        known = self._at(1)
+        found = None if known is None or known is AUGMENTED else self._told.attribute(known, step.value)
+        if self._stack:
+            self._stack.pop()
+        self._push(found)
+        self._stack += [None] * step.effect
+
+    def _store_name(self, step: Step) -> None:
+        if step.op.endswith("GLOBAL") or (step.op.endswith("DEREF") and step.value in self._outer):
+            self._told.writes_name(step.value)
+            self._move(step)
+            return
+        stored: tuple[str, ...] = step.value if isinstance(step.value, tuple) else (step.value,)
+        loaded = stored[1:] if step.op == "STORE_FAST_LOAD_FAST" else ()
+        for place, name in enumerate(stored[: len(stored) - len(loaded)], 1):
+            self.names[name] = self._at(place)
+        self._move(step._replace(effect=step.effect - len(loaded)))
+        for name in loaded:
+            self._push(self.names.get(name))
+
+    def _change(self, step: Step) -> None:
+        """Tell of what the instruction writes into."""
+        op, told = step.op, self._told
+        if op in ("STORE_ATTR", "DELETE_ATTR") and (known := self._at(1)) is not None:
+            told.writes(known, f"{known.name}.{step.value}")
+        elif op in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE"):
+            place = {"STORE_SUBSCR": 2, "DELETE_SUBSCR": 2, "STORE_SLICE": 3}[op]
+            if (known := self._at(place)) is not None:
+                again = op == "STORE_SUBSCR" and self._at(3) is AUGMENTED
+                told.writes_item(known, again=again, constant=self._key_is_constant and not again)
+        elif op == "BINARY_OP" and step.value.endswith("="):
+            if (known := self._at(2)) is not None and known is not AUGMENTED:
+                told.writes_item(known, again=True, constant=False)
+        elif op in ("KW_NAMES", "CALL_KW"):
+            names: Any = self._code.co_consts[step.arg] if op == "KW_NAMES" else self._constant
+            names = names if isinstance(names, tuple) else ()
+            first = len(names) + (op == "CALL_KW")
+            for place, name in enumerate(names):
+                if name == "out" and (known := self._at(first - place)) is not None:
+                    told.writes_item(known, again=True, constant=False)

@@ -1,0 +1,334 @@
+"""What a function reaches and writes: its closure, globals, defaults, its object's attributes, and what it calls.
+
+Only the code of the user's own modules is followed, and of an object of a library the method that is called with those
+it calls on itself. Nothing is run, and no attribute is computed.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.plan.safety.hazards import Hazard, changed_by, grown_by, hazard_of, is_for_threads
+from penstock.plan.safety.instructions import Known, follow
+
+MOST_FOLLOWED = 256  # functions and methods
+MOST_ITEMS = 32  # of a collection that are looked at
+DEEPEST = 4  # collections within collections
+ABSENT = object()
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, type, range, slice)
+COLLECTIONS = (list, tuple, dict, set, frozenset)
+BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)
+CACHED = (functools.cached_property, type(functools.lru_cache(len)))
+DYNAMIC = frozenset(["getattr", "setattr", "vars", "globals", "locals", "exec", "eval", "__import__"])
+
+
+class Walk:
+    """All that was found from one function, or several of one object, on.
+
+    `hazards` are what makes it unsafe; `for_threads`: it uses a lock or thread-local data, so its author has thought of
+    threads; `is_known`: nothing was met that could not be looked into. `owners` are the objects whose methods it runs,
+    and `contents` the arrays and lists that it has in hand.
+    """
+
+    def __init__(self, functions: Iterable[Any]) -> None:
+        self.for_threads = False
+        self.is_known = True
+        self.owners: dict[int, Known] = {}
+        self.contents: dict[int, Known] = {}
+        self._hazards: dict[int, Hazard] = {}
+        self._uses: Counter[int] = Counter()
+        self._growths: Counter[int] = Counter()
+        self._grown: dict[int, Known] = {}
+        self._followed: set[tuple[int, int]] = set()
+        self._reached: dict[int, Any] = {}  # kept, so that no identity is used twice
+        for function in functions:
+            self.call(Known(function, getattr(function, "__name__", type(function).__name__)))
+
+    @property
+    def hazards(self) -> list[Hazard]:
+        """What is unsafe, unless the function was written for threads."""
+        if self.for_threads:
+            return []
+        found = list(self._hazards.values())
+        for key, known in self._grown.items():
+            if self._uses[key] > self._growths[key] and key not in self._hazards:
+                found.append(Hazard(known.thing, f"both adds to and looks at `{known.name}`"))
+        return found
+
+    def found(self, owner: Any, what: str) -> None:
+        """Note a hazard; the first of an object is the one that is told."""
+        self._hazards.setdefault(id(owner), Hazard(owner, what))
+
+    def call(self, known: Known, *, depth: int = DEEPEST) -> None:
+        """Go through what happens when an object is called."""
+        thing = known.thing
+        if isinstance(thing, types.FunctionType):
+            self._follow(thing, {})
+        elif isinstance(thing, types.MethodType):
+            self._method(cast("Any", thing.__func__), Known(thing.__self__, "self"))
+        elif isinstance(thing, functools.partial):
+            self._partial(cast("functools.partial[Any]", thing), depth)
+        elif isinstance(thing, CACHED):
+            self.call(Known(getattr(thing, "__wrapped__", thing), known.name)) if depth else None
+        elif isinstance(thing, BOUND):
+            owner = thing.__self__
+            if owner is not None and not isinstance(owner, types.ModuleType | type):
+                self.reaches(Known(owner, known.name), depth=depth)
+                self._called_on(Known(owner, known.name), thing.__name__)
+        elif not isinstance(thing, (*PLAIN, types.ModuleType)):
+            self._call_object(known)
+
+    def _call_object(self, known: Known) -> None:
+        method = _class_attribute(type(known.thing), "__call__")
+        if isinstance(method, types.FunctionType):
+            self._method(method, Known(known.thing, "self"))
+        elif callable(known.thing):
+            self.is_known = False
+
+    def _partial(self, partial: functools.partial[Any], depth: int) -> None:
+        given = [Known(value, "an argument of partial()") for value in partial.args]
+        named = {name: Known(value, name) for name, value in partial.keywords.items()}
+        for known in (*given, *named.values()):
+            self.reaches(known, depth=depth - 1)
+        function: Any = partial.func
+        if isinstance(function, types.FunctionType):
+            parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+            names = {name: Known(known.thing, name) for name, known in zip(parameters, given, strict=False)}
+            self._follow(function, names | named)
+        else:
+            self.call(Known(function, "partial"), depth=depth - 1)
+
+    def _method(self, function: Any, own: Known) -> None:
+        """Follow a function as a method of an object."""
+        if not isinstance(function, types.FunctionType):
+            if isinstance(function, (functools.partialmethod, *CACHED)):
+                self.is_known = False
+            return
+        library = is_library(type(own.thing).__module__)
+        if library:
+            self.is_known = False  # its own module may do more than is followed
+        if function.__module__.startswith("penstock."):
+            return
+        self.owners.setdefault(id(own.thing), own)
+        parameters = function.__code__.co_varnames[:1]
+        self._follow(function, dict.fromkeys(parameters, own), own.thing)
+
+    def _follow(self, function: types.FunctionType, names: dict[str, Known], own: Any = None) -> None:
+        code = function.__code__
+        if (id(code), id(own)) in self._followed:
+            return
+        if len(self._followed) >= MOST_FOLLOWED or code.co_name in ("__init__", "__del__"):
+            self.is_known = False
+            return
+        self._followed.add((id(code), id(own)))
+        self._reached[id(function)] = function
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        closed = {name: Known(_content(cell), name) for name, cell in cells.items() if _content(cell) is not ABSENT}
+        follow(code, _defaults(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
+
+    def reaches(self, known: Known, *, depth: int = DEEPEST) -> None:
+        """Look at an object that the code has in hand."""
+        thing = known.thing
+        self._uses[id(thing)] += 1
+        if isinstance(thing, np.ndarray | list | bytearray):
+            self.contents.setdefault(id(thing), known)
+        if isinstance(thing, (*PLAIN, np.ndarray)):
+            return
+        if id(thing) in self._reached:
+            return
+        self._reached[id(thing)] = thing
+        if is_for_threads(thing):
+            self.for_threads = True
+        elif (hazard := hazard_of(thing, known.name)) is not None:
+            self._hazards.setdefault(id(thing), hazard)
+        elif type(thing) in COLLECTIONS:
+            self._items(known, depth)
+        elif isinstance(thing, types.FunctionType):
+            if not is_library(thing.__module__):
+                self._follow(thing, {})
+        elif isinstance(thing, (types.MethodType, functools.partial, *BOUND, *CACHED)):
+            self.call(known, depth=depth)
+        elif not isinstance(thing, types.ModuleType):
+            self._object(known)
+
+    def _object(self, known: Known) -> None:
+        cls = type(known.thing)
+        if isinstance(_class_attribute(cls, "__call__"), types.FunctionType):
+            self.call(known)
+        elif is_library(cls.__module__) and cls.__module__ not in ("pathlib", "re", "collections", "enum"):
+            self.is_known = False
+
+    def _items(self, known: Known, depth: int) -> None:
+        if depth == 0:
+            self.is_known = False
+            return
+        items = known.thing.values() if isinstance(known.thing, dict) else known.thing
+        for item in islice(list(items), MOST_ITEMS):
+            if not isinstance(item, (*PLAIN, np.ndarray)):
+                self.reaches(Known(item, f"{known.name}[...]"), depth=depth - 1)
+
+    def attribute(self, known: Known, name: str, scope: types.FunctionType) -> Known | None:
+        """The attribute of an object, as far as it is there without being computed; methods are taken to be called."""
+        thing = known.thing
+        if isinstance(thing, types.ModuleType):
+            found = ABSENT if is_library(thing.__name__) else vars(thing).get(name, ABSENT)
+        else:
+            found = _dict_of(thing).get(name, ABSENT)
+            if found is ABSENT:
+                found = self._of_class(known, name, scope)
+        return _known(found, f"{known.name}.{name}")
+
+    def _of_class(self, known: Known, name: str, scope: types.FunctionType) -> Any:
+        """The attribute that an object has from its class, if it is a value that is there."""
+        thing = known.thing
+        is_class = isinstance(thing, type)
+        found = _class_attribute(thing if is_class else type(thing), name)
+        if isinstance(found, types.MemberDescriptorType) and not is_class:
+            return _slot(found, thing)
+        function = _behind(found)
+        if isinstance(function, types.FunctionType):
+            if _may_follow(function, thing, scope):
+                self._method(function, Known(thing, known.name))
+            else:
+                self.is_known = False
+            return ABSENT
+        if isinstance(found, types.MethodDescriptorType | types.WrapperDescriptorType):
+            self._called_on(known, name)
+            return ABSENT
+        self.is_known &= found is not ABSENT or is_class
+        return found
+
+    def _called_on(self, known: Known, method: str) -> None:
+        if changed_by(known.thing, method):
+            self.found(known.thing, f"changes `{known.name}`")
+        elif grown_by(known.thing, method):
+            self._growths[id(known.thing)] += 1
+            self._grown[id(known.thing)] = known
+
+
+class _Scope:
+    """Hears of what one function does."""
+
+    def __init__(self, walk: Walk, function: types.FunctionType, cells: dict[str, types.CellType], own: Any) -> None:
+        self._walk = walk
+        self._function = function
+        self._cells = cells
+        self._own = own
+
+    def global_of(self, name: str) -> Known | None:
+        found = self._function.__globals__.get(name, ABSENT)
+        if found is ABSENT and name in DYNAMIC:
+            self._walk.is_known = False
+        return _known(found, name)
+
+    def reaches(self, known: Known) -> None:
+        if known.thing is not self._own:
+            self._walk.reaches(known)
+
+    def attribute(self, known: Known, name: str) -> Known | None:
+        return self._walk.attribute(known, name, self._function)
+
+    def parent_method(self, known: Known, name: str) -> None:
+        cell = self._cells.get("__class__")
+        mro = type(known.thing).__mro__
+        cls = None if cell is None else _content(cell)
+        for each in mro[mro.index(cls) + 1 :] if cls in mro else ():
+            if isinstance(found := vars(each).get(name), types.FunctionType):
+                if _may_follow(found, known.thing, self._function):
+                    self._walk._method(found, known)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+                return
+
+    def writes(self, known: Known, what: str) -> None:
+        if is_for_threads(known.thing):
+            self._walk.for_threads = True
+        else:
+            self._walk.found(known.thing, f"writes `{what}`")
+
+    def writes_item(self, known: Known, *, again: bool, constant: bool) -> None:
+        if isinstance(known.thing, (*PLAIN, tuple)):
+            return
+        if isinstance(known.thing, dict) and not (again or constant):
+            return  # one thing kept under its own key, as a cache does
+        self._walk.found(known.thing, f"writes into `{known.name}`")
+
+    def writes_name(self, name: str) -> None:
+        owner: Any = self._cells.get(name, self._function.__globals__)
+        self._walk.found(owner, f"writes the variable `{name}`")
+
+
+def is_library(module: str | None) -> bool:
+    """Whether a module is installed, or of Python itself, and not the user's own."""
+    top = (module or "").partition(".")[0]
+    if top in ("", "__main__"):
+        return False
+    if top in sys.stdlib_module_names or top == "penstock":
+        return True
+    file = getattr(sys.modules.get(top), "__file__", None) or ""
+    return "site-packages" in file or "dist-packages" in file
+
+
+def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionType) -> bool:
+    """Whether to look into a method: the user's own, one that the user calls, or one of the same library's object."""
+    module = function.__module__ or ""
+    if not is_library(module):
+        return True
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        return False
+    if not is_library(scope.__module__):
+        return True
+    return module.partition(".")[0] == type(thing).__module__.partition(".")[0]
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Known]:
+    code, defaults = function.__code__, function.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    pairs = [*zip(names[len(names) - len(defaults) :], defaults, strict=True), *(function.__kwdefaults__ or {}).items()]
+    return {name: Known(value, name) for name, value in pairs}
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name not bound yet
+        return ABSENT
+
+
+def _dict_of(thing: Any) -> dict[str, Any]:
+    try:
+        found = object.__getattribute__(thing, "__dict__")
+    except AttributeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _class_attribute(cls: type, name: str) -> Any:
+    return next((vars(each)[name] for each in cls.__mro__ if name in vars(each)), ABSENT)
+
+
+def _slot(descriptor: types.MemberDescriptorType, thing: Any) -> Any:
+    try:
+        return descriptor.__get__(thing, type(thing))
+    except AttributeError:  # it is empty
+        return ABSENT
+
+
+def _behind(found: Any) -> Any:
+    """The function behind a static or class method or a property."""
+    if isinstance(found, staticmethod | classmethod):
+        return found.__func__
+    if isinstance(found, property):
+        return found.fget
+    return found.func if isinstance(found, functools.cached_property) else found
+
+
+def _known(thing: Any, name: str) -> Known | None:
+    return None if thing is ABSENT else Known(thing, name)

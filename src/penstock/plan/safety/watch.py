@@ -1,0 +1,83 @@
+"""What a call changes in the objects that a function has: they are looked at before and after it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.plan.safety.instructions import Known
+
+WHOLE = 1 << 18  # bytes of an array that is looked at as a whole; of a larger one samples are
+SAMPLES, SAMPLE = 32, 1 << 12
+MOST_ITEMS = 256
+
+
+class Look:
+    """The objects as they were at one moment, with all that their attributes and items were."""
+
+    def __init__(self, objects: Iterable[Known]) -> None:
+        self._states = {(id(known.thing), ""): (known.name, known.thing, _content(known.thing)) for known in objects}
+        for known in list(objects):
+            for name, value in _attributes(known.thing).items():
+                self._states[id(known.thing), name] = (f"{known.name}.{name}", value, _content(value))
+
+    def changed(self, after: Look) -> str | None:
+        """The name of something that was replaced or written into between this look and the one `after`."""
+        for key, (name, thing, content) in self._states.items():
+            if key not in after._states:
+                return name
+            _, now, content_now = after._states[key]
+            if now is not thing:
+                if thing is not None:
+                    return name
+            elif not _has_grown(content, content_now):
+                return name
+        return None
+
+    def has_new(self, after: Look) -> bool:
+        """Whether there are attributes `after` that were not there, or were `None`: the first call made them."""
+        return any(
+            key not in self._states or (self._states[key][1] is None and state[1] is not None)
+            for key, state in after._states.items()
+        )
+
+
+def _attributes(thing: Any) -> dict[str, Any]:
+    try:
+        return dict(object.__getattribute__(thing, "__dict__"))
+    except (AttributeError, RuntimeError):  # none; or another thread adds one just now
+        return {}
+
+
+def _content(thing: Any) -> Any:
+    """What tells whether an array, or a collection of the same objects, was written into; `None` for all else."""
+    if type(thing) is np.ndarray:
+        return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
+    if isinstance(thing, bytearray):
+        return zlib.crc32(thing)
+    if isinstance(thing, list):
+        return list(islice(thing, MOST_ITEMS))
+    return None
+
+
+def _sum_of(array: np.ndarray) -> int | None:
+    if isinstance(array.base, np.memmap) or not array.flags.c_contiguous or not array.size:
+        return None
+    data = memoryview(cast("bytearray", array.reshape(-1).view(np.uint8)))
+    if len(data) <= WHOLE:
+        return zlib.crc32(data)
+    total, step = 0, len(data) // SAMPLES
+    for low in range(0, len(data), step):
+        total = zlib.crc32(data[low : low + SAMPLE], total)
+    return total
+
+
+def _has_grown(before: Any, after: Any) -> bool:
+    """Whether what was there still is."""
+    if not isinstance(before, list):
+        return before == after
+    return len(before) <= len(after) and all(one is other for one, other in zip(before, after, strict=False))
