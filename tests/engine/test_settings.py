@@ -37,7 +37,10 @@ def test_parallel_calls_set_the_workers():
     [
         (D.range(3).map(same_element, deterministic=False), False),
         (D.range(3).map(same_element, deterministic=True), True),
-        (D.range(3).map(same_element, deterministic=False).with_options(ps.Options(deterministic=True)), True),
+        (D.range(3).map(same_element, deterministic=False).with_options(ps.Options(deterministic=True)), False),
+        (D.range(3).map(same_element, deterministic=True).with_options(ps.Options(deterministic=False)), True),
+        (D.range(3).map(same_element).with_options(ps.Options(deterministic=False)), False),
+        (D.range(3).map(same_element, deterministic=True).map(same_element, deterministic=False), False),
         (D.range(3).with_options(ps.Options(deterministic=False)), False),
         (D.range(3).batch(2, deterministic=False), False),
     ],

@@ -112,6 +112,10 @@ class Maker:
                 self.fill_piece(parcel, piece)
         return parcel
 
+    def again(self, parcel: Parcel) -> Parcel:
+        """The items of a parcel made once more, here and in one piece."""
+        return self.fill(self.begin(parcel.low, parcel.high, np.concatenate(parcel.rows), 1))
+
     def fill_piece(self, parcel: Parcel, piece: int) -> None:
         """Make one piece of a parcel here; an exception is kept in its place, for the consumer's turn for it."""
         try:

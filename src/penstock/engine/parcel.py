@@ -61,6 +61,11 @@ class Parcel:
         self.results += [None] * (len(parts) - 1)
         self.missing += len(parts) - 1
 
+    def split_last(self, pieces: int) -> None:
+        """Put so many pieces, or one for each row, in the place of the last one."""
+        rows = self.rows[-1]
+        self.divide(np.array_split(rows, min(pieces, len(rows))))
+
     def memory_of(self, piece: int) -> list[np.ndarray] | None:
         """The part of the memory that a piece writes: an array of shape (k, ...) for each leaf."""
         if self.memory is None or len(self.rows) == 1:

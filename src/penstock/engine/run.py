@@ -8,9 +8,7 @@ from functools import partial
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from penstock.core.errors import BudgetError, ClosedError, WorkerError
+from penstock.core.errors import BudgetError, ClosedError, ElementError, WorkerError
 from penstock.engine.advice import Advisor, spacing
 from penstock.engine.beside import Beside
 from penstock.engine.compile import compiled_with_single
@@ -207,7 +205,7 @@ class Run:
     def _split_first(self, parcel: Parcel) -> tuple[int, list[Any]] | None:
         """Leave the inline start within the first batch: threads make the rest of it."""
         crew, made = self._leave_inline(), parcel.told
-        parcel.divide(np.array_split(parcel.rows[-1], min(self.tuner.threads, len(parcel.rows[-1]))))
+        parcel.split_last(self.tuner.threads)
         self._window.push(parcel)
         for piece in range(made, len(parcel.rows)):
             crew.submit(parcel, piece, self._window)
@@ -358,6 +356,8 @@ class Run:
     def _items_of(self, parcel: Parcel) -> list[Any]:
         """The items of a finished parcel; where one failed those before it, and the failure is kept for their end."""
         failure = parcel.failure() if parcel.fails else None
+        if len(parcel.rows) > 1 and isinstance(failure, ElementError):  # what does not fit is told of the whole
+            return self._items_of(self._maker.again(parcel))
         if failure is not None:
             return self._items_before(failure, parcel)
         self._ledger.note(parcel)
@@ -365,8 +365,7 @@ class Run:
             return self._maker.items(parcel)
         except Exception as error:  # noqa: BLE001 - raised with its name
             if len(parcel.rows) > 1:  # its pieces do not fit together: how they were cut must not show
-                whole = self._maker.begin(parcel.low, parcel.high, np.concatenate(parcel.rows), 1)
-                return self._items_of(self._maker.fill(whole))
+                return self._items_of(self._maker.again(parcel))
             self._failure = self._named(error, parcel.low)
             return []
 

@@ -152,8 +152,19 @@ def columns_and_peaks(*columns: Any) -> dict[str, Any]:
     return {"peak": peaks, "columns": whole}
 
 
+class Scratch:
+    """Do what `stepped` does, by way of attributes: two threads that called one object would mix their elements up."""
+
+    def __call__(self, *element: Any) -> Any:
+        self._element = _whole(element)
+        self._leaves, self._structure = flatten(self._element)
+        self._made = [_step(leaf) for leaf in self._leaves]
+        return unflatten(self._structure, self._made)
+
+
 ELEMENTWISE: tuple[Callable[..., Any], ...] = (
     *(stepped, as_floats, as_python, as_text, as_dict, as_tuple, as_list, as_pair, as_labelled),
+    Scratch(),
 )
 """Functions of one element."""
 IN_PLACE: tuple[Callable[..., Any], ...] = (written, grown)

@@ -12,7 +12,6 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
-from penstock.ops.elementwise.alone import in_turns, one_by_one
 from penstock.ops.elementwise.apply import (
     Apply,
     column_wise,
@@ -26,6 +25,7 @@ from penstock.ops.elementwise.apply import (
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
 from penstock.plan.node import Allocate, Node, Program, Rows, Single, Spec
+from penstock.plan.safety.calls import in_turns, one_by_one
 
 MAP = "map"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from penstock.plan.safety.guard import Turns, seen_of
 from penstock.plan.safety.hazards import Hazard
@@ -14,6 +14,9 @@ from penstock.sources.protocol import Called
 
 if TYPE_CHECKING:
     from penstock.plan.node import Node
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DECLARED = "thread_safe=False"
 HERE = "no thread but the consumer's"
@@ -73,6 +76,30 @@ class Calls:
             elif before.has_new(after) and (hazards := Walk([self._function]).hazards):
                 self.turns = Turns(hazard.owner for hazard in hazards)
             self.settled = True
+
+
+def in_turns(
+    build: Callable[[Callable[..., Any]], Callable[P, T]], function: Any, thread_safe: bool | None
+) -> Callable[P, T]:
+    """What `build` makes of a function, to call it many times; all of them as one turn, where turns are needed."""
+    calls, free = Calls(function, thread_safe), build(function)
+    if calls.settled and calls.turns is None:
+        return free
+    watched = build(calls)
+
+    def apply(*args: P.args, **named: P.kwargs) -> T:
+        if calls.turns is not None:
+            with calls.turns:
+                return free(*args, **named)
+        return (free if calls.settled else watched)(*args, **named)
+
+    return apply
+
+
+def one_by_one(function: Callable[..., Any], thread_safe: bool | None) -> Callable[..., Any]:
+    """The function; where turns are needed each call is one."""
+    calls = Calls(function, thread_safe)
+    return function if calls.settled and calls.turns is None else calls
 
 
 def turns_of(function: Any, thread_safe: bool | None = None) -> Turns | None:

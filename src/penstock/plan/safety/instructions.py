@@ -21,6 +21,15 @@ ENDS = frozenset(
 PUSHES_NOTHING = ("POP_", "STORE_", "DELETE_", "JUMP_", "RETURN_", "PRECALL", "KW_NAMES", "NOP", "RESUME", "CACHE")
 LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE")
 
+CALLS = {
+    "BINARY_SUBSCR": (2, "__getitem__"),
+    "BINARY_SLICE": (3, "__getitem__"),
+    "CONTAINS_OP": (1, "__contains__"),
+    "GET_ITER": (1, "__iter__"),
+    "BEFORE_WITH": (1, "__enter__"),
+}
+"""Instructions that call a method of an object: where that lies on the stack, and the method."""
+
 
 class Known(NamedTuple):
     """An object that exists before the call, and what the code calls it."""
@@ -111,6 +120,10 @@ class _Reading:
         elif op.startswith("STORE_FAST") or op in ("STORE_DEREF", "DELETE_DEREF", "STORE_GLOBAL", "DELETE_GLOBAL"):
             self._store_name(step)
         else:
+            if op in CALLS or (op == "BINARY_OP" and step.value == "[]"):
+                place, method = CALLS.get(op, CALLS["BINARY_SUBSCR"])
+                if (known := self._at(place)) is not None and known is not AUGMENTED:
+                    self._told.attribute(known, method)
             self._change(step)
             self._move(step)
         self._key_is_constant = op in ("LOAD_CONST", "LOAD_SMALL_INT")

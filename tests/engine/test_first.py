@@ -1,0 +1,78 @@
+"""The first batch is made by as many threads as those that come after it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.engine.task import Cost
+from penstock.engine.tuning import Tuner
+
+D = ps.Dataset
+WORKERS, PATIENCE = 8, 20
+
+
+@pytest.mark.parametrize("options", [{"workers": WORKERS}, {"executor": "threads", "workers": WORKERS}])
+def test_the_workers_that_were_asked_for_share_the_first_batch(options):
+    barrier = threading.Barrier(WORKERS)
+
+    def meet(x):
+        if x < WORKERS * 8 and x % 8 == 0:  # the first row of each eighth of the first batch
+            barrier.wait(PATIENCE)
+        return x
+
+    it = D.range(WORKERS * 8 * 3).map(meet).batch(WORKERS * 8).with_options(ps.Options(**options)).iterator()
+    assert next(it).tolist() == list(range(WORKERS * 8))
+    it.close()
+
+
+def test_a_run_that_begins_inline_leaves_it_within_the_first_batch():
+    seen = []
+
+    def slow(x):
+        seen.append(threading.get_ident())
+        time.sleep(0.01)  # what is waited for: a disk, say
+        return x
+
+    with D.range(192).map(slow).batch(64).iterator() as it:
+        assert next(it).tolist() == list(range(64))
+        assert seen[0] == threading.get_ident()
+        assert len(set(seen[:64])) > 2
+        assert "thread" in it.stats().mode
+
+
+def test_an_error_in_the_first_rows_is_the_same_however_they_are_cut():
+    def fails(x):
+        if x == 1:
+            raise LookupError("not 1")
+        return x
+
+    for options in ({}, {"executor": "inline"}, {"workers": 4}):
+        with pytest.raises(LookupError, match="not 1") as caught:
+            list(D.range(64).map(fails).batch(64).with_options(ps.Options(**options)))
+        assert "in map(fails), at row 1" in caught.value.__notes__
+
+
+def test_elements_that_do_not_fit_are_named_alike_however_they_are_cut():
+    said = set()
+    for options in ({}, {"executor": "inline"}, {"workers": 4}):
+        ds = D.range(64).map(lambda x: np.zeros(3 if x < 40 else 2)).batch(64)
+        with pytest.raises(ps.errors.ElementError) as caught:
+            list(ds.with_options(ps.Options(**options)))
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
+def test_threads_pay_for_the_rest_of_a_batch_only_if_that_takes_long():
+    ms = 1_000_000
+    tuner = Tuner(None)
+    assert tuner.pays_to_split(Cost(30_000, 30_000), 1, 63) is False
+    assert tuner.pays_to_split(Cost(10 * ms, ms), 1, 63) is None  # it may have opened a file
+    tuner.observe(Cost(10 * ms, ms), 1 / 64)
+    tuner.observe(Cost(10 * ms, ms), 1 / 64)
+    assert tuner.pays_to_split(Cost(10 * ms, ms), 1, 62) is True
+    assert tuner.pays_to_split(Cost(10 * ms, ms), 62, 1) is False

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import threading
+
+import pytest
+
+from penstock.plan.safety.guard import Turns, guard_of, held_here, is_in_turn, seen_of
+
+
+class Thing:
+    """Something that may be shared."""
+
+
+def test_an_object_has_one_guard_for_as_long_as_it_is_used():
+    thing = Thing()
+    turns = Turns([thing])
+    turns.note("changes `x`")
+    assert guard_of(thing) is guard_of(thing)
+    assert seen_of(thing) == "changes `x`"
+    del turns
+    gc.collect()
+    assert seen_of(thing) == ""
+
+
+def test_one_thread_at_a_time_is_let_in_and_it_may_come_again():
+    things = [Thing(), Thing()]
+    one, other, inside, most = Turns(things), Turns(reversed(things)), [], []
+
+    def work(turns):
+        for _ in range(200):
+            with turns, turns:
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work, args=(turns,)) for turns in (one, other, one, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert set(most) == {1}
+
+
+def test_the_time_in_turns_is_counted_for_the_thread():
+    before = held_here()
+    assert not is_in_turn()
+    with Turns([Thing()]):
+        assert is_in_turn()
+    assert not is_in_turn()
+    assert held_here().alone > before.alone
+
+
+def test_in_another_process_there_are_other_locks():
+    turns = pickle.loads(pickle.dumps(Turns([[1, 2]])))
+    with turns:
+        assert is_in_turn()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_does_not_wait_for_threads_that_it_does_not_have():
+    turns, held, go = Turns([Thing()]), threading.Event(), threading.Event()
+
+    def hold():
+        with turns:
+            held.set()
+            go.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert held.wait(60)
+    child = os.fork()
+    if child == 0:
+        with turns:
+            os._exit(7)
+    go.set()
+    thread.join(60)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

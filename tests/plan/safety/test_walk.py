@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import functools
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+
+from penstock.plan.safety.walk import Walk
+
+COUNT = 0
+LOCAL = threading.local()
+GENERATOR = np.random.default_rng(0)
+SEEN = []
+
+
+class Worker:
+    """An object with one method of each kind."""
+
+    klass = []  # noqa: RUF012
+
+    def __init__(self):
+        self.value, self.buffer, self.items, self.cache, self.lock = 0, np.zeros(3), [], {}, threading.Lock()
+        self.table = np.arange(9)
+
+    def keeps(self, x):
+        self.value = x
+        return self.value
+
+    def counts(self, x):
+        self.value += 1
+        return x
+
+    def fills(self, x):
+        self.buffer[:] = x
+        return self.buffer.sum()
+
+    def adds_in_place(self, x):
+        buffer = self.buffer
+        buffer += x
+        return buffer.sum()
+
+    def fills_by_method(self, x):
+        self.buffer.fill(x)
+        return self.buffer.sum()
+
+    def gives_out(self, x):
+        return np.add(x, 1, out=self.buffer)
+
+    def looks_back(self, x):
+        self.items.append(x)
+        return self.items[-1]
+
+    def clears(self, x):
+        self.items.clear()
+        return x
+
+    def tallies(self, x):
+        self.cache[x] += 1
+        return x
+
+    def keeps_by_name(self, x):
+        self.cache["x"] = x
+        return self.cache["x"]
+
+    def through_a_method(self, x):
+        return self._step(x)
+
+    def _step(self, x):
+        return self.keeps(x)
+
+    def within(self, x):
+        return [self.keeps(each) for each in (x,)]
+
+    @property
+    def last(self):
+        self.value = 1
+        return self.value
+
+    def through_a_property(self, x):
+        return self.last + x
+
+    def of_the_class(self, x):
+        self.klass.append(x)
+        return self.klass.pop()
+
+    # harmless
+
+    def reads(self, x):
+        return self.table[x] + self.value
+
+    def logs(self, x):
+        self.items.append(x)
+        return x
+
+    def caches(self, x):
+        if x not in self.cache:
+            self.cache[x] = x * x
+        return self.cache[x]
+
+    def locks(self, x):
+        with self.lock:
+            self.value = x
+            return self.value
+
+    def of_its_own(self, x):
+        made = Worker()
+        made.value = x
+        x = np.array(x)
+        x.flags.writeable = False
+        return made.value
+
+    @functools.cached_property
+    def squares(self):
+        return np.arange(9) ** 2
+
+    def computes_once(self, x):
+        return self.squares[x]
+
+
+def is_unsafe(function):
+    return bool(Walk([function]).hazards)
+
+
+UNSAFE = (
+    *("keeps", "counts", "fills", "adds_in_place", "fills_by_method", "gives_out", "looks_back", "clears", "tallies"),
+    *("keeps_by_name", "through_a_method", "within", "through_a_property", "of_the_class"),
+)
+SAFE = ("reads", "logs", "caches", "locks", "of_its_own", "computes_once")
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_a_method_that_writes_what_its_object_holds_is_unsafe(name):
+    worker = Worker()
+    assert is_unsafe(getattr(worker, name))
+    assert is_unsafe(lambda x: getattr(worker, "value") or worker.keeps(x))  # noqa: B009
+    assert is_unsafe(functools.partial(getattr(worker, name)))
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_a_method_that_reads_or_locks_is_safe(name):
+    assert not is_unsafe(getattr(Worker(), name))
+
+
+def counts_globally(x):
+    global COUNT  # noqa: PLW0603
+    COUNT += 1
+    return x
+
+
+def closing_over(count):
+    def count_up(x):
+        nonlocal count
+        count += 1
+        return x + count
+
+    return count_up
+
+
+@functools.cache
+def cached(x):
+    return x * x
+
+
+def of_this_thread(x):
+    LOCAL.value = x
+    return LOCAL.value
+
+
+def has_default(x, kept=[]):  # noqa: B006
+    kept.clear()
+    return x
+
+
+def reads_at(handle, x):
+    handle.seek(x)
+    return handle.read(1)
+
+
+def test_functions_that_share_what_they_write(tmp_path):
+    rows = iter(range(9))
+    connection = sqlite3.connect(":memory:")
+    path = tmp_path / "rows"
+    path.write_bytes(b"rows")
+    with open(path, "rb") as handle:
+        held = {"files": [handle]}
+        unsafe = {
+            "variable": (counts_globally, closing_over(0), has_default),
+            "iterator": (lambda x: next(rows), rows.__next__),
+            "file": (lambda x: handle.read(x), handle.read, functools.partial(reads_at, handle), lambda x: held[x]),  # noqa: PLW0108
+            "random": (lambda x: GENERATOR.random() + x,),
+            "SQLite": (lambda x: connection.execute("select 1"),),
+        }
+        for what, functions in unsafe.items():
+            for function in functions:
+                found = Walk([function]).hazards
+                assert found, (what, function)
+                assert found[0].here == (what == "SQLite")
+    connection.close()
+
+
+def test_plain_functions_share_nothing():
+    factor = np.arange(3)
+    names = {"cat": 0}
+    for function in (
+        *(lambda x: x + 1, lambda x: factor * x, lambda x: names[x], lambda x: cached(x), lambda x: SEEN.append(x)),  # noqa: PLW0108
+        *(of_this_thread, len, np.sqrt, str.upper, int, lambda x: np.random.rand() + x, print),  # noqa: NPY002
+    ):
+        assert not is_unsafe(function), function
+
+
+def test_what_cannot_be_looked_into_is_not_known():
+    class Ours:
+        rows = (1, 2)
+
+        def __getitem__(self, i):
+            return self.rows[i]
+
+    class Dynamic(Ours):
+        def __getitem__(self, i):
+            return getattr(self, "rows")[i]  # noqa: B009
+
+    assert Walk([Ours().__getitem__]).is_known
+    assert not Walk([Dynamic().__getitem__]).is_known
+
+
+def test_what_brackets_loops_and_with_call_is_followed():
+    class Rows:
+        def __getitem__(self, i):
+            self.i = i
+            return self.i
+
+        def __iter__(self):
+            self.i = 0
+            return self
+
+        def __enter__(self):
+            self.i = 0
+
+    rows = Rows()
+
+    def enters(x):
+        with rows:
+            return x
+
+    for function in (lambda x: rows[x], lambda x: [x for _ in rows], enters):
+        assert is_unsafe(function)
+
+
+def test_a_method_of_a_parent_is_followed():
+    class Parent:
+        def __call__(self, x):
+            self.value = x
+            return self.value
+
+    class Child(Parent):
+        def other(self, x):
+            return self(x)
+
+    child = Child()
+    assert is_unsafe(child)
+    assert is_unsafe(lambda x: child(x))  # noqa: PLW0108
+    assert is_unsafe(Child())
