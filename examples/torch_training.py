@@ -19,7 +19,7 @@ def dataset(count: int = 4096) -> ps.Dataset:
     points = np.random.default_rng(0).uniform(-1, 1, (count, 2)).astype(np.float32)
     inside = np.abs(np.hypot(points[:, 0], points[:, 1]) - 0.6) < 0.25
     ds = ps.Dataset.from_tensor_slices({"x": points, "y": inside.astype(np.int64)})
-    # One seed for the shuffle and the jitter of every epoch; without it, each iterator would draw a fresh one.
+    # One seed for the shuffle and the jitter of every epoch; without it, each run would draw a fresh one.
     return ds.shuffle().map(jitter, on="x").batch(64).with_options(ps.Options(seed=1))
 
 

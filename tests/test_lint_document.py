@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
 
@@ -15,6 +19,28 @@ TEXT = (Path(__file__).resolve().parents[1] / "docs" / "lint.md").read_text("utf
 SECTION = re.compile(r"^### (PS\d{3}): (.+?)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 SECTIONS = {code: (name, text) for code, name, text in SECTION.findall(TEXT)}
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Worker:
+    id, num_workers = 0, 2
+
+
+@contextmanager
+def in_a_worker():
+    with patch.dict(sys.modules, {"torch.utils.data": SimpleNamespace(get_worker_info=Worker)}):
+        yield
+
+
+@contextmanager
+def on_two_ranks():
+    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2)
+    with patch.dict(sys.modules, {"torch.distributed": ranks}):
+        yield
+
+
+AROUND = {"PS501": in_a_worker, "PS503": on_two_ranks}  # where an example is found out
+AROUND_THE_REMEDY = {"PS503": on_two_ranks}
+FETCHER = "__name__ = 'torch.utils.data._utils.fetch'\n"  # as if a DataLoader ran it
 
 
 def codes(program):
@@ -39,5 +65,8 @@ def test_its_example_is_found_out_and_its_remedy_is_not(rule):
     _, text = SECTIONS[rule.code]
     assert text.lstrip().startswith("*Warns.*" if rule.warns else "*Remark.*")
     example, remedy = BLOCK.findall(text)
-    assert codes(example) == {rule.code}
-    assert codes(remedy) == set()
+    as_if = FETCHER if rule.code == "PS502" else ""
+    with AROUND.get(rule.code, nullcontext)():
+        assert codes(as_if + example) == {rule.code}
+    with AROUND_THE_REMEDY.get(rule.code, nullcontext)():
+        assert codes(as_if + remedy) == set()

@@ -26,7 +26,8 @@ def test_only_a_shuffle_that_stays_leaves_elements_in_their_place():
     ds = Dataset.range(9)
     assert not reorders(ds.batch(2)._plan)
     assert not reorders(ds.shuffle(seed=1, reshuffle_each_iteration=False)._plan)
-    assert reorders(ds.shuffle(reshuffle_each_iteration=False).batch(2)._plan)
+    assert not reorders(ds.shuffle(reshuffle_each_iteration=False).batch(2)._plan)
+    assert reorders(ds.shuffle().batch(2)._plan)
     assert reorders(ds.shuffle(seed=1).batch(2)._plan)
 
 

@@ -28,8 +28,8 @@ class Options:
     - `deterministic`: `False` hands out batches as they are finished. Each still comes exactly once, also after a
       restore.
     - `memory_budget`: bytes that batches made ahead may take. Default: a quarter of the memory available at the start.
-    - `seed`: what every unseeded random operation derives from. Default: fresh for each iterator, and kept in its
-      cursor.
+    - `seed`: what every unseeded random operation derives from. Default: drawn once for each dataset, and
+      kept in its states.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
     - `ignore`: codes of findings not to warn of nor show in `ds.check()`, as `"PS101"` or `("PS101", "PS301")`; `"all"`
       for all of them. It holds for the whole pipeline, and codes add up.

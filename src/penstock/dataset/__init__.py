@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["check", "iterator", "packing", "parts"]
+__all__ = ["check", "iterator", "packing", "parts", "states"]
 
 if TYPE_CHECKING:
-    from penstock.dataset import check, iterator, packing, parts
+    from penstock.dataset import check, iterator, packing, parts, states
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -31,7 +31,9 @@ class Buffer(Handle[T_co]):
         first. Dicts and lists are the function's or the consumer's own.
         In an executor of other processes each of them keeps its own.
 
-        What is random before the cache is drawn once for each seed: give `Options(seed=)`, or put it after the cache.
+        What is random before the cache is drawn once: the draw of the first pass is kept, also where no seed was given,
+        for all that is built on this dataset and in the states of it. Put after the cache what is to differ in every
+        epoch. Another seed (`Options(seed=)`, or that of a state from another process) has everything made anew.
 
         >>> calls = []
         >>> ds = Dataset.range(3).map(lambda x: calls.append(int(x)) or x).cache()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import warnings
 import weakref
@@ -13,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
+from penstock.core.surroundings import surroundings
 from penstock.dataset.cuts import Cuts, Part
+from penstock.dataset.passes import Passes
 from penstock.plan.node import Node
 from penstock.rewrite import lint
+from penstock.rewrite.seeds import draw_for_good
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -46,7 +48,7 @@ class Use:
 
 
 class Handle(Generic[T_co]):
-    """A plan, the count of its passes, where in the user's code it was made, and whether anybody used it."""
+    """A plan, the passes over it, where in the user's code it was made, and whether anybody used it."""
 
     def __init_subclass__(cls, **settings: Any) -> None:
         """Name the methods of each part of `Dataset` after the class that users know, as errors of wrong calls do."""
@@ -66,16 +68,19 @@ class Handle(Generic[T_co]):
                 "and their like, or by readers such as ps.read_files"
             )
         self._plan_unmarked = plan
-        self._passes = itertools.count()  # the next epoch to iterate
+        self._passes_unmarked = Passes(plan)
         self._use: Use | None = None
         self._cuts = Cuts()
-        self._warned = False
+        self._warned_in: tuple[int, int] | None = None  # the surroundings in which it was iterated last
+        self._warned_of_rows = False
         if transformed:
             self._use = Use(plan, line_of_caller(), after, part)
             weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._plan,)  # a copy counts passes of its own, and nobody waits for its use
+        if self._passes.options.seed is None:  # what is drawn once for good is drawn alike by copies
+            draw_for_good(self._plan, self._passes.seed)
+        return type(self), (self._plan,)  # a copy has passes and a seed of its own, and nobody waits for its use
 
     @property
     def _plan(self) -> Node:
@@ -83,24 +88,45 @@ class Handle(Generic[T_co]):
             self._use.used = True
         return self._plan_unmarked
 
+    @property
+    def _passes(self) -> Passes:
+        if self._use is not None:
+            self._use.used = True
+        return self._passes_unmarked
+
     def _over(self, plan: Node) -> Dataset[Any]:
         """The dataset that a transformation returns: of the class of this one."""
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _written(self) -> lint.written.Written:
+    def _written(self, *, by_row: bool = False) -> lint.written.Written:
         """The plan, and what only the code around it tells."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
-        return lint.written.Written(self._plan_unmarked, parts)
+        return lint.written.Written(self._plan_unmarked, parts, by_row=by_row, left=self._passes_unmarked.left)
 
     def _warn_once(self) -> None:
-        """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation."""
-        if self._warned:
+        """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation.
+
+        Those of where it runs are looked for again where that has changed, as in a worker that was forked.
+        """
+        here = surroundings()
+        if self._warned_in == here:
             return
-        self._warned = True
-        for finding in lint.rules.findings(self._written(), lint.rules.WARNING):
-            written = (use.at for use in self._uses() if use.plan is finding.node)
-            _warn(finding, next(written, None) or line_of_caller())
+        rules = lint.rules.WARNING_OF_RUNS if here != (1, 1) else ()
+        rules = (lint.rules.WARNING if self._warned_in is None else ()) + rules
+        self._warned_in = here
+        self._warn_of(rules, self._written())
+
+    def _warn_of_rows(self) -> None:
+        """Warn once of a DataLoader that reads row by row."""
+        if not self._warned_of_rows:
+            self._warned_of_rows = True
+            self._warn_of(lint.rules.WARNING_OF_RUNS, self._written(by_row=True))
+
+    def _warn_of(self, rules: tuple[lint.written.Rule, ...], written: lint.written.Written) -> None:
+        for finding in lint.rules.findings(written, rules):
+            lines = (use.at for use in self._uses() if use.plan is finding.node)
+            _warn(finding, next(lines, None) or line_of_caller())
 
     def _uses(self) -> Iterator[Use]:
         """This dataset, the one it was made of, and so on."""

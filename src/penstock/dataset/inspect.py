@@ -13,7 +13,7 @@ from penstock import dataset, engine, rewrite
 from penstock import plan as plans
 from penstock.core.checks import check_count, whole
 from penstock.core.errors import PlanError
-from penstock.core.seeds import fresh_seed
+from penstock.core.surroundings import is_read_by_a_dataloader
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, spec_of
 from penstock.ops import buffer, elementwise, order
@@ -75,8 +75,8 @@ class Inspect(Handle[T_co]):
     def __getitem__(self, row: int | tuple[int, int] | slice) -> Any:
         """The element at position `row` of epoch 0, counted from the end if negative; for a slice, a dataset of them.
 
-        `ds[epoch, row]` is the element of another epoch: it makes one example of a running job again, alone. Unseeded
-        operations draw a fresh seed, unless `Options(seed=)` is set.
+        `ds[epoch, row]` is the element of another epoch: it makes one example of a running job again, alone. Operations
+        without a seed draw as they do when this dataset is iterated; another dataset draws anew.
 
         >>> ds = Dataset.range(10).map(lambda x: x * x)
         >>> int(ds[3]), int(ds[-1]), list(ds[2:8:3]) == [4, 25]
@@ -84,6 +84,8 @@ class Inspect(Handle[T_co]):
         """
         if isinstance(row, slice):
             return self._over(self._sliced(row))
+        if is_read_by_a_dataloader():
+            self._warn_of_rows()
         epoch, position = _epoch_and_row(row)
         return self._element(self._global_row(epoch, position))
 
@@ -170,10 +172,9 @@ class Inspect(Handle[T_co]):
         return f"<Dataset of {length}: {describe(spec) if spec is not None else '?'} | {_chain(plan)}>"
 
     def _bound(self) -> Node:
-        plan = self._plan
+        plan, first = self._plan, self._passes.beginning(0)
         plans.fingerprint.settle(plan)
-        seed = buffer.options.options_of(plan).seed
-        return rewrite.seeds.bind_seeds(plan, fresh_seed() if seed is None else seed)
+        return rewrite.seeds.bind_seeds(plan, first.seed, first.drawn)
 
     def _global_row(self, epoch: int, position: int) -> int:
         plan = self._plan

@@ -29,7 +29,7 @@ S = TypeVar("S")
 
 
 class Iterate(Handle[T_co]):
-    """`iter`, `iterator`, `reduce`, `get_single_element`, `save`, and the feeds to frameworks."""
+    """`iter`, `iterator`, epochs and positions, `reduce`, `get_single_element`, `save`, and the feeds to frameworks."""
 
     def __iter__(self) -> Iterator[T_co]:
         return self.iterator()
@@ -37,8 +37,9 @@ class Iterate(Handle[T_co]):
     def iterator(self, *, epoch: int | None = None) -> Iterator[T_co]:
         """An iterator over one epoch, with the position, the counters and the verdict of its run.
 
-        Every iterator of a dataset takes the next epoch, so shuffles and random functions differ from pass to pass;
-        `epoch` says which instead. Nothing runs before the first `next`.
+        Every iterator of a dataset takes the next epoch with its first element, so shuffles and random functions differ
+        from pass to pass. `epoch` says which instead, and does not count as a pass: `next(ds.iterator(epoch=0))` peeks
+        at the first element, and leaves later passes as they are. Nothing runs before the first `next`.
 
         >>> with Dataset.range(4).batch(2).iterator() as it:
         ...     first, saved = next(it), it.state_dict()
@@ -48,12 +49,70 @@ class Iterate(Handle[T_co]):
         >>> [batch.tolist() for batch in again] == [batch.tolist() for batch in rest]
         True
         """
-        which = next(self._passes) if epoch is None else check_count("iterator", "epoch", epoch, least=0)
+        which = None if epoch is None else check_count("iterator", "epoch", epoch, least=0)
         self._warn_once()
         return self._opened(which)
 
-    def _opened(self, epoch: int) -> Iterator[T_co]:
-        return dataset.iterator.Iterator(self._plan, epoch, self._legacy)
+    def _opened(self, epoch: int | None) -> Iterator[T_co]:
+        return dataset.iterator.Iterator(self._passes, self._legacy, epoch)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch under way, or else the one that the next pass is: where a loop over epochs begins.
+
+        >>> ds = Dataset.range(4)
+        >>> ds.load_state_dict({**ds.state_dict(), "epoch": 3})
+        >>> [epoch for epoch in range(ds.epoch, 5) for x in ds]
+        [3, 3, 3, 3, 4, 4, 4, 4]
+        """
+        return self._passes.position().epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass be this epoch; the ones after it count on from there.
+
+        Nothing needs to call it: every pass is the next epoch by itself. It is here for loops that count epochs
+        themselves. Where a position in this very epoch was loaded, the pass is what is left of it.
+
+        >>> ds = Dataset.range(100).shuffle(seed=0)
+        >>> ds.set_epoch(7)
+        >>> list(ds) == list(ds.iterator(epoch=7)) and list(ds) == list(ds.iterator(epoch=8))
+        True
+        """
+        self._passes.set_epoch(check_count("set_epoch", "epoch", epoch, least=0))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the pass under way as plain JSON data; between passes, the beginning of the next one.
+
+        A pass is under way as long as its iterator is there, and was neither closed nor received to the end. So in
+        `for batch in ds` it is the position after `batch`; after the loop, also one that was left by `break`, it is the
+        beginning of the next epoch. Of several iterators the one that was begun last counts; those with an explicit
+        `epoch` do not. For what a state holds see `Iterator.state_dict`: either loads into the dataset or an iterator.
+
+        >>> ds = Dataset.range(9).batch(2)
+        >>> for batch in ds:
+        ...     if batch[0] == 4:
+        ...         saved = ds.state_dict()
+        >>> saved["epoch"], saved["row"], ds.state_dict()["epoch"]
+        (0, 3, 1)
+        """
+        return self._passes.states.state_of(self._passes.position())
+
+    def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
+        """Begin the next pass at a saved position; the pass after that is the next epoch.
+
+        `state` is what `state_dict()` of this dataset or of one of its iterators returned, perhaps in another process,
+        or a list of those of all shards. Where all of an epoch was received already, the next pass is the epoch after
+        it. Iterators that are under way stay where they are. A state of another plan is a `CursorError`.
+
+        >>> ds = Dataset.range(5).shuffle(seed=0)
+        >>> it = iter(ds)
+        >>> received, saved = [next(it), next(it)], ds.state_dict()
+        >>> again = Dataset.range(5).shuffle(seed=0)
+        >>> again.load_state_dict(saved)
+        >>> [*received, *again] == list(ds.iterator(epoch=0)), list(again) == list(ds.iterator(epoch=1))
+        (True, True)
+        """
+        self._passes.load(self._passes.states.cursor_of(state))
 
     @cached_property
     def _legacy(self) -> engine.legacy.Legacy:

@@ -6,30 +6,26 @@ import threading
 import weakref
 from collections import deque
 from dataclasses import replace
-from functools import cached_property
 from time import perf_counter_ns
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from penstock import engine, watch
 from penstock import plan as plans
-from penstock.core.errors import ClosedError, CursorError, PlanError
-from penstock.core.seeds import fresh_seed
-from penstock.engine.cursor import Cursor, cursor_of
+from penstock.core.errors import ClosedError, PlanError
+from penstock.engine.cursor import Cursor
 from penstock.engine.job import Job
 from penstock.engine.legacy import Legacy
-from penstock.engine.outline import Outline, outline_of
 from penstock.engine.progress import Progress
 from penstock.engine.run import Run
 from penstock.engine.settings import settings_of
-from penstock.ops.buffer.options import options_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.rewrite.passes import PASSES, PLAIN, rewritten
-from penstock.rewrite.seeds import bind_seeds, needs_seed
+from penstock.rewrite.seeds import needs_seed
 from penstock.watch.counters import Counters
 
 if TYPE_CHECKING:
+    from penstock.dataset.passes import Passes
     from penstock.kernels import Ahead
 
 T = TypeVar("T")
@@ -42,14 +38,15 @@ class Iterator(Generic[T]):
     several threads, each item going to one of them.
     """
 
-    def __init__(self, plan: Node, epoch: int, legacy: Legacy) -> None:
-        self._plan = plan
+    def __init__(self, passes: Passes, legacy: Legacy, epoch: int | None = None) -> None:
+        self._plan = passes.plan
+        self._passes = passes
         self._legacy = legacy
-        self._options = options_of(plan)
+        self._options = passes.options
         self._lock = threading.RLock()  # a signal handler may ask for the position in the midst of `next`
-        plans.fingerprint.settle(plan)
-        seed = self._options.seed
-        self._start(Cursor(fresh_seed() if seed is None else seed, epoch, 0))
+        plans.fingerprint.settle(passes.plan)
+        self._waits = epoch is None  # for its first `next`, which begins the pass
+        self._start(passes.upcoming() if epoch is None else passes.beginning(epoch))
 
     def _start(self, cursor: Cursor) -> None:
         _check_epoch(self._plan, cursor.epoch)
@@ -59,7 +56,6 @@ class Iterator(Generic[T]):
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
         self._run: Run | engine.streaming.StreamRun | None = None  # begun by the first `next`
-        self._sharding: engine.regrouping.Sharding | None = None
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._received = self._waited = self._first = self._last = 0
@@ -90,6 +86,9 @@ class Iterator(Generic[T]):
         if self._run is None:
             if self._closed:
                 raise ClosedError("this iterator was closed; make another, or load a saved state")
+            self._begin_pass()
+            if self._cursor.ended:
+                raise StopIteration
             self._run = self._begun()
             self._stop = weakref.finalize(self, self._run.close)
             if self._closed:  # meanwhile, from another thread
@@ -107,10 +106,19 @@ class Iterator(Generic[T]):
             self._last = perf_counter_ns()
             self._waited += self._last - asked
         if parcel is None:
+            self._passes.end()
             raise StopIteration
         self._low, items = parcel
         self._high = self._low + len(items)
         self._items = deque(items) if isinstance(items, list) else items
+
+    def _begin_pass(self) -> None:
+        """Take the epoch whose turn it is, unless one was asked for."""
+        if self._waits:
+            with self._passes.lock:
+                self._start(self._passes.upcoming())
+                self._waits = False
+                self._passes.begin(self, self._cursor)
 
     def _drop(self, left: int) -> None:
         """Forget the items of the parcel that were not received, so many."""
@@ -118,26 +126,22 @@ class Iterator(Generic[T]):
         self._items = deque()
 
     def _begun(self) -> Run | engine.streaming.StreamRun:
-        seed = self._cursor.seed
-        drawn_seed = seed if needs_seed(self._plan) and seed != self._options.seed else None
-        plan, settings = self._as_run(self._plan, seed), settings_of(self._plan)
+        cursor = self._cursor
+        is_derived = needs_seed(self._plan) and cursor.seed != self._options.seed and not cursor.drawn
+        plan, settings = self._passes.states.as_run(self._plan, cursor), settings_of(self._plan)
         if not self._plan.indexed:  # as written: a rewrite that learns more does not change what cursors are
-            self._cursor = self._cursor.in_form(engine.opening.form_of(plan, self._options.rewrite))
+            self._cursor = cursor.in_form(engine.opening.form_of(plan, self._options.rewrite))
             return engine.streaming.StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
-        return Run(Job(plan), settings, self._counters, self._cursor, self._legacy, drawn_seed=drawn_seed)
-
-    def _as_run(self, plan: Node, seed: int) -> Node:
-        """What is run of the plan, or of one like it."""
-        passes = PLAIN if self._options.rewrite is False else PASSES
-        return rewritten(bind_seeds(plan, seed), passes).plan
+        drawn_seed = cursor.seed if is_derived else None
+        return Run(Job(plan), settings, self._counters, cursor, self._legacy, drawn_seed=drawn_seed)
 
     def state_dict(self) -> dict[str, Any]:
         """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
 
         It holds a version, the plan's fingerprint and lines, the seed, epoch and row; of a stream a mark of where that
         stands too, which is packed as text where many inputs are open. That makes 250 to 500 bytes, and one to seven
-        more for each open input. Load it into an iterator of the same pipeline, with any executor and number of
-        workers.
+        more for each open input. Load it into an iterator of the same pipeline, or into the dataset, with any executor
+        and number of workers.
 
         >>> it = iter(Dataset.range(9))
         >>> next(it), next(it)
@@ -145,35 +149,34 @@ class Iterator(Generic[T]):
         >>> it.state_dict()["row"]
         2
         """
-        cursor = self._position()
-        state = cursor.state_dict(self._identity[0], self._outline)
-        if self._is_sharded:
-            self._sharding = self._sharding or engine.regrouping.Sharding(
-                self._plan, lambda plan: self._as_run(plan, cursor.seed)
-            )
-            state["shard"] = self._sharding.told(cursor, ended=self._is_over(cursor))
-        return state
+        return self._passes.states.state_of(self._position())
 
-    def _is_over(self, cursor: Cursor) -> bool:
-        if self._plan.indexed:
-            return cursor.row >= self._plan.stride
-        return self._run is not None and self._run.ended == "exhausted" and not self._items
+    @property
+    def goes_on(self) -> bool:
+        """Whether more of the epoch may come: it was neither closed nor received to its end."""
+        return not self._closed and not self._passes.states.is_over(self._position())
 
     def _position(self) -> Cursor:
         with self._lock:
+            if self._waits:
+                return self._passes.upcoming()
             progress = Progress(self._progress.cursor())
             received = self._high - len(self._items)
             progress.receive(self._low, received)
             cursor = progress.cursor()
             if self._plan.indexed:
                 return cursor
-            mark, offset = self._cursor.mark, self._cursor.offset
+            mark, offset, ended = self._cursor.mark, self._cursor.offset, self._cursor.ended
             if self._run is not None:
                 mark, offset = cast("engine.streaming.StreamRun", self._run).place(cursor.row)
-            return replace(cursor, mark=mark, offset=offset, form=self._cursor.form)
+                ended = self._run.ended == "exhausted" and not self._items
+            return replace(cursor, mark=mark, offset=offset, form=self._cursor.form, ended=ended)
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`.
+
+        The next pass over the dataset is the epoch after it, drawn with the seed that the state has. To go on with
+        `for batch in ds`, load the state into the dataset: `Dataset.load_state_dict`.
 
         A list of the states of all shards of a run, saved at the same step, loads into any shard of the same pipeline,
         also where there are more or fewer of them, with smaller or larger batches: all shards together go on with what
@@ -190,36 +193,14 @@ class Iterator(Generic[T]):
         >>> received, [[int(x) for x in next(it)] for it in after]
         ([[4, 8], [1, 5], [2, 10], [7, 11]], [[16, 14, 20, 22], [13, 19, 17, 23]])
         """
-        cursor = self._regrouped(state) if isinstance(state, list) else self._cursor_of(state)
+        cursor = self._passes.states.cursor_of(state)
         with self._lock:
             self._end()
-            self._start(cursor)
-
-    def _cursor_of(self, state: object) -> Cursor:
-        try:
-            return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
-        except CursorError as error:
-            if isinstance(state, dict) and "shard" in state:
-                error.add_note("the states of all shards of a run load into any number of them: pass a list of all")
-            raise
-
-    def _regrouped(self, states: list[dict[str, Any]]) -> Cursor:
-        return engine.regrouping.regrouped(self._plan, self._as_run, states)
-
-    @cached_property
-    def _identity(self) -> tuple[str, tuple[str, ...]]:
-        lines = plans.fingerprint.plan_lines(self._plan)
-        return plans.fingerprint.fingerprint_of(lines), lines
-
-    @cached_property
-    def _outline(self) -> Outline:
-        return outline_of(self._identity[1])
-
-    @cached_property
-    def _is_sharded(self) -> bool:
-        """Whether the states of all shards of the run load into any number of them."""
-        shards = any(node.name == "shard" for node in post_order(self._plan))
-        return shards and engine.regrouping.is_sharded(self._plan)
+            with self._passes.lock:
+                self._start(cursor)
+                self._waits = False
+                self._passes.take_over(cursor)
+                self._passes.begin(self, cursor)
 
     def stats(self) -> watch.stats.Stats:
         """What has been counted since the iterator was made or a state loaded; see `Stats`. As text it is a table.

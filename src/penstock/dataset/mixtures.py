@@ -161,9 +161,9 @@ class Mixtures(Handle[T_co]):
         if not isinstance(plan, combine.mixture.Mixture):
             raise PlanError(f"drawn(): {plan.label()} is no mixture; ask the mixture itself")
         runs = engine.draws.has_to_run(plan)
-        if options.seed is None and (rewrite.seeds.is_unseeded(plan) or any(map(rewrite.seeds.needs_seed, runs))):
+        if options.seed is None and (plan.unseeded or any(map(rewrite.seeds.needs_seed, runs))):
             raise PlanError(
-                "drawn(): without a seed every iterator draws in another order; give one to the mixture and to what it "
+                "drawn(): without a seed every dataset draws in another order; give one to the mixture and to what it "
                 'mixes, or the one that the cursor keeps: mix.with_options(Options(seed=state["seed"]))'
             )
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
@@ -295,16 +295,11 @@ def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
         not plan.indexed
         or not 0 <= plan.length <= most
         or rewrite.seeds.needs_seed(plan)
-        or any(map(_varies, post_order(plan)))
+        or any(node.varies for node in post_order(plan))
     ):
         return None
     program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved().wrap)
     return combine.choose.Choices(combine.choose.choices_of(program(np.arange(plan.length)), members, 0), endless)
-
-
-def _varies(node: Node) -> bool:
-    """Whether a node may yield other elements in another epoch."""
-    return any(getattr(node, name, False) for name in ("reshuffle", "rerandomize", "draws"))
 
 
 def _without_settings(plan: Node) -> Node:

@@ -37,7 +37,12 @@ class Order(Handle[T_co]):
 
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as
         many places or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in
-        `tf.data`). Without a `seed` every iterator has an order of its own, kept in its cursor.
+        `tf.data`).
+
+        Without a `seed` one is drawn: each dataset that is built on this one draws its own, once, for all its epochs,
+        and keeps it in its states; where this one comes in twice, as in `zip(s, s)`, both draw alike. With
+        `reshuffle_each_iteration=False` the order is drawn once for all that is built on this dataset, so that
+        `take(n)` and `skip(n)` share no element.
 
         Data that is read a block at a time (row groups of Parquet, blocks of CSV) and does not fit its cache is
         shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` says how far that is from

@@ -36,7 +36,7 @@ def positions_where(plan: Node, is_bad: Callable[[plans.locate.Record], Any]) ->
     """The positions of the elements that are made from a record of which `is_bad` is true."""
     if not plan.indexed or plan.length < 0:
         raise PlanError("exclude(): records can be asked of indexed, finite datasets; exclude nearer to the source")
-    if reorders(plan):
+    if reorders(plan) or any(map(_draws_an_order, post_order(plan))):
         raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
     judge = partial(_judged, is_bad)
     if all(len(node.inputs) < 2 for node in post_order(plan)):  # then records come in the order of the rows
@@ -56,12 +56,17 @@ def _judged(is_bad: Callable[[plans.locate.Record], Any], record: plans.locate.R
 
 
 def reorders(plan: Node) -> bool:
-    """Whether elements come in another order each epoch, or for each iterator."""
+    """Whether elements come in another order each epoch."""
     return any(
-        (isinstance(node, order.shuffle.Shuffle) and (node.reshuffle or node.seed is None))
-        or (isinstance(node, combine.sample.Sample) and node.draws and (node.rerandomize or node.seed is None))
+        (isinstance(node, order.shuffle.Shuffle) and node.reshuffle)
+        or (isinstance(node, combine.sample.Sample) and node.draws and node.rerandomize)
         for node in post_order(plan)
     )
+
+
+def _draws_an_order(node: Node) -> bool:
+    """Whether the order hangs on a seed that is drawn, or set later by `Options`."""
+    return isinstance(node, order.shuffle.Shuffle | combine.sample.Sample) and node.unseeded
 
 
 def weights(parts: Mapping[str, float]) -> list[int]:

@@ -15,6 +15,7 @@ VERSION = 2
 READ = (1, VERSION)  # before 2 marks were never packed, and all lines of the plan were in a state
 MOST_ROWS = 1 << 63  # that global row numbers can count
 Spans = tuple[tuple[int, int], ...]
+MOST_SEED = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Cursor:
     """Where an iterator stands: all items before `row` of `epoch` were received, and those in `ahead`.
 
     `ahead` holds half-open spans; it is empty unless items are handed out as they are finished. A stream stands
-    `offset` elements after a `mark` of its own, which only a plan run in the same `form` understands.
+    `offset` elements after a `mark` of its own, which only a plan run in the same `form` understands; it has `ended`
+    where its end was seen. `drawn` are the seeds of operations that are not derived from `seed`, by their number.
     """
 
     seed: int
@@ -32,6 +34,8 @@ class Cursor:
     mark: Any = None
     offset: int = 0
     form: str = ""
+    ended: bool = False
+    drawn: Spans = ()
 
     def in_form(self, form: str) -> Cursor:
         """The same place as a plan run in this form finds it, by leaving out all that came before if it has to."""
@@ -53,6 +57,10 @@ class Cursor:
             state["offset"] = self.offset
         if self.mark is not None:
             state["mark"], state["form"] = engine.marks.packed(self.mark), self.form
+        if self.ended:
+            state["ended"] = True
+        if self.drawn:
+            state["drawn"] = [list(pair) for pair in self.drawn]
         if self.ahead:
             state["ahead"] = engine.marks.packed([list(span) for span in self.ahead])
         return state
@@ -85,10 +93,11 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CursorError(f"the saved state's {name} is {_shown(value)}; expected a whole number of at least 0")
-        if value >= 1 << 64:
+        if value >= MOST_SEED:
             raise CursorError(f"the saved state's {name} is {_shown(value)}, which is too large to count")
     if (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
         raise CursorError(f"the saved state's epoch is {numbers['epoch']}, which is too large to count")
+    drawn = _drawn(fields.get("drawn", ()))
     if items is None:
         _check_stream(numbers["row"], numbers["offset"])
         mark = fields.get("mark")
@@ -96,7 +105,7 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
         form = str(fields.get("form", ""))
         if fields["version"] == 1:
             form = form[:FORM_DIGITS] + form[2 * FORM_DIGITS :]
-        return Cursor(**numbers, mark=mark, form=form)
+        return Cursor(**numbers, mark=mark, form=form, ended=fields.get("ended") is True, drawn=drawn)
     if numbers["row"] > items:
         raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
     spans = fields.get("ahead", ())
@@ -110,7 +119,18 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
         if not reached <= low < high <= items:
             raise CursorError(f"the saved state's 'ahead' is {_shown(fields['ahead'])}, which does not fit its row")
         reached = high
-    return Cursor(**numbers, ahead=ahead)
+    return Cursor(**numbers, ahead=ahead, drawn=drawn)
+
+
+def _drawn(told: Any) -> Spans:
+    """The seeds of a state that are not derived from its own, checked."""
+    try:
+        drawn = tuple((int(number), int(seed)) for number, seed in told)
+    except (TypeError, ValueError, OverflowError):
+        drawn = ((-1, 0),)
+    if not all(number >= 0 and 0 <= seed < MOST_SEED for number, seed in drawn):
+        raise CursorError(f"the saved state's 'drawn' is {_shown(told)}; expected pairs of an operation and its seed")
+    return drawn
 
 
 def _check_stream(row: int, offset: int) -> None:

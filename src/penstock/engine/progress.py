@@ -14,6 +14,7 @@ class Progress:
     def __init__(self, cursor: Cursor) -> None:
         self._seed = cursor.seed
         self._epoch = cursor.epoch
+        self._drawn = cursor.drawn
         self._row = cursor.row
         self._ahead = list(cursor.ahead)
 
@@ -28,7 +29,7 @@ class Progress:
 
     def cursor(self) -> Cursor:
         """The position to go on from."""
-        return Cursor(self._seed, self._epoch, self._row, tuple(self._ahead))
+        return Cursor(self._seed, self._epoch, self._row, tuple(self._ahead), drawn=self._drawn)
 
     def copy(self) -> Progress:
         """A progress of its own that stands at the same place."""

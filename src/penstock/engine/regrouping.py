@@ -24,7 +24,7 @@ from penstock.plan.fingerprint import FORM_DIGITS, fingerprint_of, form, plan_li
 from penstock.plan.flow import Mark, resumed
 from penstock.plan.graph import fold, with_inputs
 from penstock.plan.node import INFINITE_STRIDE, Node
-from penstock.rewrite.seeds import needs_seed
+from penstock.rewrite.seeds import seeds_of
 
 KEPT = "map(), enumerate(), batches of a fixed size and prefetch()"
 """What may come after a shard whose states are dealt out anew: elements stay what they are, and in their order."""
@@ -181,10 +181,10 @@ class Saved:
     form: str
 
 
-def regrouped(plan: Node, as_run: Callable[[Node, int], Node], states: Sequence[object]) -> Cursor:
+def regrouped(plan: Node, as_run: Callable[[Node, Cursor], Node], states: Sequence[object]) -> Cursor:
     """Where a shard goes on from the states of all shards of a run, of which there may have been another number.
 
-    `as_run` says what is run of a plan with a seed. States that do not fit together are a `CursorError`.
+    `as_run` says what is run of a plan with the seeds of a cursor. States that do not fit together are a `CursorError`.
     """
     if not is_sharded(plan):
         raise CursorError(
@@ -193,20 +193,21 @@ def regrouped(plan: Node, as_run: Callable[[Node, int], Node], states: Sequence[
         )
     if not states:
         raise CursorError("there is no saved state in the list; pass those of all shards")
-    seed = _cursor(states[0]).seed
-    here = Sharding(plan, lambda plan: as_run(plan, seed))
+    seeded = _cursor(states[0])
+    here = Sharding(plan, lambda plan: as_run(plan, seeded))
     parts = sorted((_saved(state, here) for state in states), key=lambda part: part.index)
     _check_complete(parts)
     _check_together(parts, here.plan)
     items, first, shard = _items(parts, here), parts[0].cursor, here.shard
     if isinstance(shard, Shard):
         over = all(part.ended for part in parts)
-        return Cursor(first.seed, first.epoch, here.plan.stride if over else items)
+        return Cursor(first.seed, first.epoch, here.plan.stride if over else items, drawn=first.drawn)
     places = [_places(part, here, shard.streams) for part in parts]
     owned = range(shard.index, shard.streams, shard.num_shards)
     lanes = [places[place % len(parts)][place // len(parts)] for place in owned]
     mark = here.lifted([_next_of(lanes), [list(lane) for lane in lanes]], items)
-    return Cursor(first.seed, first.epoch, items, mark=mark, form=form_of(here.run, options_of(plan).rewrite))
+    looks = form_of(here.run, options_of(plan).rewrite)
+    return Cursor(first.seed, first.epoch, items, mark=mark, form=looks, drawn=first.drawn)
 
 
 def _cursor(state: object) -> Cursor:
@@ -259,7 +260,7 @@ def _named(numbers: Sequence[int]) -> str:
 
 def _check_together(parts: Sequence[Saved], plan: Node) -> None:
     """Refuse states that were not saved at the same step of one run."""
-    if needs_seed(plan) and len({part.cursor.seed for part in parts}) > 1:
+    if len({tuple(seeds_of(plan, part.cursor.seed, part.cursor.drawn)) for part in parts}) > 1:
         raise CursorError(
             "the saved states have different seeds: each shard drew one, and they have no order in common; give "
             "Options() a seed, the same on all"

@@ -27,7 +27,12 @@ class Source(Protocol):
 class Iterable(Protocol):
     """A dataset, as far as a feed uses it."""
 
+    @property
+    def epoch(self) -> int: ...
     def iterator(self, *, epoch: int | None = None) -> Source: ...
+    def set_epoch(self, epoch: int) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]], /) -> None: ...
     def __len__(self) -> int: ...
 
 
@@ -87,7 +92,10 @@ class FedIterator:
 
 
 class Feed:
-    """A dataset whose iterators give a framework's arrays."""
+    """A dataset whose iterators give a framework's arrays.
+
+    Passes are those of the dataset: going through either takes the next epoch of both.
+    """
 
     def __init__(self, dataset: Iterable, convert: Convert) -> None:
         self._dataset = dataset
@@ -105,6 +113,23 @@ class Feed:
     def iterator(self, *, epoch: int | None = None) -> FedIterator:
         """An iterator over one epoch; see `Dataset.iterator`."""
         return FedIterator(self._dataset.iterator(epoch=epoch), self._convert)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch under way, or else the next one; see `Dataset.epoch`."""
+        return self._dataset.epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass be this epoch; see `Dataset.set_epoch`."""
+        self._dataset.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position of the pass under way; see `Dataset.state_dict`."""
+        return self._dataset.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
+        """Begin the next pass at a saved position; see `Dataset.load_state_dict`."""
+        self._dataset.load_state_dict(state)
 
 
 def _is_array(leaf: Any) -> bool:

@@ -19,6 +19,9 @@ class TorchFeed(Feed):
     so is one with a negative stride. Unsigned integers wider than a byte keep their type, which PyTorch supports in
     part. `ps.Ragged` becomes a nested tensor (jagged layout), or stays where it has several ragged dimensions, which
     PyTorch does not know; `ps.Sparse` becomes a sparse COO tensor.
+
+    It counts as an `IterableDataset`: `DataLoader(feed, batch_size=None)` yields the same, for what expects a
+    DataLoader. Without workers: the pipeline has its own.
     """
 
     def __init__(self, dataset: Iterable) -> None:
@@ -37,3 +40,9 @@ class TorchFeed(Feed):
             return torch.from_numpy(bits)
 
         super().__init__(dataset, convert)
+        data = getattr(getattr(torch, "utils", None), "data", None)
+        if data is not None:
+            data.IterableDataset.register(TorchFeed)  # an abstract class; else a DataLoader asks for rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TorchFeed, (self._dataset,)

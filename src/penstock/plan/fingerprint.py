@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields
 from typing import Any, cast
 
@@ -31,10 +32,17 @@ def fingerprint_of(lines: tuple[str, ...]) -> str:
 
 def plan_lines(plan: Node) -> tuple[str, ...]:
     """One line for each node from the sources up, each with a digest of its own; two plans' lines can be compared."""
+    drawing = Counter(id(node) for node in post_order(plan) if node.unseeded)
+    shared = {key: number for number, (key, times) in enumerate(drawing.items()) if times > 1}
 
     def lines(node: Node, inputs: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
         above = tuple(line for one in inputs for line in one)
-        return above if _only_says_how(node) else (*above, f"{node.label()} #{_digest_of(node)}")
+        if _only_says_how(node):
+            return above
+        own = _digest_of(node)
+        if id(node) in shared:  # one that draws, read at several places, draws other than several of them would
+            own = digest(f"{own} {shared[id(node)]}".encode(), size=8)
+        return (*above, f"{node.label()} #{own}")
 
     return fold(plan, lines)
 
@@ -47,7 +55,7 @@ def settle(plan: Node) -> None:
     """
     for node in post_order(plan):
         own = _own(node)
-        if not node.noted and any(callable(value) for _, value in own):
+        if not node.noted.keys() & {"told", "digest"} and any(callable(value) for _, value in own):
             node.noted["told"] = list(plans.identity.identity((type(node).__qualname__, own)))
 
 

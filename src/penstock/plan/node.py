@@ -80,10 +80,20 @@ class Node:
                 found.extend(value)
         return tuple(found)
 
-    @cached_property
+    @property
     def noted(self) -> dict[str, Any]:
-        """What was found out of the operation, whatever its inputs are, and is to stay so."""
-        return {}
+        """What was found out of the operation, or drawn for it, whatever its inputs are, and is to stay so."""
+        return vars(self).setdefault("_noted", {})  # atomic, as a cached property is not: threads share one
+
+    @property
+    def unseeded(self) -> bool:
+        """Whether it draws from the run's seed: its own is not set, and it does not say that it draws nothing."""
+        return getattr(self, "seed", 0) is None and getattr(self, "draws", True)
+
+    @property
+    def varies(self) -> bool:
+        """Whether it may yield other elements in another epoch, or in another order."""
+        return any(getattr(self, name, False) for name in ("reshuffle", "rerandomize", "draws"))
 
     @property
     def functions(self) -> tuple[Any, ...]:

@@ -1,32 +1,82 @@
-"""Give every random operation without a seed one of its own, derived from the run's."""
+"""Give every random operation without a seed one of its own, derived from the run's or drawn once for good."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 
 from penstock.core.seeds import Derived, mix
-from penstock.plan.graph import post_order, rebuild
+from penstock.ops.buffer.cache import Cache
+from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import Node
 
-
-def is_unseeded(node: Node) -> bool:
-    """Whether the node draws from the run's seed: its own is not set, and it does not say that it draws nothing."""
-    return getattr(node, "seed", 0) is None and getattr(node, "draws", True)
+Drawn = tuple[tuple[int, int], ...]
+"""The number of an unseeded operation and its seed, where that is not derived from the run's."""
 
 
 def needs_seed(plan: Node) -> bool:
     """Whether what the plan yields depends on the run's seed."""
-    return any(is_unseeded(node) for node in post_order(plan))
+    return any(node.unseeded for node in post_order(plan))
 
 
-def bind_seeds(plan: Node, seed: int) -> Node:
-    """The plan with the k-th unseeded operation, counted from the sources up, keyed by (seed, k).
+def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
+    """The plan with the k-th unseeded operation, counted from the sources up, keyed by (seed, k), or as `drawn` says.
 
-    So a pipeline draws the same however much is added after it.
+    So a pipeline draws the same however much is added after it. An operation that is read at several places (one
+    dataset zipped with itself) counts once, so that it draws the same at all of them.
     """
-    ordinal = count()
-    return rebuild(
-        plan,
-        lambda node: replace(node, seed=Derived(mix(seed, next(ordinal)), None)) if is_unseeded(node) else node,  # pyright: ignore[reportCallIssue]
-    )
+    numbers = {id(node): number for number, node in _numbered(plan)}
+    known = dict(drawn)
+
+    def bound(node: Node, inputs: tuple[Node, ...]) -> Node:
+        made, number = with_inputs(node, inputs), numbers.get(id(node))
+        if number is None:
+            return made
+        return replace(made, seed=Derived(known.get(number, mix(seed, number)), None))  # pyright: ignore[reportCallIssue]
+
+    return fold(plan, bound) if numbers else plan
+
+
+def seeds_of(plan: Node, seed: int, drawn: Drawn = ()) -> list[int]:
+    """The seeds that `bind_seeds` gives, in the order of their operations."""
+    known = dict(drawn)
+    return [known.get(number, mix(seed, number)) for number, _ in _numbered(plan)]
+
+
+def draws_for_good(plan: Node) -> bool:
+    """Whether there are operations that draw once for good: see `draw_for_good`."""
+    return any(True for _ in _drawing_for_good(plan))
+
+
+def draw_for_good(plan: Node, seed: int) -> Drawn:
+    """Let the operations that draw once for good do so, and return what others than `seed` had them draw.
+
+    Such a draw belongs to the operation: all datasets that are built on it, and all their passes, share it. The first
+    run that needs it makes it, from its own seed.
+    """
+    wanted = ((number, node, mix(seed, number)) for number, node in _drawing_for_good(plan))
+    made = ((number, node.noted.setdefault("drawn", own), own) for number, node, own in wanted)
+    return tuple((number, draw) for number, draw, own in made if draw != own)
+
+
+def take_over(plan: Node, seed: int, drawn: Drawn) -> None:
+    """Let the operations that draw once for good have drawn what a saved state says, from now on."""
+    known = dict(drawn)
+    for number, node in _drawing_for_good(plan):
+        node.noted["drawn"] = known.get(number, mix(seed, number))
+
+
+def _numbered(plan: Node) -> Iterator[tuple[int, Node]]:
+    """The unseeded operations, each once, numbered from the sources up."""
+    unseeded = {id(node): node for node in post_order(plan) if node.unseeded}
+    return enumerate(unseeded.values())
+
+
+def _drawing_for_good(plan: Node) -> Iterator[tuple[int, Node]]:
+    """Those of them that draw the same in every pass: so they were asked to, or a cache keeps what they made."""
+    cached = {id(below) for node in post_order(plan) if isinstance(node, Cache) for below in post_order(node.input)}
+    return ((number, node) for number, node in _numbered(plan) if id(node) in cached or _draws_once(node))
+
+
+def _draws_once(node: Node) -> bool:
+    return not getattr(node, "reshuffle", True) or not getattr(node, "rerandomize", True)

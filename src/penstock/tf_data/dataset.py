@@ -85,8 +85,8 @@ class Dataset(PenstockDataset[T_co]):
     get_single_element = labelled(PenstockDataset.get_single_element)
     reduce = labelled(PenstockDataset.reduce)
 
-    def _opened(self, epoch: int) -> Iterator[T_co]:
-        return Iterator(self._plan, epoch, self._legacy)
+    def _opened(self, epoch: int | None) -> Iterator[T_co]:
+        return Iterator(self._passes, self._legacy, epoch)
 
     @staticmethod
     def from_generator(  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments are in tf.data's order

@@ -19,9 +19,8 @@ from penstock.rewrite.lint.written import Found, Written
 def random_function_before_cache(written: Written) -> Iterator[Found]:
     """What is random before a cache is not random any more.
 
-    Augmentation is meant to differ in every epoch. A cache keeps what the first epoch drew; and where no seed is given,
-    every iterator draws one of its own, so that nothing kept for another can be used. Cache what is dear and the same
-    each time (reading, decoding), and augment after it.
+    Augmentation is meant to differ in every epoch. A cache keeps what the first pass drew. Cache what is expensive and
+    the same each time (reading, decoding), and augment after it.
     """
     for cache in _caches(written.plan):
         for node in upstream(cache, past=lambda node: not isinstance(node, Cache)):
@@ -36,9 +35,8 @@ def random_function_before_cache(written: Written) -> Iterator[Found]:
 def shuffle_before_cache(written: Written) -> Iterator[Found]:
     """A cache after a shuffle keeps the order of the first epoch.
 
-    Every epoch then comes in that order; and where no seed is given, every iterator draws another, so that nothing kept
-    can be used again. Shuffle after the cache: it keeps row by row, in any order. To keep a random part of the data,
-    `shuffle(seed=...).take(n).cache()` is fine, and so is another shuffle after the cache.
+    Every epoch then comes in that order. Shuffle after the cache: it keeps row by row, in any order. To keep a random
+    part of the data, `shuffle().take(n).cache()` is fine, and so is another shuffle after the cache.
     """
     shuffled = {id(node) for shuffle in _shuffles(written.plan) for node in upstream(shuffle, past=lambda node: True)}
     for cache in _caches(written.plan):

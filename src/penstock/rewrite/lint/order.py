@@ -9,7 +9,6 @@ from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.graph import post_order, upstream
 from penstock.plan.node import UNKNOWN, Node, Passing
 from penstock.rewrite.lint.written import Found, Written
-from penstock.rewrite.seeds import is_unseeded
 
 
 def shuffle_after_batch(written: Written) -> Iterator[Found]:
@@ -54,7 +53,7 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
 def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
     """A shard of what was shuffled without a seed is a part of an order that no other rank has.
 
-    Every iterator draws a seed of its own where none was given, on each rank another. So the ranks' parts overlap, and
+    Every dataset draws a seed of its own where none was given, on each rank another. So the ranks' parts overlap, and
     some elements come on no rank. The same holds for random filters and mixtures. Give them, or `Options()`, a seed
     that is the same on all ranks, or shard first.
     """
@@ -77,22 +76,20 @@ def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
 
 
 def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
-    """Two parts of one shuffled dataset, as for training and testing, where each iterator has another order.
+    """Two parts of one shuffled dataset, as for training and testing, where each epoch has another order.
 
     `ds.take(n)` and `ds.skip(n)` are cut from the order of the epoch. The next epoch has another, so what was tested
     with in one is trained on in the next, and the test says nothing any more. Split first, by `split()`, and shuffle
-    the training part alone; or give the shuffle a seed and `reshuffle_each_iteration=False`: one order for good.
+    the training part alone; or give the shuffle `reshuffle_each_iteration=False`: one order for good.
     """
     for part in _apart(written):
         for shuffle in upstream(part, past=lambda node: True):
-            if not isinstance(shuffle, order.shuffle.Shuffle):
-                continue
-            if shuffle.reshuffle or (shuffle.seed is None and written.options.seed is None):
+            if isinstance(shuffle, order.shuffle.Shuffle) and shuffle.reshuffle:
                 yield Found(
                     part,
                     f"{part.label()} is one of several parts of {shuffle.label()}, whose order changes each epoch: "
                     "elements leak from one part into another; split() first and shuffle then, or write "
-                    "shuffle(seed=..., reshuffle_each_iteration=False)",
+                    "shuffle(reshuffle_each_iteration=False)",
                 )
                 break
 
@@ -171,8 +168,8 @@ def _shuffles(plan: Node) -> Iterator[order.shuffle.Shuffle]:
 
 
 def _draws_an_order(node: Node) -> bool:
-    """Whether every iterator draws anew which elements come, or when."""
-    return is_unseeded(node) and not isinstance(
+    """Whether every dataset draws anew which elements come, or when."""
+    return node.unseeded and not isinstance(
         node, elementwise.map.Map | elementwise.scan.Scan | read.random.Random | combine.inner.Unfolding
     )  # which draw what is in them
 

@@ -1,6 +1,7 @@
 """Every rule under its code, and the looking for what they find.
 
-Codes of one hundred belong to one topic: 1 to orders, 2 to batches and groups, 3 to caches, 9 to how calls are written.
+Codes of one hundred belong to one topic: 1 to orders, 2 to batches and groups, 3 to caches, 5 to
+where and how a dataset is gone through, 9 to how calls are written.
 A code is never used again for something else. docs/lint.md has an example and a remedy for each.
 """
 
@@ -26,10 +27,17 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS302", lambda: lint.buffer.shuffle_before_cache, ("cache", "shuffle")),
     Rule("PS303", lambda: lint.buffer.repeat_before_cache, ("cache", "repeat")),
 )
+OF_RUNS: tuple[Rule, ...] = (
+    Rule("PS501", lambda: lint.runs.dataset_in_a_dataloader_worker),
+    Rule("PS502", lambda: lint.runs.rows_read_by_a_dataloader),
+    Rule("PS503", lambda: lint.runs.whole_dataset_on_every_rank),
+    Rule("PS504", lambda: lint.runs.pass_left_early, warns=False),
+)
 OF_CALLS: tuple[Rule, ...] = (Rule("PS901", lambda: lint.calls.result_thrown_away),)
-RULES = OF_PLANS + OF_CALLS
+RULES = OF_PLANS + OF_RUNS + OF_CALLS
 CODES = tuple(rule.code for rule in RULES)
 WARNING = tuple(rule for rule in OF_PLANS if rule.warns)
+WARNING_OF_RUNS = tuple(rule for rule in OF_RUNS if rule.warns)
 
 
 def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[lint.finding.Finding]:

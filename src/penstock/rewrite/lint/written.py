@@ -17,13 +17,16 @@ class Written(NamedTuple):
 
     `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends at the
     very place that this part does. `thrown_away`: nobody used the dataset. `firsts` are the nodes' first elements, by
-    the `id` of the node, where a dry run has made them.
+    the `id` of the node, where a dry run has made them. `by_row`: a DataLoader reads it as `ds[i]`. Of the passes that
+    were begun all were `left` early, so many; 0 where one has reached the end.
     """
 
     plan: Node
     parts: tuple[Node, ...] = ()
     thrown_away: bool = False
     firsts: Mapping[int, Any] = MappingProxyType({})
+    by_row: bool = False
+    left: int = 0
 
     @property
     def options(self) -> Options:

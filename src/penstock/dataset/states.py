@@ -1,0 +1,83 @@
+"""Positions of a dataset as plain JSON data, and back."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from penstock import engine
+from penstock import plan as plans
+from penstock.core.errors import CursorError
+from penstock.core.options import Options
+from penstock.engine.cursor import Cursor, cursor_of
+from penstock.engine.outline import Outline, outline_of
+from penstock.engine.settings import settings_of
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+from penstock.rewrite.passes import PASSES, PLAIN, rewritten
+from penstock.rewrite.seeds import bind_seeds, draws_for_good
+
+
+class States:
+    """Writes the cursors of a plan as states, which name the plan, and reads them."""
+
+    def __init__(self, plan: Node, options: Options) -> None:
+        plans.fingerprint.settle(plan)
+        self._plan = plan
+        self._options = options
+        self._sharding: engine.regrouping.Sharding | None = None
+
+    def as_run(self, plan: Node, cursor: Cursor) -> Node:
+        """What is run of the plan, or of one like it, with the seeds of a cursor."""
+        passes = PLAIN if self._options.rewrite is False else PASSES
+        return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes).plan
+
+    def is_over(self, cursor: Cursor) -> bool:
+        """Whether all elements of the cursor's epoch were received, as far as it tells."""
+        return cursor.ended or 0 <= self._plan.length <= cursor.row
+
+    def state_of(self, cursor: Cursor) -> dict[str, Any]:
+        """The state of a cursor."""
+        state = cursor.state_dict(self._identity[0], self._outline)
+        for name, nothing in self._fields.items():  # checkpoints are read by the keys that a state has at first
+            state.setdefault(name, nothing)
+        if self._is_sharded:
+            self._sharding = self._sharding or engine.regrouping.Sharding(
+                self._plan, lambda plan: self.as_run(plan, cursor)
+            )
+            state["shard"] = self._sharding.told(cursor, ended=self.is_over(cursor))
+        return state
+
+    def cursor_of(self, state: object) -> Cursor:
+        """The cursor of a state, or of those of all shards of a run; a `CursorError` if it is of another plan."""
+        if isinstance(state, list):
+            return engine.regrouping.regrouped(self._plan, self.as_run, state)
+        try:
+            return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
+        except CursorError as error:
+            if isinstance(state, dict) and "shard" in state:
+                error.add_note("the states of all shards of a run load into any number of them: pass a list of all")
+            raise
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        """What states of the plan may hold beside what all do, with what stands for nothing."""
+        fields: dict[str, Any] = {"drawn": []} if draws_for_good(self._plan) else {}
+        if not self._plan.indexed:
+            return {**fields, "offset": 0, "mark": None, "form": "", "ended": False}
+        return fields if settings_of(self._plan).ordered else {**fields, "ahead": []}
+
+    @cached_property
+    def _identity(self) -> tuple[str, tuple[str, ...]]:
+        lines = plans.fingerprint.plan_lines(self._plan)
+        return plans.fingerprint.fingerprint_of(lines), lines
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return outline_of(self._identity[1])
+
+    @cached_property
+    def _is_sharded(self) -> bool:
+        """Whether the states of all shards of the run load into any number of them."""
+        shards = any(node.name == "shard" for node in post_order(self._plan))
+        return shards and engine.regrouping.is_sharded(self._plan)
