@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["check", "iterator", "packing", "parts", "states"]
+__all__ = ["check", "iterator", "packing", "parts", "passes", "states"]
 
 if TYPE_CHECKING:
-    from penstock.dataset import check, iterator, packing, parts, states
+    from penstock.dataset import check, iterator, packing, parts, passes, states
 else:
     __getattr__ = files_on_demand(__name__, __all__)

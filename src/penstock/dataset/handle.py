@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
+from penstock import dataset, rewrite
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
 from penstock.core.surroundings import surroundings
 from penstock.dataset.cuts import Cuts, Part
-from penstock.dataset.passes import Passes
 from penstock.plan.node import Node
 from penstock.rewrite import lint
-from penstock.rewrite.seeds import draw_for_good
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
+    from penstock.dataset.passes import Passes
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -68,7 +68,6 @@ class Handle(Generic[T_co]):
                 "and their like, or by readers such as ps.read_files"
             )
         self._plan_unmarked = plan
-        self._passes_unmarked = Passes(plan)
         self._use: Use | None = None
         self._cuts = Cuts()
         self._warned_in: tuple[int, int] | None = None  # the surroundings in which it was iterated last
@@ -79,7 +78,7 @@ class Handle(Generic[T_co]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._passes.options.seed is None:  # what is drawn once for good is drawn alike by copies
-            draw_for_good(self._plan, self._passes.seed)
+            rewrite.seeds.draw_for_good(self._plan, self._passes.seed)
         return type(self), (self._plan,)  # a copy has passes and a seed of its own, and nobody waits for its use
 
     @property
@@ -92,7 +91,12 @@ class Handle(Generic[T_co]):
     def _passes(self) -> Passes:
         if self._use is not None:
             self._use.used = True
-        return self._passes_unmarked
+        return self._passes_made or vars(self).setdefault("_first_passes", dataset.passes.Passes(self._plan_unmarked))
+
+    @property
+    def _passes_made(self) -> Passes | None:
+        """The passes, once somebody has asked for them: what only describes needs none."""
+        return vars(self).get("_first_passes")
 
     def _over(self, plan: Node) -> Dataset[Any]:
         """The dataset that a transformation returns: of the class of this one."""
@@ -102,7 +106,8 @@ class Handle(Generic[T_co]):
     def _written(self, *, by_row: bool = False) -> lint.written.Written:
         """The plan, and what only the code around it tells."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
-        return lint.written.Written(self._plan_unmarked, parts, by_row=by_row, left=self._passes_unmarked.left)
+        made = self._passes_made
+        return lint.written.Written(self._plan_unmarked, parts, by_row=by_row, left=made.left if made else 0)
 
     def _warn_once(self) -> None:
         """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation.

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from penstock.core.seeds import Derived, mix
-from penstock.ops.buffer.cache import Cache
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import Node
 
@@ -74,7 +73,8 @@ def _numbered(plan: Node) -> Iterator[tuple[int, Node]]:
 
 def _drawing_for_good(plan: Node) -> Iterator[tuple[int, Node]]:
     """Those of them that draw the same in every pass: so they were asked to, or a cache keeps what they made."""
-    cached = {id(below) for node in post_order(plan) if isinstance(node, Cache) for below in post_order(node.input)}
+    caches = [node for node in post_order(plan) if node.keeps_made]
+    cached = {id(below) for cache in caches for below in post_order(cache)}
     return ((number, node) for number, node in _numbered(plan) if id(node) in cached or _draws_once(node))
 
 

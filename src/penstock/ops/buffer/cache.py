@@ -51,6 +51,7 @@ class Cache(Node):
 
     has_own_ids = True
     one_to_one = True
+    keeps_made = True
 
     input: Node
     store: Store = field(metadata={"runs": True}, compare=False)
