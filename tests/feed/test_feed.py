@@ -57,6 +57,22 @@ def test_the_cursor_is_the_iterator_s():
     again.close()
 
 
+def test_a_feed_goes_on_and_counts_with_its_dataset():
+    ds = Dataset.range(10).shuffle(seed=1)
+    feed = fed(ds)
+    it = iter(feed)
+    received = [next(it).array for _ in range(3)]
+    assert feed.state_dict() == ds.state_dict()
+    state = feed.state_dict()
+    it.close()
+    assert (feed.epoch, ds.epoch) == (1, 1)
+    feed.load_state_dict(state)
+    assert received + [x.array for x in feed] == list(ds.iterator(epoch=0))
+    feed.set_epoch(4)
+    assert [x.array for x in feed] == list(ds.iterator(epoch=4))
+    assert list(ds) == list(ds.iterator(epoch=5))
+
+
 def test_state_of_a_feed_and_of_its_dataset_are_the_same():
     ds = Dataset.range(10)
     it = ds.iterator()

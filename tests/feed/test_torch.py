@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -116,3 +117,65 @@ def test_ragged_and_sparse_leaves_become_pytorchs_own():
     assert batch["t"] == ps.Ragged.from_rows([["a"], [], ["b"]])  # text has no tensor
     (deep,) = UNEVEN.ragged_batch(1).batch(3).to_torch()
     assert isinstance(deep["r"], ps.Ragged)  # several ragged dimensions
+
+
+# Within PyTorch's own DataLoader
+
+
+@pytest.fixture
+def data():
+    return pytest.importorskip("torch").utils.data
+
+
+def tens():
+    return Dataset.range(40).shuffle(seed=0).batch(10)
+
+
+def test_a_dataloader_yields_what_the_feed_does_in_every_epoch(data):
+    loader = data.DataLoader(tens().to_torch(), batch_size=None)
+    assert len(loader) == 4
+    reference = tens().to_torch()
+    for _ in range(3):
+        assert [batch.tolist() for batch in loader] == [batch.tolist() for batch in reference]
+
+
+def test_a_loop_over_a_dataloader_goes_on_from_the_feed_s_state(data):
+    feed = tens().to_torch()
+    loader = data.DataLoader(feed, batch_size=None)
+    whole = [batch.tolist() for epoch in range(2) for batch in tens().to_torch().iterator(epoch=epoch)]
+    it = iter(loader)
+    received = [next(it).tolist()]
+    again = tens().to_torch()
+    again.load_state_dict(feed.state_dict())
+    restored = data.DataLoader(again, batch_size=None)
+    assert received + [batch.tolist() for _ in range(2) for batch in restored] == whole
+
+
+def test_workers_of_a_dataloader_say_what_they_duplicate(data, tmp_path):
+    log = tmp_path / "warnings"
+    feed = tens().to_torch()
+    loader = data.DataLoader(
+        feed, batch_size=None, num_workers=2, multiprocessing_context="spawn", worker_init_fn=Noting(str(log))
+    )
+    assert sorted(x for batch in loader for x in batch.tolist()) == sorted([*range(40), *range(40)])
+    assert log.read_text().split() == ["PS501", "PS501"]
+
+
+class Noting:
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, worker):
+        warnings.simplefilter("always")
+        warnings.showwarning = self.note
+
+    def note(self, message, *_):
+        with open(self.path, "a") as log:
+            log.write(f"{message.code}\n")
+
+
+def test_a_dataset_read_row_by_row_says_so(data):
+    sampler = data.DistributedSampler(range(40), num_replicas=2, rank=0)
+    with pytest.warns(ps.PlanWarning, match="PS502: .* in place of a DistributedSampler"):
+        rows = list(data.DataLoader(Dataset.range(40), sampler=sampler, batch_size=None))
+    assert len(rows) == 20

@@ -68,3 +68,66 @@ def test_the_stats_show_what_was_written(seeded):
         assert ("seed=5" in shown[0]) == bool(seeded)
         assert seeded or "seed=" not in shown[0]
         assert "seed=" not in str(ds.check()).replace("seed=5", "")
+
+
+ONCE = {"reshuffle_each_iteration": False}
+
+
+def test_an_operation_that_comes_in_twice_draws_alike():
+    shuffled = Dataset.range(50).shuffle()
+    assert all(a == b for a, b in Dataset.zip(shuffled, shuffled))
+    assert all(a == b for a, b in Dataset.zip(shuffled.take(40), shuffled.map(int)))
+    kept = shuffled.filter(lambda x: x % 3 > 0).shuffle(9)
+    assert all(a == b for a, b in Dataset.zip(kept, kept))
+    seeded = Dataset.zip(shuffled, shuffled).with_options(Options(seed=1))
+    assert all(a == b for a, b in seeded)
+    assert any(a != b for a, b in Dataset.zip(shuffled, Dataset.range(50).shuffle()))
+
+
+def test_the_fingerprint_tells_one_operation_read_twice_from_two():
+    one, seeded = Dataset.range(9).shuffle(), Dataset.range(9).shuffle(seed=1)
+    twice, two = Dataset.zip(one, one), Dataset.zip(Dataset.range(9).shuffle(), Dataset.range(9).shuffle())
+    assert twice.fingerprint() == Dataset.zip(one, one).fingerprint() != two.fingerprint()
+    again = Dataset.range(9).shuffle(seed=1)
+    assert Dataset.zip(seeded, seeded).fingerprint() == Dataset.zip(seeded, again).fingerprint()
+
+
+@pytest.mark.parametrize("window", [None, 30])
+def test_one_order_for_good_belongs_to_the_dataset(window):
+    shuffled = Dataset.range(100).shuffle(window, **ONCE)
+    train, test = shuffled.take(80), shuffled.skip(80)
+    for _ in range(2):
+        assert sorted([*test, *train]) == list(range(100))
+    assert list(shuffled) == list(shuffled) == [shuffled[row] for row in range(100)]
+    assert [*train, *test] == list(shuffled)
+    assert list(shuffled) != list(Dataset.range(100).shuffle(window, **ONCE))
+    parts = shuffled.split({"train": 0.8, "test": 0.2}, seed=1)
+    assert sorted([*parts["train"], *parts["test"]]) == list(range(100))
+
+
+def test_parts_that_travel_apart_still_share_nothing():
+    shuffled = Dataset.range(100).shuffle(**ONCE)
+    train, test = (pickle.loads(pickle.dumps(part)) for part in (shuffled.take(80), shuffled.skip(80)))
+    assert sorted([*train, *test]) == list(range(100))
+
+
+def test_a_state_takes_draws_along_that_are_for_good():
+    def parts():
+        shuffled = Dataset.range(100).shuffle(**ONCE)
+        return shuffled.take(80).map(draw), shuffled.skip(80).map(draw)
+
+    train, test = parts()
+    whole = [list(train), list(test)]  # test has a seed of its own, and the order that was drawn for train
+    state = test.state_dict()
+    assert len(state["drawn"]) == 1
+    other_train, other_test = parts()
+    list(other_train)
+    other_test.load_state_dict({**state, "epoch": 0})
+    assert [list(other_train), list(other_test)] == whole
+
+
+def test_random_numbers_and_mixtures_that_stay_the_same_do_so_everywhere():
+    numbers = Dataset.random()
+    assert list(numbers.take(5)) == list(numbers.take(9))[:5] == list(numbers.take(5))
+    mixed = Dataset.sample_from_datasets([Dataset.range(40), Dataset.range(40)], rerandomize_each_iteration=False)
+    assert [*mixed.take(30), *mixed.skip(30)] == list(mixed) == list(mixed)

@@ -222,7 +222,14 @@ def _concatenate(draw: Draw, draft: Draft) -> Draft:
 
 
 def _zip(draw: Draw, draft: Draft) -> Draft:
-    other = draw(st.sampled_from(_MOVES))(draw, draft) if draw(st.booleans()) else draw(_sources())
+    kind = draw(st.sampled_from(["moved", "moved", "other", "itself"]))
+    other = (
+        draft
+        if kind == "itself"
+        else draw(_sources())
+        if kind == "other"
+        else draw(st.sampled_from(_MOVES))(draw, draft)
+    )
     uniform = draft.uniform and other.uniform
     if draw(st.booleans()):
         nest = {"left": draft.dataset, "at": (other.dataset,)}
@@ -263,6 +270,10 @@ def _members(draw: Draw, draft: Draft) -> list[Dataset[Any]]:
     return [draft.dataset, *(move(draw, draft).dataset for move in moves)]
 
 
+def _cache(draw: Draw, draft: Draft) -> Draft:
+    return draft.over(draft.dataset.cache()) if draft.length != INFINITE else draft
+
+
 def _prefetch(draw: Draw, draft: Draft) -> Draft:
     return draft.over(draft.dataset.prefetch(draw(st.sampled_from([None, 1, 2, 7]))))
 
@@ -282,5 +293,6 @@ _STEPS = (
     _zip,
     _mix,
     _choose,
+    _cache,
     _prefetch,
 )

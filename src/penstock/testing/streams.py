@@ -323,8 +323,12 @@ def _concatenate(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     return ds.concatenate(draw(st.sampled_from([_filter, _shuffle, _skip]))(draw, ds)).take(LONGEST)
 
 
+def _itself(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
+    return ds
+
+
 def _zip(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    other = draw(st.sampled_from([_filter, _shuffle, _skip, _scan]))(draw, ds)
+    other = draw(st.sampled_from([_filter, _shuffle, _skip, _scan, _itself]))(draw, ds)
     return Dataset.zip(ds, other) if draw(st.booleans()) else Dataset.zip({"b": other, "a": Dataset.counter()})
 
 

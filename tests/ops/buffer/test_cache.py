@@ -133,3 +133,70 @@ def test_streams_have_stores_of_their_own_which_last():
     assert store.part(1) is store.part(1)
     assert len({id(part) for part in (store, store.part(0), store.part(1))}) == 3
     assert store.part(0).kept("key", list) is store.part(0).kept("key", list)
+
+
+def drawn(x, *, rng):
+    calls_made.append(int(x))
+    return x + rng.random()
+
+
+UNSEEDED = ps.Options(ignore="all", executor="inline")
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        lambda: Dataset.range(10).map(drawn),
+        lambda: Dataset.range(10).shuffle().map(noted),
+        lambda: Dataset.range(10).shuffle().map(drawn).filter(lambda x: True),
+        lambda: Dataset.range(10).map(drawn).cache().shuffle(),
+        lambda: Dataset.sample_from_datasets([Dataset.range(5), Dataset.range(5)], stop="exact").map(drawn),
+    ],
+)
+@pytest.mark.parametrize("seed", [None, 7])
+def test_a_cache_keeps_what_the_first_pass_drew(behind, seed):
+    ds = behind().cache().with_options(UNSEEDED).with_options(ps.Options(seed=seed))
+    epochs = [as_lists(ds) for _ in range(3)]
+    assert epochs[0] == epochs[1] == epochs[2]
+    assert sorted(calls_made) == sorted(as_numbers(behind, seed))
+    assert [repr(ds[row]) for row in range(10) if seed is None and ds.cardinality() == 10] in ([], epochs[0])
+
+
+def as_numbers(behind, seed):
+    calls = len(calls_made)
+    list(behind().with_options(UNSEEDED))
+    made = calls_made[calls:]
+    del calls_made[calls:]
+    return made
+
+
+def test_all_that_is_built_on_a_cache_shares_what_was_drawn():
+    cached = Dataset.range(10).map(drawn).cache().with_options(UNSEEDED)
+    first = sorted(cached.shuffle())
+    assert sorted(cached) == sorted([*cached.take(4), *cached.skip(4)]) == sorted(cached.shuffle()) == first
+    assert len(calls_made) == 10
+
+
+def test_a_restore_finds_what_is_kept():
+    cached = Dataset.range(10).shuffle().map(drawn).cache().with_options(UNSEEDED)
+    list(cached.take(10))  # draws first, so that the others have to take its draws over
+    ds = cached.batch(2)
+    it = iter(ds)
+    begun, state = [next(it).tolist(), next(it).tolist()], ds.state_dict()
+    rest = [batch.tolist() for batch in it]
+    ds.load_state_dict(state)
+    assert [batch.tolist() for batch in ds] == rest
+    assert [batch.tolist() for batch in ds] == begun + rest
+    assert len(calls_made) == 10
+
+
+def test_a_state_from_elsewhere_has_it_drawn_as_there():
+    def pipeline():
+        return Dataset.range(10).shuffle().map(drawn).cache().with_options(UNSEEDED)
+
+    ds, other = pipeline(), pipeline()
+    first = list(ds)
+    list(other)
+    other.load_state_dict(ds.state_dict())
+    assert list(other) == list(other) == first
+    assert len(calls_made) == 30
