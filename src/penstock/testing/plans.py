@@ -221,15 +221,12 @@ def _concatenate(draw: Draw, draft: Draft) -> Draft:
     return draft.over(draft.dataset.concatenate(other.dataset))
 
 
+def _itself(draw: Draw, draft: Draft) -> Draft:
+    return draft
+
+
 def _zip(draw: Draw, draft: Draft) -> Draft:
-    kind = draw(st.sampled_from(["moved", "moved", "other", "itself"]))
-    other = (
-        draft
-        if kind == "itself"
-        else draw(_sources())
-        if kind == "other"
-        else draw(st.sampled_from(_MOVES))(draw, draft)
-    )
+    other = draw(st.sampled_from([*_MOVES, _itself]))(draw, draft) if draw(st.booleans()) else draw(_sources())
     uniform = draft.uniform and other.uniform
     if draw(st.booleans()):
         nest = {"left": draft.dataset, "at": (other.dataset,)}
