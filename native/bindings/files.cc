@@ -107,7 +107,10 @@ void bind_files(nb::module_& module) {
   nb::class_<LastingMap>(module, "LastingMap", nb::type_slots(map_slots))
       .def("__init__", make_map)
       .def_prop_ro("error", &LastingMap::error)
-      .def_prop_ro("is_cut", &LastingMap::is_cut);
+      .def_prop_ro("is_cut", &LastingMap::is_cut)
+      .def_prop_ro("mtime", &LastingMap::mtime)
+      .def("is_unchanged",
+           [](const LastingMap& self, const nb::bytes& path) { return self.is_unchanged(path.c_str()); });
   module.def("cuts", LastingMap::cuts);
   module.def("read_files", read_files);
   module.def("advise_files", advise);

@@ -120,7 +120,7 @@ nb::tuple Reader::read(nb::handle rows_array, nb::handle encoding, const std::st
   ReadOutcome outcome;
   if (in_runs ? read_runs(rows, objects, outcome) : read_each(rows, objects, outcome))
     return nb::make_tuple(objects.made(), as_tuple(outcome), nb::none());
-  if (objects.failure().is_valid())
+  if (objects.failure().is_valid() && outcome.status == ReadOutcome::Status::kOk)  // else its bytes are others
     return nb::make_tuple(nb::none(), nb::make_tuple(0, objects.failed(), 0), objects.failure());
   return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
 }
@@ -134,15 +134,17 @@ bool Reader::read_runs(const Buffer& rows, Objects& objects, ReadOutcome& outcom
       outcome = open_run(*files_, asked[done], rows.rows() - done, opened);
     }
     const std::size_t before = done;
+    bool are_made = true;
     if (outcome.status == ReadOutcome::Status::kOk) {
       LineRun run(opened.file->data(), *opened.spans, opened.first, opened.last);
       LinePiece piece;
-      while ((outcome = run.next(piece)).status == ReadOutcome::Status::kOk && piece.count)
-        for (std::size_t i = 0; i < piece.count; ++i)
-          if (!objects.make(done++, piece.lines[i], piece.is_ascii)) return false;
+      while (are_made && (outcome = run.next(piece)).status == ReadOutcome::Status::kOk && piece.count)
+        for (std::size_t i = 0; i < piece.count && are_made; ++i)
+          are_made = objects.make(done++, piece.lines[i], piece.is_ascii);
+      outcome = files_->settled({{opened.file, opened.number, 0}}, outcome);
     }
     outcome.failed += before;
-    if (outcome.status != ReadOutcome::Status::kOk) return false;
+    if (outcome.status != ReadOutcome::Status::kOk || !are_made) return false;
   }
   return true;
 }

@@ -25,7 +25,7 @@ struct FoundHandle {
 class Reader {
  public:
   Reader(const nanobind::list& paths, const nanobind::list& begins, const nanobind::list& ends,
-         const nanobind::list& sizes, int framing, bool verify, std::size_t most_open);
+         const nanobind::list& sizes, const nanobind::list& times, int framing, bool verify, std::size_t most_open);
 
   // The records as text in this encoding, or as bytes where it is None: in a list, or in an array of objects that is
   // given; or None and what is wrong, or which of them is no text in that encoding and the exception.
@@ -37,7 +37,7 @@ class Reader {
   // Has the system begin to read the records at `rows`.
   void advise(nanobind::handle rows_array);
   // Copies records that were found one after another.
-  nanobind::tuple join(const FoundHandle& found, nanobind::handle out_array) const;
+  nanobind::tuple join(const FoundHandle& found, nanobind::handle out_array);
 
   RecordFiles& files() { return *files_; }
   // Rows as the kernel takes them: an IndexError where one is outside of the files.

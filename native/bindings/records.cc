@@ -21,11 +21,11 @@ nb::tuple as_tuple(const ReadOutcome& outcome) {
   return nb::make_tuple(static_cast<int>(outcome.status), outcome.failed, outcome.detail);
 }
 
-Reader::Reader(const nb::list& paths, const nb::list& begins, const nb::list& ends, const nb::list& sizes, int framing,
-               bool verify, std::size_t most_open) {
+Reader::Reader(const nb::list& paths, const nb::list& begins, const nb::list& ends, const nb::list& sizes,
+               const nb::list& times, int framing, bool verify, std::size_t most_open) {
   const std::size_t count = nb::len(paths);
-  if (nb::len(begins) != count || nb::len(ends) != count || nb::len(sizes) != count)
-    throw nb::value_error("paths, begins, ends and sizes must have one length");
+  if (nb::len(begins) != count || nb::len(ends) != count || nb::len(sizes) != count || nb::len(times) != count)
+    throw nb::value_error("paths, begins, ends, sizes and times must have one length");
   if (framing < 0 || framing > static_cast<int>(Framing::kLine)) throw nb::value_error("no such framing");
   std::vector<std::string> names;
   std::vector<Spans> spans;
@@ -33,6 +33,7 @@ Reader::Reader(const nb::list& paths, const nb::list& begins, const nb::list& en
     const auto name = nb::cast<nb::bytes>(paths[i]);
     names.emplace_back(name.c_str(), name.size());
     spans.push_back(spans_of(begins[i], ends[i], nb::cast<std::int64_t>(sizes[i])));
+    if (!times[i].is_none()) spans.back().file_mtime = nb::cast<std::int64_t>(times[i]);
   }
   files_ = std::make_unique<RecordFiles>(std::move(names), std::move(spans), static_cast<Framing>(framing), verify,
                                          most_open);
@@ -57,7 +58,7 @@ void Reader::advise(nb::handle rows_array) {
   files_->advise(wanted, rows.rows());
 }
 
-nb::tuple Reader::join(const FoundHandle& found, nb::handle out_array) const {
+nb::tuple Reader::join(const FoundHandle& found, nb::handle out_array) {
   const Buffer out(out_array, true);
   const auto& records = found.located.records;
   std::vector<unsigned char*> into(records.size());
@@ -172,7 +173,8 @@ std::uint32_t checksum(nb::handle data_buffer, std::uint32_t crc) {
 void bind_records(nb::module_& module) {
   nb::class_<FoundHandle>(module, "FoundRecords");
   nb::class_<Reader>(module, "RecordReader")
-      .def(nb::init<const nb::list&, const nb::list&, const nb::list&, const nb::list&, int, bool, std::size_t>())
+      .def(nb::init<const nb::list&, const nb::list&, const nb::list&, const nb::list&, const nb::list&, int, bool,
+                    std::size_t>())
       .def("read", &Reader::read, nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none())
       .def("find", &Reader::find)
       .def("advise", &Reader::advise)

@@ -47,14 +47,14 @@ class Found {
 };
 
 nb::tuple scanned(const unsigned char* data, std::int64_t size, bool whole, std::int64_t position,
-                  const nb::tuple& arrays) {
+                  const nb::tuple& arrays, std::int64_t origin = 0) {
   if (position < 0 || position > size) throw nb::value_error("position is outside of the archive");
   const Found found(arrays);
   const TarMembers members = found.members();
   TarOutcome outcome;
   {
     nb::gil_scoped_release release;
-    outcome = scan_tar(data, size, whole, position, members);
+    outcome = scan_tar(data, size, whole, position, members, origin);
   }
   return nb::make_tuple(static_cast<int>(outcome.status), outcome.count, outcome.position, outcome.needed,
                         outcome.name_size);
@@ -74,10 +74,11 @@ class TarFile {
   MappedFile file_;
 };
 
-nb::tuple scan_bytes(nb::handle data_buffer, bool whole, std::int64_t position, const nb::tuple& arrays) {
+nb::tuple scan_bytes(nb::handle data_buffer, bool whole, std::int64_t position, const nb::tuple& arrays,
+                     std::int64_t origin) {
   const Buffer data(data_buffer);
   return scanned(reinterpret_cast<const unsigned char*>(data.data()), static_cast<std::int64_t>(data.bytes()), whole,
-                 position, arrays);
+                 position, arrays, origin);
 }
 
 // Returns the status, and which member is at fault.

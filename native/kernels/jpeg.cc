@@ -22,14 +22,13 @@ uint8_t multiply_255(int a, int b) {
   return static_cast<uint8_t>((product + (product >> 8)) >> 8);
 }
 
-// CMYK as Adobe writes it is inverted: 255 is no ink.
-void convert_cmyk(const uint8_t* cmyk, uint8_t* out, int64_t width, int channels, bool inverted) {
-  const int flip = inverted ? 0 : 255;
+// CMYK is inverted, 255 is no ink, as Adobe writes it: also without Adobe's marker, as Pillow and browsers have it.
+void convert_cmyk(const uint8_t* cmyk, uint8_t* out, int64_t width, int channels) {
   for (int64_t x = 0; x < width; ++x, cmyk += 4, out += channels) {
-    const int key = cmyk[3] ^ flip;
-    const uint8_t r = multiply_255(cmyk[0] ^ flip, key);
-    const uint8_t g = multiply_255(cmyk[1] ^ flip, key);
-    const uint8_t b = multiply_255(cmyk[2] ^ flip, key);
+    const int key = cmyk[3];
+    const uint8_t r = multiply_255(cmyk[0], key);
+    const uint8_t g = multiply_255(cmyk[1], key);
+    const uint8_t b = multiply_255(cmyk[2], key);
     if (channels == 3) {
       out[0] = r, out[1] = g, out[2] = b;
     } else {
@@ -215,7 +214,7 @@ void JpegReader::read_rows(int channels, const Region& region, RowSink sink, voi
       if (first + i < region.top) continue;  // read only because it could not be skipped
       const uint8_t* row = rows[i] + row_offset_;
       if (cmyk) {
-        convert_cmyk(row, converted_.data(), region.width, channels, jpeg_.saw_Adobe_marker);
+        convert_cmyk(row, converted_.data(), region.width, channels);
         row = converted_.data();
       }
       sink(context, first + i - region.top, row);

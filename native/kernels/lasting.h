@@ -21,6 +21,8 @@ class LastingMap {
 
   const unsigned char* data() const { return file_.data(); }
   std::int64_t size() const { return file_.size(); }
+  std::int64_t mtime() const { return file_.mtime(); }
+  bool is_unchanged(const char* path) const noexcept { return file_.change(path) == MappedFile::Change::kNone; }
   // The errno of why it could not be mapped, or 0.
   int error() const { return file_.error(); }
   bool is_cut() const { return region_ && region_->is_cut; }

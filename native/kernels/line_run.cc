@@ -140,7 +140,7 @@ ReadOutcome LineRun::next(LinePiece& piece) {
 }
 
 ReadOutcome open_run(RecordFiles& files, std::int64_t row, std::size_t count, OpenRun& run) {
-  const std::size_t number = files.file_of(row);
+  const std::size_t number = run.number = files.file_of(row);
   const ReadOutcome outcome = files.open(number, 0, run.file);
   if (outcome.status != Status::kOk) return outcome;
   run.spans = &files.spans(number);

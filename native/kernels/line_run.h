@@ -41,6 +41,7 @@ class LineRun {
 // The lines at up to `count` rows from `row` on that lie in one file, and its mapping.
 struct OpenRun {
   std::shared_ptr<const MappedFile> file;
+  std::size_t number;  // of the file
   const Spans* spans;
   std::int64_t first, last;
 };

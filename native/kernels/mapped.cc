@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,18 @@ namespace {
 const std::int64_t kPage = ::sysconf(_SC_PAGESIZE);
 constexpr std::int64_t kAsked = 1024;  // pages asked for in one call
 
+std::int64_t in_ns(const struct timespec& time) noexcept {
+  return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
+}
+
+#ifdef __APPLE__
+std::int64_t mtime_of(const struct stat& status) noexcept { return in_ns(status.st_mtimespec); }
+constexpr clockid_t kClock = CLOCK_MONOTONIC;
+#else
+std::int64_t mtime_of(const struct stat& status) noexcept { return in_ns(status.st_mtim); }
+constexpr clockid_t kClock = CLOCK_MONOTONIC_COARSE;  // read in a few ns
+#endif
+
 }  // namespace
 
 MappedFile::MappedFile(const char* path) noexcept {
@@ -35,7 +48,12 @@ MappedFile::MappedFile(const char* path) noexcept {
   const int descriptor = ::open(path, O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 || ::fstat(descriptor, &status)) {
     error_ = errno;
-  } else if (status.st_size > 0) {
+  } else {
+    mtime_ = mtime_of(status);
+    device_ = static_cast<std::uint64_t>(status.st_dev);
+    inode_ = static_cast<std::uint64_t>(status.st_ino);
+  }
+  if (!error_ && status.st_size > 0) {
     void* const memory =
         ::mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED) {
@@ -50,6 +68,15 @@ MappedFile::MappedFile(const char* path) noexcept {
 
 MappedFile::~MappedFile() {
   if (data_) ::munmap(const_cast<unsigned char*>(data_), static_cast<std::size_t>(size_));
+}
+
+MappedFile::Change MappedFile::change(const char* path) const noexcept {
+  struct stat status;
+  if (::stat(path, &status)) return Change::kNone;
+  if (static_cast<std::uint64_t>(status.st_dev) != device_ || static_cast<std::uint64_t>(status.st_ino) != inode_)
+    return Change::kNone;
+  if (status.st_size < size_) return Change::kCut;
+  return status.st_size == size_ && mtime_of(status) == mtime_ ? Change::kNone : Change::kWritten;
 }
 
 void MappedFile::will_need(std::int64_t begin, std::int64_t end) const noexcept {
@@ -92,6 +119,18 @@ std::shared_ptr<const MappedFile> MappedFiles::open(std::size_t number) {
   entry.file = file;
   opened_.push_back(number);
   return file;
+}
+
+MappedFile::Change MappedFiles::change(std::size_t number, const MappedFile& file, bool many) {
+  Entry& entry = entries_[number];
+  if (many) {
+    struct timespec time;
+    ::clock_gettime(kClock, &time);
+    const std::int64_t now = in_ns(time);
+    if (now - entry.looked.load(std::memory_order_relaxed) < kTrusted) return MappedFile::Change::kNone;
+    entry.looked.store(now, std::memory_order_relaxed);
+  }
+  return file.change(paths_[number].c_str());
 }
 
 std::shared_ptr<const MappedFile> MappedFiles::found(std::size_t number) {

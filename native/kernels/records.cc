@@ -22,6 +22,7 @@ constexpr std::int64_t kFetched = 640;  // bytes
 constexpr std::int64_t kCacheLine = 64;
 constexpr std::size_t kProbes = 8;       // records whose pages are looked for before all are asked for
 constexpr std::int64_t kNear = 1 << 16;  // bytes between two records that are read as one
+constexpr std::size_t kFew = 4;          // files of one call, all of which are looked at once it is done
 
 template <class Word>
 Word load(const unsigned char* at) noexcept {
@@ -174,8 +175,20 @@ std::size_t RecordFiles::file_of(std::int64_t row) const noexcept {
 ReadOutcome RecordFiles::open(std::size_t file, std::size_t asked, std::shared_ptr<const MappedFile>& mapped) {
   mapped = files_.open(file);
   if (mapped->error()) return {Status::kCannotOpen, asked, mapped->error()};
-  if (mapped->size() != spans_[file].file_size) return {Status::kOtherSize, asked, mapped->size()};
+  const Spans& spans = spans_[file];
+  if (mapped->size() != spans.file_size) return {Status::kOtherSize, asked, mapped->size()};
+  if (spans.file_mtime != Spans::kAnyTime && mapped->mtime() != spans.file_mtime) return {Status::kRewritten, asked};
   return {};
+}
+
+ReadOutcome RecordFiles::settled(const std::vector<InFile>& from, ReadOutcome outcome) noexcept {
+  if (outcome.status == Status::kTruncated) return outcome;  // which says more
+  for (const InFile& file : from) {
+    const MappedFile::Change change = files_.change(file.number, *file.mapped, from.size() > kFew);
+    if (change == MappedFile::Change::kCut) return {Status::kTruncated, file.asked};
+    if (change == MappedFile::Change::kWritten) return {Status::kRewritten, file.asked};
+  }
+  return outcome;
 }
 
 ReadOutcome RecordFiles::locate(const std::int64_t* rows, std::size_t count, Located& located) {
@@ -211,9 +224,12 @@ ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Locat
     const std::size_t number = file_of(rows[i]);
     numbers[i] = static_cast<std::uint32_t>(number);
     if (opened[number]) continue;
-    const ReadOutcome outcome = open(number, i, located.files.emplace_back());
+    InFile& file = located.files.emplace_back();
+    file.number = number;
+    file.asked = i;
+    const ReadOutcome outcome = open(number, i, file.mapped);
     if (outcome.status != Status::kOk) return outcome;
-    data[number] = located.files.back()->data();
+    data[number] = file.mapped->data();
     opened[number] = true;
   }
   const bool is_framed = framing_ == Framing::kTfRecord;
@@ -230,9 +246,7 @@ ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Locat
 void RecordFiles::read_ahead(const Located& located, const std::vector<std::uint32_t>& file_of) const {
   const auto& records = located.records;
   std::vector<const MappedFile*> by_number(spans_.size());
-  std::size_t next = 0;
-  for (const std::uint32_t number : file_of)
-    if (!by_number[number]) by_number[number] = located.files[next++].get();
+  for (const InFile& file : located.files) by_number[file.number] = file.mapped.get();
   const std::size_t step = std::max<std::size_t>(records.size() / kProbes, 1);
   bool is_here = true;
   for (std::size_t i = 0; i < records.size() && is_here; i += step) {
@@ -259,21 +273,21 @@ void RecordFiles::read_ahead(const Located& located, const std::vector<std::uint
   }
 }
 
-ReadOutcome RecordFiles::copy(const Located& located, unsigned char* const* into) const noexcept {
+ReadOutcome RecordFiles::copy(const Located& located, unsigned char* const* into) noexcept {
   Copying work{located.records.data(), located.records.size(), checks(), into};
   if (!guarded(copy_records, &work)) return {Status::kTruncated, work.at};
-  return {work.status, work.at};
+  return settled(located.files, {work.status, work.at});
 }
 
 ReadOutcome RecordFiles::each(const Located& located, unsigned char* into, Placing placing, Take take,
-                              void* taker) const noexcept {
+                              void* taker) noexcept {
   Showing work{{located.records.data(), located.records.size(), checks(), nullptr},
                into,
                placing == Placing::kEndToEnd,
                take,
                taker};
   if (!guarded(show_records, &work)) return {Status::kTruncated, work.at};
-  return {work.status, work.at};
+  return settled(located.files, {work.status, work.at});
 }
 
 namespace {

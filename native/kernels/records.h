@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct Spans {
   std::int64_t count;
   std::int64_t file_size;  // when the index was made
   std::int64_t first = 0, step = 0, length = 0;
+  std::int64_t file_mtime = kAnyTime;  // when the index was made, in ns
+
+  static constexpr std::int64_t kAnyTime = std::numeric_limits<std::int64_t>::min();
 
   std::int64_t begin(std::int64_t record) const { return begins ? begins[record] : first + record * step; }
   std::int64_t end(std::int64_t record) const { return ends ? ends[record] : first + record * step + length; }
@@ -44,6 +48,7 @@ struct ReadOutcome {
     kTruncated,    // the file has shrunk while it was read
     kBadLength,    // TFRecord: length and index differ, or the length's checksum is wrong
     kBadChecksum,  // TFRecord: the record's checksum is wrong
+    kRewritten,    // the file was written to since it was indexed
   };
   Status status = Status::kOk;
   std::size_t failed = 0;  // which of the rows
@@ -56,10 +61,16 @@ struct Found {
   std::int64_t size;          // bytes of it
 };
 
+// A file that records lie in: its mapping, its number, and the first of the rows asked for that lies in it.
+struct InFile {
+  std::shared_ptr<const MappedFile> mapped;
+  std::size_t number, asked;
+};
+
 // The records of some rows, found; holds the files' mappings.
 struct Located {
   std::vector<Found> records;
-  std::vector<std::shared_ptr<const MappedFile>> files;
+  std::vector<InFile> files;
 };
 
 class RecordFiles {
@@ -77,6 +88,8 @@ class RecordFiles {
   Framing framing() const { return framing_; }
   // The mapping of a file, which is as it was indexed; or what is wrong with it for who asks for record `asked`.
   ReadOutcome open(std::size_t file, std::size_t asked, std::shared_ptr<const MappedFile>& mapped);
+  // What became of a call once records are copied out of these files: `outcome`, or that one was written to meanwhile.
+  ReadOutcome settled(const std::vector<InFile>& from, ReadOutcome outcome) noexcept;
 
   // Finds the records at `rows`, 0 <= row < count(), and has the system begin to read those that are not in memory.
   ReadOutcome locate(const std::int64_t* rows, std::size_t count, Located& located);
@@ -84,13 +97,13 @@ class RecordFiles {
   // with them is left to who reads them.
   void advise(const std::int64_t* rows, std::size_t count);
   // Copies each record to `into[i]`, which has room for its size; checks it on the way where that is asked for.
-  ReadOutcome copy(const Located& located, unsigned char* const* into) const noexcept;
+  ReadOutcome copy(const Located& located, unsigned char* const* into) noexcept;
   // Copies one record after another to `into`, end to end or each over the one before, checks it, and shows it to
   // `take` while it is in the cache, until one is not taken: kOk with that one as `failed`, or how many there are.
   // `into` has room for all, or for the longest. `take` must own nothing, see `guarded`.
   enum class Placing { kEndToEnd, kInOnePlace };
   using Take = bool (*)(void* taker, std::size_t number, const unsigned char* begin, const unsigned char* end);
-  ReadOutcome each(const Located& located, unsigned char* into, Placing placing, Take take, void* taker) const noexcept;
+  ReadOutcome each(const Located& located, unsigned char* into, Placing placing, Take take, void* taker) noexcept;
 
  private:
   ReadOutcome find(const std::int64_t* rows, std::size_t count, Located& located, std::vector<std::uint32_t>& file_of);

@@ -14,6 +14,7 @@ namespace {
 using Status = TarOutcome::Status;
 
 constexpr std::int64_t kBlock = 512;
+constexpr std::int64_t kRecord = 20 * kBlock;  // what most programs fill an archive up to
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;  // bytes of a member; sums do not overflow
 
 // Where the fields of a header are.
@@ -219,18 +220,34 @@ struct Scanning {
   const unsigned char* data;
   std::int64_t size;
   bool whole;
-  std::int64_t position;
+  std::int64_t position, origin;
   const TarMembers* members;
   TarOutcome outcome;
 };
 
-// Passes over zeros; whether there is a header.
-bool find_header(const Scanning& work, std::int64_t& position) noexcept {
+// Whether blocks of zeros between two members may be the end of an archive to which another was joined. Where the last
+// one is filled up, so are the others.
+bool may_join(const Scanning& work, std::int64_t begin, std::int64_t end) noexcept {
+  if ((work.origin + end) % kRecord == 0) return true;
+  const bool is_filled =
+      work.whole && work.size >= 3 * kBlock && is_zero(work.data + work.size - 3 * kBlock, 3 * kBlock);
+  return end - begin == 2 * kBlock && !is_filled;
+}
+
+// Passes over zeros, up to a header, for which there is kMore; else it is the end, or it should not be.
+Status find_header(const Scanning& work, std::int64_t& position) noexcept {
+  const std::int64_t begin = position;
   while (work.size - position >= kBlock && is_zero(work.data + position, kBlock)) position += kBlock;
   const std::int64_t left = work.size - position;
-  if (left >= kBlock || !is_zero(work.data + position, left)) return true;
-  if (work.whole) position = work.size;
-  return false;
+  if (left >= kBlock || !is_zero(work.data + position, left)) {
+    if (position == begin || may_join(work, begin, position)) return Status::kMore;
+    position = begin;
+    return Status::kZeroed;
+  }
+  if (!work.whole) return Status::kEnd;
+  if (begin == work.size && work.origin + begin > 0) return Status::kNoEnd;
+  position = work.size;
+  return Status::kEnd;
 }
 
 void scan(void* context) noexcept {
@@ -240,10 +257,8 @@ void scan(void* context) noexcept {
   std::size_t named = 0;
   outcome.position = work.position;
   while (outcome.status == Status::kMore) {
-    if (!find_header(work, outcome.position)) {
-      outcome.status = Status::kEnd;
-      return;
-    }
+    outcome.status = find_header(work, outcome.position);
+    if (outcome.status != Status::kMore) return;
     if (outcome.count == members.capacity || members.names_capacity - named < kLongestTarName) return;
     Member member(work.data, work.size, work.whole, outcome.position);
     outcome.status = member.read();
@@ -273,8 +288,8 @@ void scan(void* context) noexcept {
 }  // namespace
 
 TarOutcome scan_tar(const unsigned char* data, std::int64_t size, bool whole, std::int64_t position,
-                    const TarMembers& members) noexcept {
-  Scanning work{data, size, whole, position, &members, {}};
+                    const TarMembers& members, std::int64_t origin) noexcept {
+  Scanning work{data, size, whole, position, origin, &members, {}};
   if (!guarded(scan, &work)) return {Status::kTruncated};
   return work.outcome;
 }

@@ -38,6 +38,8 @@ struct TarOutcome {
     kSparse,        // it is sparse: its content is not there as it is
     kParted,        // it is a part of a member that goes on in another archive
     kGlobalHeader,  // a global header gives all members one name or size
+    kZeroed,        // from `position` on there are zeros that end no archive, and then more members
+    kNoEnd,         // the whole archive ends at `position` without the zeros that mark its end
   };
   Status status = Status::kMore;
   std::size_t count = 0;  // members written
@@ -46,11 +48,12 @@ struct TarOutcome {
   std::size_t name_size = 0;  // of the member at fault, whose name lies in `names` after those of the others
 };
 
-// The regular members of an archive (v7, ustar, GNU and pax), from the header at `position` on. Blocks of zeros are
-// passed over wherever they are, so that archives that were joined are read to the end. Bytes that are not the `whole`
-// archive are a beginning of it.
+// The regular members of an archive (v7, ustar, GNU and pax), from the header at `position` on. Archives that were
+// joined are read to the end: zeros between two members are passed over where they may be the end of an archive, that
+// is two blocks, or as many as fill it up to a multiple of 10 KiB. Bytes that are not the `whole` archive are a part of
+// it that begins `origin` bytes after its beginning.
 TarOutcome scan_tar(const unsigned char* data, std::int64_t size, bool whole, std::int64_t position,
-                    const TarMembers& members) noexcept;
+                    const TarMembers& members, std::int64_t origin = 0) noexcept;
 
 // The keys of the samples of an archive: that of sample k goes from where the one before ends to ends[k].
 struct TarKeys {

@@ -1,5 +1,6 @@
 // Records of files: where the index says, checked, and what is wrong with which; files that change under the reader.
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -46,6 +47,11 @@ class File {
   ~File() { ::close(descriptor_); }
   std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
   void resize(off_t size) const { CHECK(::ftruncate(descriptor_, size) == 0); }
+  void overwrite(const std::string& content, std::int64_t time) const {
+    CHECK(::pwrite(descriptor_, content.data(), content.size(), 0) == static_cast<ssize_t>(content.size()));
+    const struct timespec times[2] = {{0, 0}, {time, 0}};
+    CHECK(::futimens(descriptor_, times) == 0);
+  }
 
  private:
   int descriptor_;
@@ -87,7 +93,7 @@ void check_scan_and_read() {
   file.resize(50'000);  // cut short under the reader
   const ReadOutcome cut = read(files, {0, 2}, records);
   CHECK(cut.status == Status::kTruncated && cut.failed == 1);
-  CHECK(read(files, {0, 1}, records).status == Status::kOk);
+  CHECK(read(files, {0, 1}, records).status == Status::kTruncated);  // what is left may be something else by now
   RecordFiles later({file.path()}, {Spans{offsets.data(), ends.data(), 3, position}}, Framing::kTfRecord, true, 1);
   const ReadOutcome other = read(later, {1, 1}, records);
   CHECK(other.status == Status::kOtherSize && other.failed == 0 && other.detail == 50'000);
@@ -114,6 +120,35 @@ void check_damage() {
     RecordFiles wrong({file.path()}, {Spans{&begin, &end, 1, 38}}, Framing::kTfRecord, true, 1);
     CHECK(read(wrong, {0}, records).status == Status::kBadIndex);
   }
+}
+
+// A file that is written into is seen: before it is mapped, and once it was read; of many files, a little later.
+void check_rewritten() {
+  const File file("one!"), other("two!");
+  file.overwrite("one!", 5);
+  other.overwrite("two!", 5);
+  const std::int64_t begin = 0, end = 4;
+  Spans spans{&begin, &end, 1, 4};
+  spans.file_mtime = 5'000'000'000;
+  std::vector<std::string> records;
+  RecordFiles files({file.path(), other.path()}, {spans, spans}, Framing::kPlain, true, 2);
+  CHECK(read(files, {0, 1}, records).status == Status::kOk && records[0] == "one!");
+  other.overwrite("TWO!", 6);
+  const ReadOutcome outcome = read(files, {0, 0, 1}, records);
+  CHECK(outcome.status == Status::kRewritten && outcome.failed == 2);
+  CHECK(read(files, {0}, records).status == Status::kOk);
+  RecordFiles later({file.path(), other.path()}, {spans, spans}, Framing::kPlain, true, 2);
+  CHECK(read(later, {1}, records).status == Status::kRewritten);
+  CHECK(read(later, {0}, records).status == Status::kOk);
+  RecordFiles anyhow({other.path()}, {Spans{&begin, &end, 1, 4}}, Framing::kPlain, true, 2);
+  CHECK(read(anyhow, {0}, records).status == Status::kOk && records[0] == "TWO!");
+  std::vector<std::string> paths(8, file.path());
+  RecordFiles many(paths, std::vector<Spans>(8, spans), Framing::kPlain, true, 8);
+  const Offsets all{0, 1, 2, 3, 4, 5, 6, 7};
+  CHECK(read(many, all, records).status == Status::kOk);
+  file.overwrite("ONE!", 7);
+  while (read(many, all, records).status == Status::kOk) CHECK(records.size() == 8);
+  CHECK(read(many, {3}, records).status == Status::kRewritten);
 }
 
 // Few files kept open, many asked for, by several threads.
@@ -166,5 +201,6 @@ int main() {
   check_advice();
   check_scan_and_read();
   check_damage();
+  check_rewritten();
   check_many_files();
 }

@@ -14,6 +14,8 @@ using penstock::TarMembers;
 using penstock::TarOutcome;
 using Status = TarOutcome::Status;
 
+using namespace std::string_literals;
+
 namespace {
 
 std::string header(const std::string& name, std::size_t size, char kind = '0', const std::string& prefix = "") {
@@ -74,7 +76,8 @@ void check_members() {
   CHECK(scan.name(0) == "a.txt" && scan.content(0) == "one" && scan.heads[0] == 0 && scan.begins[0] == 512);
   CHECK(scan.name(1) == "some/folder/b.txt" && scan.content(1).empty());
   CHECK(scan.name(2) == std::string(300, 'n') + ".txt" && scan.content(2) == "three");
-  const Scan pax(member("x", "18 path=new/a.txt\n10 size=4\n", 'x') + header("old", 1) + "four");
+  const Scan pax(member("x", "18 path=new/a.txt\n10 size=4\n", 'x') + header("old", 1) + "four" +
+                 std::string(508, '\0') + zeros);
   CHECK(pax.outcome.status == Status::kEnd && pax.name(0) == "new/a.txt" && pax.content(0) == "four");
 }
 
@@ -82,13 +85,22 @@ void check_refusals() {
   const std::string good = member("a.txt", "one");
   const auto status = [](const std::string& archive) { return Scan(archive).outcome.status; };
   CHECK(status("") == Status::kEnd && status(std::string(100, '\0')) == Status::kEnd);
+  const std::string block(512, '\0'), full(10240 - good.size(), '\0');
+  CHECK(status(good) == Status::kNoEnd && status(good.substr(0, 600)) == Status::kNoEnd);
+  CHECK(status(good + block) == Status::kEnd && status(good + "\0"s) == Status::kEnd);
+  CHECK(status(good + block + good + block) == Status::kZeroed);               // one block
+  CHECK(status(good + block + block + good + block + block) == Status::kEnd);  // joined
+  CHECK(status(good + full + good + full) == Status::kEnd);                    // joined, both filled up
+  CHECK(status(good + block + block + good + full) == Status::kZeroed);        // one of them
+  CHECK(status(good + full.substr(1024) + good + full) == Status::kZeroed);
+  CHECK(Scan(good + block + good + block).outcome.position == static_cast<std::int64_t>(good.size()));
   CHECK(status(good + "x") == Status::kShort && status(good.substr(0, 514)) == Status::kShort);
   CHECK(status(good + std::string(512, 'x')) == Status::kBadHeader);
   CHECK(status(header("a", 0, 'S')) == Status::kSparse && status(header("a", 0, 'M')) == Status::kParted);
   CHECK(status(member("x", "9 path=a\n", 'g')) == Status::kGlobalHeader);
   for (const char* const bad : {"", "path", "99 path=a\n", "7 path\n", "9 path=a ", "-9 path=a\n", "0 path=a\n",
                                 "99999999999999999999 path=a\n", "10 size=x\n", " 9 path=a\n"})
-    CHECK(status(member("x", bad, 'x') + good) == (*bad ? Status::kBadExtension : Status::kEnd));
+    CHECK(status(member("x", bad, 'x') + good) == (*bad ? Status::kBadExtension : Status::kNoEnd));
   for (std::size_t size = 0; size < good.size(); ++size) {  // a part ends anywhere
     const Scan part(good.substr(0, size), false);
     CHECK(part.outcome.count == 0 && part.outcome.position == 0);

@@ -47,6 +47,17 @@ def test_cmyk_becomes_colour() -> None:
     assert image.decode(channels=1)(data).shape == (427, 640, 1)
 
 
+@pytest.mark.parametrize("channels", [1, 3])
+def test_cmyk_without_adobe_s_marker_is_as_with_it(channels) -> None:
+    data = encoded(photos()[1], mode="CMYK", quality=95)
+    at = data.index(b"\xff\xee\x00\x0eAdobe")
+    bare = data[:at] + data[at + 16 :]
+    decode = image.decode(channels=channels)
+    np.testing.assert_array_equal(decode(bare), decode(data))
+    if channels == 3:
+        assert np.abs(decode(bare).astype(int) - opened(bare)).max() <= 1
+
+
 @pytest.mark.parametrize(
     ("format", "mode"), [("PNG", "RGB"), ("PNG", "RGBA"), ("PNG", "P"), ("BMP", "RGB"), ("GIF", "P")]
 )

@@ -13,6 +13,7 @@ from penstock.kernels.example_files import MOST_SHARED, ExampleFiles
 from penstock.kernels.records import Framing, RecordReader
 from penstock.kernels.reference import example as reference
 from tests.kernels.test_example import record_of, slots_of
+from tests.sources.damage import damaged_by_its_disk
 
 TEXT = Slot("t", Kind.BYTES, 1, default=[b"none"])
 NUMBERS = Slot("x", Kind.INT64)
@@ -98,7 +99,8 @@ def test_what_is_wrong_is_not_said_here(tmp_path) -> None:
     assert ExampleFiles(ExampleKernel([NUMBERS._replace(kind=Kind.FLOAT)]), reader).parse(rows(0)) is None
     path = tmp_path / "0.tfrecord"
     whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with damaged_by_its_disk(path) as file:
+        file.write(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert files.parse(rows(0)) is not None
     assert files.parse(rows(0, 1)) is None
     path.unlink()

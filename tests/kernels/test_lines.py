@@ -144,7 +144,8 @@ def test_a_file_that_is_cut_short_names_the_first_line_that_is_lost(tmp_path):
     reader, _ = reader_of(path)
     assert reader.read_text(rows_between(0, 4096)) == ["0123456"] * 4096
     os.truncate(path, 4096 * 4)
-    assert reader.read_text(rows_between(0, 2048)) == ["0123456"] * 2048
+    with pytest.raises(DataError, match=r"record 0, .*cut short"):  # what is left of it may be something else by now
+        reader.read_text(rows_between(0, 2048))
     with pytest.raises(DataError, match=r"record 2048, at byte 16384 of .*a\.txt: the file was cut short") as caught:
         reader.read_text(rows_between(100, 4096))
     assert caught.value.element == 1948

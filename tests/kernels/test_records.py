@@ -248,7 +248,8 @@ def test_a_file_that_is_cut_short_under_the_reader_is_an_error(tmp_path, verify)
     reader = reader_of(path, verify=verify)
     assert reader.read(rows(2)) == [bytes(100_000)]  # mapped from now on
     os.truncate(path, 120_000)
-    assert reader.read(rows(0)) == [bytes(100_000)]
+    with pytest.raises(DataError, match="cut short"):  # what is left of it may be something else by now
+        reader.read(rows(0))
     with pytest.raises(DataError, match="cut short, or could not be read") as caught:
         reader.read(rows(0, 2))
     assert caught.value.element == 1
@@ -292,4 +293,4 @@ def test_wrong_arrays_are_refused(tmp_path):
     with pytest.raises(TypeError, match="64-bit"):
         RecordReader([path], [np.zeros(1, np.int32)], [np.zeros(1, np.int32)], [19])
     with pytest.raises(ValueError, match="no such framing"):
-        kernel._native.RecordReader([os.fsencode(path)], [rows(0)], [rows(19)], [19], 7, True, 1)
+        kernel._native.RecordReader([os.fsencode(path)], [rows(0)], [rows(19)], [19], [None], 7, True, 1)

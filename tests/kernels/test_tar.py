@@ -105,10 +105,28 @@ def test_archives_that_were_joined_are_read_to_the_end(tmp_path):
     assert files_of(scanned(tmp_path, data), data) == [("a.txt", b"1"), ("b.txt", b"2")]
 
 
-@pytest.mark.parametrize("cut", [0, 1, 512, 1024, 1024 + 509])
-def test_the_end_may_be_missing(tmp_path, cut):
+@pytest.mark.parametrize("cut", [0, 1, 512, 1023])
+def test_a_part_of_the_end_is_enough(tmp_path, cut):
     data = member(b"a.txt", b"abc") + END
     assert files_of(scanned(tmp_path, data[: len(data) - cut]), data) == [("a.txt", b"abc")]
+
+
+@pytest.mark.parametrize("cut", [1024, 1025, 1024 + 509])
+def test_without_an_end_it_was_cut_short(tmp_path, cut):
+    data = member(b"a.txt", b"abc") + member(b"a.cls", b"1") + member(b"b.txt", b"def") + END
+    with pytest.raises(DataError, match=rf"a.tar, at byte {len(data) - cut}: the archive ends without the zeros") as at:
+        scanned(tmp_path, data[: len(data) - cut])
+    assert files_of(at.value.samples, data) == [("a.txt", b"abc"), ("a.cls", b"1")]
+    assert "truncate --size=+1024" in str(at.value)
+
+
+@pytest.mark.parametrize("read", [scanned, lambda folder, data: scanned_bytes(data, str(folder / "a.tar"))])
+@pytest.mark.parametrize(("begin", "end"), [(1, 2), (2, 4), (1, 9), (6, 14)])
+def test_zeroed_blocks_are_no_end(tmp_path, begin, end, read):
+    data = bytearray(archive([(f"{i}.txt", b"x" * 700) for i in range(9)]))
+    data[3 * 512 * begin : 3 * 512 * begin + 512 * (end - begin)] = bytes(512 * (end - begin))
+    with pytest.raises(DataError, match=r"a.tar.*, at byte \d+: there "):
+        read(tmp_path, bytes(data))
 
 
 def test_an_empty_file_is_an_archive_without_samples(tmp_path):
@@ -132,7 +150,7 @@ def test_signed_checksums_of_old_programs(tmp_path):
     head = bytearray(header("é.txt".encode(), 3))
     signed = sum(byte - 256 if byte > 127 else byte for byte in head[:148] + b" " * 8 + head[156:])
     head[148:156] = b"%06o\0 " % signed
-    data = bytes(head) + b"abc".ljust(512, b"\0")
+    data = bytes(head) + b"abc".ljust(512, b"\0") + END
     assert files_of(scanned(tmp_path, data), data) == [("é.txt", b"abc")]
 
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from penstock.core.errors import DataError, PlanError
-from penstock.sources.arrow_tables import Unchanged, check_same, relative, shown, side_by_side, table_of, told
+from penstock.sources.arrow_tables import check_same, relative, shown, side_by_side, table_of, told
 from penstock.sources.arrow_values import NullError
 
 pa = pytest.importorskip("pyarrow")
@@ -61,15 +61,6 @@ def test_what_the_system_says_stays_as_it_is():
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), "file")
     with pytest.raises(PlanError), told("file"):
         raise PlanError("as it is")
-
-
-def test_a_file_of_another_size_is_another_file(tmp_path):
-    (tmp_path / "a").write_bytes(b"12345")
-    state = Unchanged.of(str(tmp_path / "a"))
-    state.check(str(tmp_path / "a"))
-    (tmp_path / "a").write_bytes(b"123")
-    with pytest.raises(DataError, match="had 5 bytes when the dataset was made, and has 3 now"):
-        state.check(str(tmp_path / "a"))
 
 
 def test_things_made_side_by_side_are_in_their_order():

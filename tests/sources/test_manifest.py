@@ -11,8 +11,9 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import DataError
-from penstock.sources.manifest import NAME, element_of, nesting_of, read_manifest
+from penstock.sources.manifest import NAME, SUMS, element_of, nesting_of, read_manifest
 from penstock.testing.laws import same
+from tests.sources.damage import sealed
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_it_says_what_is_there(folder):
     assert manifest.length == 3
     assert manifest.fingerprint
     assert repr(manifest.spec()) == "{'x': float64[2], 's': str}"
-    assert sorted(manifest.sizes) == sorted(set(os.listdir(folder)) - {NAME})
+    assert sorted(manifest.sizes) == sorted(set(os.listdir(folder)) - {NAME, SUMS})
 
 
 @pytest.mark.parametrize("name", ["leaf-0.offsets.npy", "leaf-0.values.npy", "leaf-1.npy"])
@@ -59,7 +60,7 @@ def test_what_is_no_saved_dataset_is_refused(folder, tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"version": 2}, "version 2 of the format, and this Penstock reads 1"),
+        ({"version": 3}, "version 3 of the format, and this Penstock reads 1 and 2"),
         ({"format": "other"}, "does not speak of a dataset"),
         ({"leaves": []}, "in another form: 0 leaves"),
         ({"length": "many"}, "in another form"),
@@ -96,6 +97,7 @@ def test_what_is_no_saved_dataset_is_refused(folder, tmp_path):
 def test_a_manifest_in_another_form_is_refused(folder, change, says):
     path = Path(folder, NAME)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    sealed(folder)
     with pytest.raises(DataError, match=says):
         Dataset.load(folder)
 

@@ -18,6 +18,7 @@ from penstock.dataset.tables import read_parquet
 from penstock.testing.alike import same
 from penstock.testing.laws import verify_determinism, verify_resume
 from penstock.testing.sources import verify_source
+from tests.sources.damage import damaged_by_its_disk
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -296,7 +297,8 @@ def test_damaged_pages_are_found_by_their_checksums(tmp_path):
     ds = read_parquet(path)
     content = bytearray(path.read_bytes())
     content[20_000] ^= 1
-    path.write_bytes(content)
+    with damaged_by_its_disk(path) as file:
+        file.write(content)
     with pytest.raises(DataError, match=r"a\.parquet, row group 0.*CRC"):
         list(ds)
 

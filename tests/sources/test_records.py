@@ -16,6 +16,7 @@ from penstock.sources.records import content_of
 from penstock.sources.tfrecord import tfrecord_files
 from penstock.sources.tfrecord_writing import framed
 from penstock.testing.sources import verify_source
+from tests.sources.damage import damaged_by_its_disk
 
 
 def read(source, *rows):
@@ -100,7 +101,7 @@ def test_a_file_that_was_replaced_is_read_anew_by_a_new_source(paths):
 def test_the_record_at_fault_has_its_place_in_the_rows(paths):
     source = tfrecord_files(paths)
     assert source.length == 7
-    with open(paths[2], "r+b") as file:
+    with damaged_by_its_disk(paths[2]) as file:
         file.seek(17 + 12)
         file.write(b"X")
     with pytest.raises(DataError, match=f"record 1, at byte 17 of {paths[2]}") as caught:

@@ -19,6 +19,7 @@ from penstock.sources.saved import saved
 from penstock.sources.saving import save
 from penstock.testing.laws import same, verify_determinism, verify_resume
 from tests.allocations import allocated
+from tests.sources.damage import sealed
 
 ELEMENTS = [
     {"image": np.full((row + 1, 2, 3), row, np.uint8), "at": (np.float32(row), row), "s": "é" * row, "b": b"\x00" * row}
@@ -119,6 +120,7 @@ def test_an_array_of_another_form_is_named(tmp_path, name, change):
     told = json.loads((tmp_path / "a" / NAME).read_text())
     told["sizes"][path.name] = path.stat().st_size
     (tmp_path / "a" / NAME).write_text(json.dumps(told))
+    sealed(tmp_path / "a")
     with pytest.raises(DataError, match=rf"{name}\.npy holds .*; save the dataset again"):
         list(Dataset.load(tmp_path / "a"))
 
@@ -143,6 +145,7 @@ def test_a_number_that_fits_no_values_is_named_with_its_element(tmp_path, name, 
     array = np.load(path)
     array[4] = number
     np.save(path, array)
+    sealed(tmp_path / "a")
     source = saved(tmp_path / "a")
     with pytest.raises(DataError, match=r"leaf-\d\.offsets\.npy is damaged: element [34] lies outside") as error:
         source.read_many(np.array([8, 4, 3]))
@@ -156,6 +159,7 @@ def test_what_is_no_text_is_named_with_its_element(tmp_path):
     values = np.load(path)
     values[-1] = 255
     np.save(path, values)
+    sealed(tmp_path / "a")
     with pytest.raises(DataError, match=r"leaf-1\.values\.npy is damaged: element 8 is no text") as error:
         saved(tmp_path / "a").read_many(np.array([0, 8]))
     assert error.value.element == 1
@@ -191,3 +195,32 @@ def test_files_that_are_cut_short_while_they_are_mapped_are_an_error(tmp_path):
         file.write_bytes(content)
     ds = Dataset.load(path)
     assert len(list(ds.shuffle(seed=1).ragged_batch(100))) == 20
+
+
+@pytest.mark.parametrize("at", [0.01, 0.3, 0.7, 0.999])
+def test_a_flipped_bit_anywhere_is_an_error_and_costs_the_elements_there_alone(tmp_path, at):
+    path = tmp_path / "saved"
+    elements = [{"n": np.full(5000, i), "text": f"{i}" * 2000, "part": np.full(i % 7 + 600, i)} for i in range(200)]
+    save(elements, str(path), fingerprint="f", overwrite=False)
+    for file in sorted(path.iterdir()):
+        content = bytearray(file.read_bytes())
+        whole = bytes(content)
+        content[int(at * len(content))] ^= 4
+        file.write_bytes(content)
+        with pytest.raises(DataError, match=file.name.replace(".", r"\.")):
+            list(Dataset.load(path))
+        if file.suffix == ".npy" and ".values" in file.name and at > 0.1:
+            kept = list(Dataset.load(path).ignore_errors())
+            assert 100 < len(kept) < 200
+            assert all(same(element, elements[int(element["n"][0])]) for element in kept)
+        file.write_bytes(whole)
+    assert same(list(Dataset.load(path)), elements)
+
+
+def test_one_that_was_saved_without_checksums_is_read(tmp_path):
+    save(SMALL, str(tmp_path / "a"), fingerprint="f", overwrite=False)
+    told = json.loads((tmp_path / "a" / NAME).read_text())
+    del told["crc32c"], told["checksum"]
+    (tmp_path / "a" / "penstock.crc32c").unlink()
+    (tmp_path / "a" / NAME).write_text(json.dumps(told | {"version": 1}))
+    assert same(list(Dataset.load(tmp_path / "a")), SMALL)

@@ -14,6 +14,7 @@ from penstock.sources.seekable import SeekableRecords
 from penstock.sources.tfrecord_writing import framed
 from penstock.testing.laws import verify_determinism, verify_resume
 from penstock.testing.sources import verify_source
+from tests.sources.damage import damaged_by_its_disk
 
 pytest.importorskip("zstandard")
 
@@ -88,7 +89,7 @@ def test_a_damaged_frame_loses_its_records_alone(tmp_path):
     path = written(tmp_path, 1000)
     source = SeekableRecords([path], "x")
     begin = int(source.sidecars[0].arrays["compressed"][3])
-    with open(path, "r+b") as file:
+    with damaged_by_its_disk(path) as file:
         file.seek(begin)
         file.write(bytes(8))
     ds = ps.Dataset.range(300).map(lambda row: source.read_many(np.array([row])).elements()[0], on_error="skip")

@@ -16,7 +16,7 @@ from penstock.core.errors import PlanError
 from penstock.core.surroundings import is_read_by_a_dataloader
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, spec_of
-from penstock.ops import buffer, elementwise, order
+from penstock.ops import buffer, elementwise, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
@@ -47,6 +47,7 @@ class Inspect(Handle[T_co]):
             )
         if length < 0:
             raise TypeError("this dataset never ends, so it has no len(); cardinality() says INFINITE")
+        read.source.refuse_faults(self._plan)
         return length
 
     def __bool__(self) -> bool:

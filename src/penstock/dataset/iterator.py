@@ -19,6 +19,7 @@ from penstock.engine.legacy import Legacy
 from penstock.engine.progress import Progress
 from penstock.engine.run import Run
 from penstock.engine.settings import settings_of
+from penstock.ops import read
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.seeds import needs_seed
@@ -126,6 +127,7 @@ class Iterator(Generic[T]):
         self._items = deque()
 
     def _begun(self) -> Run | engine.streaming.StreamRun:
+        read.source.refuse_faults(self._plan)
         cursor = self._cursor
         is_derived = needs_seed(self._plan) and cursor.seed != self._options.seed and not cursor.drawn
         plan, settings = self._passes.states.as_run(self._plan, cursor), settings_of(self._plan)

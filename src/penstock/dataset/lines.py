@@ -9,7 +9,7 @@ from penstock.core.checks import check_count, check_flag
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
-from penstock.storage.compression import named_compression
+from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 if TYPE_CHECKING:
@@ -118,5 +118,5 @@ def lines(files: LineFiles, compression: str | None) -> Dataset[Any]:
     """The elements of these lines; `compression` is as `named_compression` returns it."""
     from penstock.sources.line_stream import LineStream, compression_of_text
 
-    how = [compression_of_text(path) if compression == "auto" else compression for path in files.paths]
+    how = compressions_of(files.paths, compression, compression_of_text)
     return Dataset(ReadStream(LineStream(files, how))) if any(how) else reading(files)

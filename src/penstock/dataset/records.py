@@ -13,7 +13,7 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
 from penstock.sources.tfrecord import tfrecord_files
-from penstock.storage.compression import compression_of, first_bytes, named_compression
+from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
@@ -26,7 +26,8 @@ def read_tfrecord(
     when the file has changed. So `shuffle()` is over all records of all files, `ds[i]` is one read, and a cursor is a
     row. With `verify`, the checksum of each record is looked at whenever it is read: a damaged one is a `DataError`,
     and `ds.ignore_errors()` loses it alone. A file that is no TFRecord, or ends inside of a record, is a `DataError`
-    when its length is first asked for.
+    before the first element; with `ds.ignore_errors()`, the records before that come, and one fails in place of the
+    rest.
 
     Files that are compressed as a whole (gzip, zlib, bz2, xz, zstd, lz4; told by their first bytes, or by
     `compression="GZIP"` and the like for all files) are a stream instead: the next file is read ahead, and a
@@ -52,7 +53,7 @@ def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dat
     from penstock.storage.seekable import frames_of
 
     source = tfrecord_files(files, verify=verify)
-    how = [compression_of_tfrecord(path) if compression == "auto" else compression for path in files]
+    how = compressions_of(files, compression, compression_of_tfrecord)
     if how and set(how) == {"zstd"} and all(map(frames_of, files)):
         return reading(SeekableRecords(files, source.name, verify))
     if any(how):
@@ -99,12 +100,17 @@ def fixed_records(
     call: str, files: list[str], record_bytes: int | None, compression: str | None, **layout: Any
 ) -> Dataset[Any]:
     """The records of these files, in this order; `compression` is as `named_compression` returns it."""
-    from penstock.sources.fixed import fixed_files
+    from penstock.sources.fixed import FixedFiles, fixed_files
     from penstock.sources.fixed_stream import FixedStream
+    from penstock.sources.unreadable import with_unreadable
 
-    how = [compression_of(first_bytes(path)) if compression == "auto" else compression for path in files]
-    source = fixed_files(files, record_bytes, call=call, compressed=any(how), **layout)
-    return Dataset(ReadStream(FixedStream(source, how))) if any(how) else reading(source)
+    def make(some: list[str], *, compressed: bool = False) -> FixedFiles:
+        return fixed_files(some, record_bytes, call=call, compressed=compressed, **layout)
+
+    how = compressions_of(files, compression)
+    if any(how):
+        return Dataset(ReadStream(FixedStream(make(files, compressed=True), how)))
+    return reading(with_unreadable(files, make, lambda path: make([path])))
 
 
 def write_tfrecord(

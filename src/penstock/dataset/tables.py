@@ -11,8 +11,8 @@ from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
 from penstock.sources.arrow_tables import Nulls
-from penstock.sources.blocked import CACHE_BYTES
-from penstock.storage.compression import named_compression
+from penstock.sources.blocked import CACHE_BYTES, BlockedSource
+from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
@@ -48,10 +48,15 @@ def read_parquet(
     >>> list(read_parquet(file, filters=[("age", ">", 18)]))
     [{'age': 31, 'name': 'Ann'}, {'age': 55, 'name': 'Cy'}]
     """
-    from penstock.sources.parquet import parquet_files
+    from penstock.sources.parquet import footer, parquet_files
+    from penstock.sources.unreadable import with_unreadable
 
     check_count("read_parquet", "cache_bytes", cache_bytes, least=1)
-    return reading(parquet_files(list_files(paths, "read_parquet"), columns, filters, nulls, cache_bytes))
+
+    def make(files: list[str]) -> BlockedSource:
+        return parquet_files(files, columns, filters, nulls, cache_bytes)
+
+    return reading(with_unreadable(list_files(paths, "read_parquet"), make, footer))
 
 
 def read_arrow(
@@ -78,10 +83,15 @@ def read_arrow(
     >>> read_arrow(file)[1]
     {'age': 4, 'name': 'Bo'}
     """
-    from penstock.sources.arrow_files import arrow_files
+    from penstock.sources.arrow_files import arrow_files, batches_of
+    from penstock.sources.unreadable import with_unreadable
 
     check_count("read_arrow", "cache_bytes", cache_bytes, least=1)
-    return reading(arrow_files(list_files(paths, "read_arrow"), columns, nulls, cache_bytes))
+
+    def make(files: list[str]) -> BlockedSource:
+        return arrow_files(files, columns, nulls, cache_bytes)
+
+    return reading(with_unreadable(list_files(paths, "read_arrow"), make, batches_of))
 
 
 def read_csv(  # noqa: PLR0913 - files are written in many ways
@@ -122,11 +132,12 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     >>> read_csv(file, types={"age": "int16"})[0]
     {'age': np.int16(31), 'name': 'Ann\nLee'}
     """
-    from penstock.sources.csv import csv_files
+    from penstock.sources.csv import csv_files, index_of_file
     from penstock.sources.csv_parsing import Form
     from penstock.sources.csv_records import Dialect
     from penstock.sources.csv_stream import csv_stream
     from penstock.sources.line_stream import compression_of_text
+    from penstock.sources.unreadable import with_unreadable
 
     columns = None if columns is None else check_names("read_csv", "columns", columns)
     names = None if names is None else check_names("read_csv", "names", names)
@@ -146,10 +157,14 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     form = Form(Dialect(delimiter, quote), encoding.lower())
     files = list_files(paths, "read_csv")
     given = named_compression("read_csv", compression)
-    how = [compression_of_text(path) if given == "auto" else given for path in files]
+    how = compressions_of(files, given, compression_of_text)
     if any(how):
         return Dataset(ReadStream(csv_stream(files, how, columns, names, types, form, nulls, block_bytes)))
-    return reading(csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes))
+
+    def make(files: list[str]) -> BlockedSource:
+        return csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes)
+
+    return reading(with_unreadable(files, make, lambda path: index_of_file(path, form, block_bytes)))
 
 
 def keeps_ascii(encoding: Any) -> bool:

@@ -11,7 +11,7 @@ from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
-from penstock.storage.compression import compression_of, first_bytes, named_compression
+from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
@@ -59,7 +59,7 @@ def read_tar(
     parts = None if extensions is None else parts_of(extensions)
     compression = named_compression("read_tar", compression)
     files = list_files(paths, "read_tar")
-    how = [compression_of(first_bytes(path)) if compression == "auto" else compression for path in files]
+    how = compressions_of(files, compression)
     source = tar_files(files, parts, decoders)
     if not any(how):
         return reading(source)

@@ -82,6 +82,9 @@ class LastingMap:
     def error(self) -> int: ...
     @property
     def is_cut(self) -> bool: ...
+    def is_unchanged(self, path: bytes, /) -> bool: ...
+    @property
+    def mtime(self) -> int: ...
 
 def cuts() -> int: ...
 
@@ -145,6 +148,7 @@ class RecordReader:
         begins: list[Rows | range],
         ends: list[Rows | range],
         sizes: list[int],
+        times: list[int | None],
         framing: int,
         verify: bool,
         most_open: int,
@@ -199,7 +203,7 @@ class TarKeys:
     def read(self, of: Rows, numbers: Rows, /) -> list[str]: ...
 
 def scan_tar(
-    data: Any, whole: bool, position: int, arrays: tuple[NDArray[Any], ...], /
+    data: Any, whole: bool, position: int, arrays: tuple[NDArray[Any], ...], origin: int, /
 ) -> tuple[int, int, int, int, int]: ...
 
 # Examples: a slot is (name, kind, size, in_lists, required), a column (values, default, splits, step_splits), where the

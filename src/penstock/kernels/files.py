@@ -44,7 +44,8 @@ class MappedFile:
 
     Where the file is cut short meanwhile, the system ends a process that touches what is gone. Here that is zeros from
     then on, a line on standard error says so, and `check()` is an error: to be asked for after reading, before what was
-    read is believed. A file that cannot be opened is an `OSError`.
+    read is believed. Where somebody has written into the file, `check_unchanged()` is one. A file that cannot be opened
+    is an `OSError`.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "file"
@@ -56,14 +57,20 @@ class MappedFile:
     b'abc'
     """
 
-    __slots__ = ("_native", "content", "path")
+    __slots__ = ("_name", "_native", "content", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._native: Any = _native.LastingMap(os.fsencode(path))
+        self._name = os.fsencode(path)
+        self._native: Any = _native.LastingMap(self._name)
         if self._native.error:
             raise OSError(self._native.error, os.strerror(self._native.error), path)
         self.content: NDArray[np.uint8] = np.frombuffer(self._native, np.uint8)
+
+    @property
+    def mtime_ns(self) -> int:
+        """When the file had last been written to as it was mapped."""
+        return self._native.mtime
 
     def check(self) -> None:
         """Raise a `DataError` if something was read that is not there any more."""
@@ -71,6 +78,18 @@ class MappedFile:
             raise DataError(
                 f"{self.path}: the file was cut short, or could not be read any more, while it was mapped; make the "
                 "dataset again"
+            )
+
+    def check_unchanged(self) -> None:
+        """Raise a `DataError` if the file was cut short or written to since it was mapped, whatever was read of it.
+
+        Where another file has taken its path, what is mapped stays as it was.
+        """
+        self.check()
+        if not self._native.is_unchanged(self._name):
+            raise DataError(
+                f"{self.path}: the file was written to while it was mapped; make the dataset again, and write a new "
+                "file under another name and rename it, in place of writing into one that is read"
             )
 
 

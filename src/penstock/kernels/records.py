@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from enum import IntEnum
 from typing import Any, NoReturn, overload
 
@@ -14,6 +15,13 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.kernels import _native
+
+
+class ScanError(DataError):
+    """A file cannot be scanned to its end; `arrays` is what its index would be up to there."""
+
+    arrays: Mapping[str, NDArray[Any]] | None = None
+
 
 MOST_OPEN = 1024
 """Files that one reader keeps mapped at a time; their descriptors are closed."""
@@ -36,6 +44,7 @@ class _Status(IntEnum):
     TRUNCATED = 4
     BAD_LENGTH = 5
     BAD_CHECKSUM = 6
+    REWRITTEN = 7
 
 
 def crc32c(data: Any, crc: int = 0) -> int:
@@ -61,8 +70,10 @@ class RecordReader:
     """The records of some files, by their number over all of them.
 
     Record i of file f lies from `begins[f][i]` to `ends[f][i]`: both `int64` arrays, which stay as they are while the
-    reader lives, or both ranges; `sizes` are those of the files when the index was made. Files are mapped when they are
-    first read. Safe to use from any number of threads. What goes wrong with a record is a `DataError` (`OSError` where
+    reader lives, or both ranges; `sizes` are those of the files when the index was made, and `times` when they had last
+    been written to by then, in ns. Files are mapped when they are first read; one that has been written to since the
+    index was made, or is while records are copied, is an error, and one that is replaced while it is mapped stays as it
+    was. Safe to use from any number of threads. What goes wrong with a record is a `DataError` (`OSError` where
     a file cannot be opened) that names the file, the record and the reason, and has its position in the rows asked for
     as `element`.
     """
@@ -73,21 +84,37 @@ class RecordReader:
         begins: Sequence[Rows | range],
         ends: Sequence[Rows | range],
         sizes: Sequence[int],
+        times: Sequence[int | None] | None = None,
         *,
         framing: Framing = Framing.PLAIN,
         verify: bool = True,
+        faults: Mapping[int, Exception] | None = None,
     ) -> None:
+        """`faults` has what is wrong with the last record of a file, which lies nowhere, by the number of the file."""
+        self._faults = faults or {}
         self._paths = paths
         self._begins = begins
         self._sizes = sizes
         self._starts = np.cumsum([0, *map(len, begins)])
         names = [os.fsencode(path) for path in paths]
         self.native = _native.RecordReader(
-            names, list(begins), list(ends), list(sizes), int(framing), verify, MOST_OPEN
+            names,
+            list(begins),
+            list(ends),
+            list(sizes),
+            [None] * len(names) if times is None else list(times),
+            int(framing),
+            verify,
+            MOST_OPEN,
         )
 
     def __len__(self) -> int:
         return int(self._starts[-1])
+
+    @property
+    def starts(self) -> Rows:
+        """The first record of each file."""
+        return self._starts[:-1]
 
     @overload
     def read(self, rows: Rows) -> list[bytes]: ...
@@ -151,6 +178,10 @@ class RecordReader:
         status, element, detail = outcome
         file, record = self.place(int(rows[element]))
         path = self._paths[file]
+        if file in self._faults and record == len(self._begins[file]) - 1:
+            fault = copy(self._faults[file])  # what is noted on one that is raised belongs to that time alone
+            fault.element = element  # type: ignore[attr-defined] - how a source says which it was
+            raise fault
         try:
             where = f"record {record}, at byte {int(self._begins[file][record])} of {path}"
         except IndexError:  # the index itself is what is wrong
@@ -174,6 +205,8 @@ _REASONS = {
     _Status.BAD_LENGTH: "its length field is damaged, or the file was written anew since it was indexed",
     _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) is another; ds.ignore_errors() goes on with "
     "the next record, verify=False reads it as it is",
+    _Status.REWRITTEN: "the file was written to since it was indexed; make the dataset again, and write a new file "
+    "under another name and rename it, in place of writing into one that is read",
 }
 
 
@@ -208,7 +241,10 @@ def scan_tfrecords(path: str, *, verify: bool = False, seen: Callable[[int], Non
     parts, status, position = run_scan(scan, seen)
     if status != _Scan.END:
         count = sum(map(len, parts))
-        raise DataError(f"{path}: record {count}, at byte {position} of {scanner.size}: {_SCAN_REASONS[_Scan(status)]}")
+        where = f"{path}: record {count}, at byte {position} of {scanner.size}"
+        error = ScanError(f"{where}: {_SCAN_REASONS[_Scan(status)]}")
+        error.arrays = {"offsets": np.concatenate([*parts, np.array([position], np.int64)])}
+        raise error
     return np.concatenate([*parts, np.array([position], np.int64)])
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.kernels import _native
+from penstock.kernels.records import ScanError
 
 MEMBERS_AT_ONCE = 1 << 14
 _NAMES_AT_ONCE = 1 << 20  # bytes
@@ -35,6 +36,8 @@ class _Status(IntEnum):
     SPARSE = 8
     PARTED = 9
     GLOBAL_HEADER = 10
+    ZEROED = 11
+    NO_END = 12
 
 
 _REASONS = {
@@ -48,6 +51,10 @@ _REASONS = {
     _Status.SPARSE: "it is sparse: its content is not there as it is; write it again without --sparse",
     _Status.PARTED: "it is a part of a file that goes on in another archive; write them again without --multi-volume",
     _Status.GLOBAL_HEADER: "a global header (pax) gives all members that follow one name or size",
+    _Status.ZEROED: "there are zeros, and more members after them: a part of the archive was overwritten, or archives "
+    "were joined that are not filled up to 10 KiB; extract what is whole, and write it again",
+    _Status.NO_END: "the archive ends without the zeros that mark its end: it was cut short, or is still being "
+    "written; where it is whole, `truncate --size=+1024` adds them",
 }
 
 
@@ -73,6 +80,18 @@ class Samples:
     def __len__(self) -> int:
         return len(self.key_ends)
 
+    def without_last(self) -> Samples:
+        """Return all but the last sample, which may go on in what could not be read."""
+        if not len(self):
+            return self
+        samples = len(self) - 1
+        members = int(self.members[samples])
+        of_members = (each[:members] for each in (self.heads, self.begins, self.ends, self.extension))
+        keys = self.keys[: int(self.key_ends[samples - 1]) if samples else 0]
+        return Samples(
+            *of_members, self.members[: samples + 1], keys, self.key_ends[:samples], self.extensions, self.skipped
+        )
+
     def key(self, sample: int) -> str:
         """Return the key of a sample."""
         return self.keys_of(np.array([sample]))[0]
@@ -83,6 +102,23 @@ class Samples:
         spans = zip(begins.tolist(), self.key_ends[numbers].tolist(), strict=True)
         keys = self.keys.data
         return [str(keys[begin:end], "utf-8", "surrogateescape") for begin, end in spans]
+
+
+NO_SAMPLES = Samples(
+    *(np.empty(0, np.int64) for _ in range(3)),
+    np.empty(0, np.int32),
+    np.zeros(1, np.int64),
+    np.empty(0, np.uint8),
+    np.empty(0, np.int64),
+    [],
+    np.zeros(3, np.int64),
+)
+
+
+class TarError(ScanError):
+    """An archive cannot be scanned to its end; `samples` are those before, which are surely whole."""
+
+    samples: Samples = NO_SAMPLES
 
 
 def keys_of_archives(archives: Sequence[Samples]) -> Callable[[Rows, Rows], list[str]]:
@@ -124,7 +160,9 @@ def scan_tar(path: str, *, seen: Callable[[int], None] | None = None) -> Samples
         raise OSError(scanner.error, os.strerror(scanner.error), path)
     samples, status, (position, _, name) = _scan(scanner.scan, path, seen)
     if status != _Status.END:
-        raise _failure(path, status, position, name)
+        failure = TarError(str(_failure(path, status, position, name)))
+        failure.samples = samples.without_last()
+        raise failure
     return samples
 
 
@@ -136,7 +174,7 @@ def scan_tar_bytes(data: bytes, path: str, *, whole: bool, offset: int = 0) -> t
     """
 
     def scan(position: int, arrays: tuple[NDArray[Any], ...]) -> tuple[int, int, int, int, int]:
-        return _native.scan_tar(data, whole, position, arrays)
+        return _native.scan_tar(data, whole, position, arrays, offset)
 
     samples, status, (position, needed, name) = _scan(scan, path, None, offset)
     if status == _Status.SHORT and not whole:
@@ -210,5 +248,7 @@ class _Gathered:
 
 
 def _failure(path: str, status: int, position: int, name: bytes) -> DataError:
+    if status in (_Status.ZEROED, _Status.NO_END):
+        return DataError(f"{path}, at byte {position}: {_REASONS[_Status(status)]}")
     member = f"{text_of(name)!r}" if name else "the member"
     return DataError(f"{path}: {member}, at byte {position}: {_REASONS[_Status(status)]}")

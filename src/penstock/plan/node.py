@@ -67,6 +67,7 @@ class Node:
     selects: ClassVar[bool] = False  # of the elements of its one input it yields some, which it has to look at
     keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of those of its one input that they come from
     keeps_made: ClassVar[bool] = False  # what its input has made once is yielded from then on
+    forgives: ClassVar[bool] = False  # it leaves out the elements that fail below it
     has_own_ids: ClassVar[bool] = False  # a stream's elements have ids that count them, `flow.ordinals`
 
     @cached_property

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
-from penstock.kernels import MappedFile, maps_cut
+from penstock.kernels import MappedFile
 from penstock.sources.apart import TableApart, columns_or_apart
 from penstock.sources.arrow_footer import batch_extents
 from penstock.sources.arrow_tables import (
     Nulls,
     Table,
-    Unchanged,
     check_same,
     relative,
     shown,
@@ -29,7 +28,9 @@ from penstock.sources.arrow_tables import (
     told,
 )
 from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.unreadable import starts_of
 from penstock.storage.local import Extent
+from penstock.storage.state import FileState, mapped_as, states_again, states_of
 
 _MAGIC = b"ARROW1"
 _ALL = 1 << 62
@@ -56,7 +57,7 @@ class ArrowFiles:
     """The rows of Arrow files, in the order of the files: those without missing values, where they are left out."""
 
     paths: list[str]
-    states: list[Unchanged]
+    states: list[FileState]
     table: Table
     batches: list[Batch]
     bounds: NDArray[np.int64]
@@ -67,13 +68,17 @@ class ArrowFiles:
         return f"read_arrow({shown(self.paths)})"
 
     @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return starts_of([batch.file for batch in self.batches], self.bounds, len(self.paths))
+
+    @property
     def spec(self) -> Spec:
         return self.table.layout.spec
 
     def decode(self, block: int) -> list[Held] | TableApart:
         found = self.batches[block]
         path = self.paths[found.file]
-        self.states[found.file].check(path)
         try:
             place = f"{path}, record batch {found.batch}"
             with told(place):
@@ -93,14 +98,11 @@ class ArrowFiles:
 
     def check(self, block: int) -> None:
         found = self.batches[block]
-        if maps_cut():
-            self._mapped(found.file).check()
-        if not found.compressed:
-            self.states[found.file].check(self.paths[found.file])
+        self._mapped(found.file).check_unchanged()
 
     def _mapped(self, file: int) -> MappedFile:
         mapped = self._maps.get(file)
-        return mapped or self._maps.setdefault(file, MappedFile(self.paths[file]))
+        return mapped or self._maps.setdefault(file, mapped_as(self.paths[file], self.states[file]))
 
     @cached_property
     def _maps(self) -> dict[int, MappedFile]:
@@ -129,13 +131,18 @@ class ArrowFiles:
         return ("arrow", relative(self.paths), sizes, columns, fill, self.bounds.tolist())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ArrowFiles, (self.paths, self.states, self.table, self.batches, self.bounds, self.block_bytes)
+        return _opened_again, (self.paths, self.states, self.table, self.batches, self.bounds, self.block_bytes)
+
+
+def _opened_again(paths: list[str], states: list[FileState], *others: Any) -> ArrowFiles:
+    return ArrowFiles(paths, states_again(states, paths), *others)
 
 
 def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, cache_bytes: int) -> BlockedSource:
     """Return the source of `ps.read_arrow`."""
     call = "read_arrow"
     require("pyarrow.ipc", extra="arrow", purpose=call)
+    states = states_of(paths)
     schemas = [schema_of(path) for path in paths]
     with told(paths[0]):
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
@@ -147,7 +154,6 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
         batches = _whole(paths, schemas, table, batches)
     counts = [batch.rows if batch.kept is None else len(batch.kept) for batch in batches]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-    states = [Unchanged.of(path) for path in paths]
     dear = any(batch.compressed or batch.kept is not None for batch in batches)
     size = table.row_bytes * int(bounds[-1]) // max(len(batches), 1) if dear else None
     store = ArrowFiles(paths, states, table, batches, bounds, size)
@@ -203,6 +209,12 @@ def _chosen(schema: Any, columns: Sequence[str] | None) -> Any:
         return schema
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     return arrow.schema([schema.field(name) for name in dict.fromkeys(columns) if name in schema.names])
+
+
+def batches_of(path: str) -> list[Batch]:
+    """Return the record batches of a file; one that cannot be read is a `DataError`."""
+    schema_of(path)
+    return list(_batches_of(path, 0))
 
 
 def _batches_of(path: str, file: int) -> Iterator[Batch]:

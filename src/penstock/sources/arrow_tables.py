@@ -132,29 +132,6 @@ def told(place: str, first_row: int = 0) -> Generator[None]:
         raise DataError(f"{place}: {error}") from None
 
 
-@dataclass(frozen=True)
-class Unchanged:
-    """The size of a file and when it was changed, as they were when it was looked at first."""
-
-    size: int
-    mtime_ns: int
-
-    @classmethod
-    def of(cls, path: str) -> Unchanged:
-        """Return those of a file as it is now."""
-        status = os.stat(path)
-        return cls(status.st_size, status.st_mtime_ns)
-
-    def check(self, path: str) -> None:
-        """Raise a `DataError` if the file is another by now; a copy elsewhere may be newer."""
-        size = os.stat(path).st_size
-        if size != self.size:
-            raise DataError(
-                f"{path}: it had {self.size:,} bytes when the dataset was made, and has {size:,} now; "
-                "make the dataset again"
-            )
-
-
 def side_by_side(make: Callable[[int], Any], count: int) -> list[Any]:
     """Return `[make(0), ..., make(count - 1)]`, made by several threads."""
     if count < 2:

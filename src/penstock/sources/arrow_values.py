@@ -141,6 +141,12 @@ def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], 
     """The innermost array, as one of plain values without any missing."""
     arrow = _arrow()
     coded = arrow.types.is_dictionary(array.type)
+    if coded and (wrong := _wrong_code(array)) is not None:
+        at, code = wrong
+        raise DataError(
+            f"column {leaf.path} is damaged: the code {code} of its row {_row_of(at, splits, sizes):,} is none of its "
+            f"dictionary, which has {len(array.dictionary):,} values"
+        )
     top = leaf.dtype is None and not splits and not sizes
     if not (coded and top) or array.null_count or array.dictionary.null_count:
         array = _plain(array)
@@ -155,6 +161,19 @@ def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], 
         return array.fill_null(arrow.scalar(value).cast(array.type))
     except (arrow.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"column {leaf.path} is {array.type}, and nulls= gives {value!r} for it: {error}") from None
+
+
+def _wrong_code(array: Any) -> tuple[int, int] | None:
+    """The first value whose code is none of the dictionary, and that code."""
+    codes = array.indices
+    codes = (codes.fill_null(0) if codes.null_count else codes).to_numpy(zero_copy_only=False)
+    most = len(array.dictionary)
+    if not len(codes) or (codes.min() >= 0 and codes.max() < most):
+        return None
+    wrong = (codes < 0) | (codes >= most)
+    if array.null_count:
+        wrong &= array.is_valid().to_numpy(zero_copy_only=False)
+    return (at := int(wrong.argmax()), int(codes[at])) if wrong.any() else None
 
 
 def _plain(array: Any) -> Any:

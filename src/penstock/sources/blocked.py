@@ -144,6 +144,11 @@ class BlockedSource:
     def spec(self) -> Spec:
         return self.store.spec
 
+    @property
+    def file_starts(self) -> Rows:
+        """The first row of each file, where the store has files."""
+        return self.store.file_starts  # type: ignore[attr-defined] - such a store has them
+
     @cached_property
     def blocks(self) -> Blocks | None:
         """The blocks, where they are dear to decode; a window of them and the next one's fit the cache."""

@@ -22,6 +22,7 @@ from penstock.elements.structure import LEAF, Structure, flatten, unflatten
 from penstock.sources.arrow_tables import relative, shown
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.storage.local import Extent
+from penstock.storage.state import FileState
 
 _BLOCK_BYTES = 1 << 20
 _OBJECT_BYTES = 64  # of a value of unknown length, about
@@ -82,7 +83,8 @@ class ChunkedFiles:
     name: str
     library: Library
     paths: list[str]
-    sizes: list[int]
+    states: list[FileState | None]
+    """`None` of a folder: a store whose chunks are files of their own."""
     names: list[str]
     spec: Spec
     starts: NDArray[np.int64]
@@ -99,10 +101,13 @@ class ChunkedFiles:
         first = int(self.starts[file])
         source = self._opened(file)
         specs = flatten(self.spec)[0]
-        return [
+        held = [
             _held(source.read(name, low - first, high - first), spec, high - low, f"{self.paths[file]}, {name}")
             for name, spec in zip(self.names, specs, strict=True)
         ]
+        if (state := self.states[file]) is not None:
+            state.check_open(self.paths[file])
+        return held
 
     def extents(self, block: int) -> list[Extent]:
         """Where the chunks of a block lie."""
@@ -123,13 +128,16 @@ class ChunkedFiles:
     def fingerprint(self) -> tuple[Any, ...]:
         """Return the files' names and sizes, and the type of each array."""
         specs = [repr(spec) for spec in flatten(self.spec)[0]]
-        return ("chunked", relative(self.paths), self.sizes, self.names, specs, self.bounds.tolist())
+        sizes = [-1 if state is None else state.size for state in self.states]
+        return ("chunked", relative(self.paths), sizes, self.names, specs, self.bounds.tolist())
 
     def _opened(self, file: int) -> Opened:
         key = (os.getpid(), file)  # what was opened before a fork is the parent's
         found = self._open_files.get(key)
         if found is None:
             found = self._open_files.setdefault(key, self.library(self.paths[file]))
+            if (state := self.states[file]) is not None:
+                state.check(self.paths[file])
         return found
 
     @cached_property
@@ -137,8 +145,15 @@ class ChunkedFiles:
         return {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        of_files = (self.name, self.library, self.paths, self.sizes)
-        return ChunkedFiles, (*of_files, self.names, self.spec, self.starts, self.bounds)
+        of_files = (self.name, self.library, self.paths, self.states)
+        return _opened_again, (*of_files, self.names, self.spec, self.starts, self.bounds)
+
+
+def _opened_again(
+    name: str, library: Library, paths: list[str], states: list[FileState | None], *others: Any
+) -> ChunkedFiles:
+    again = [state and state.again(path) for state, path in zip(states, paths, strict=True)]
+    return ChunkedFiles(name, library, paths, again, *others)
 
 
 def corners(shape: Sequence[int], chunks: Sequence[int], low: int, high: int) -> Iterator[tuple[int, ...]]:
@@ -155,6 +170,7 @@ def chunked_files(
     call: str, library: Library, paths: list[str], keys: str | Sequence[str] | None, cache_bytes: int
 ) -> BlockedSource:
     """Return the source of `ps.read_hdf5` and `ps.read_zarr`."""
+    states = [FileState.of(path) if os.path.isfile(path) else None for path in paths]
     found = [library(path).described() for path in paths]
     names, structure = _chosen(call, paths[0], found[0], keys)
     lengths: list[int] = []
@@ -177,11 +193,10 @@ def chunked_files(
         rows = chunk * -(-_BLOCK_BYTES // max(chunk * row_bytes, 1))  # whole chunks, of a megabyte or more
         bounds.update(range(start, start + length, rows))
     specs = [found[0][name].spec for name in names]
-    sizes = [_size(path) for path in paths]
     label = f"{call}({shown(paths)})"
     spec = unflatten(structure, specs)
     cuts = np.array(sorted(bounds), np.int64)
-    return BlockedSource(ChunkedFiles(label, library, paths, sizes, names, spec, starts, cuts), cache_bytes)
+    return BlockedSource(ChunkedFiles(label, library, paths, states, names, spec, starts, cuts), cache_bytes)
 
 
 def _chosen(
@@ -230,7 +245,3 @@ def _held(values: NDArray[Any], spec: LeafSpec, rows: int, place: str) -> Held:
     if isinstance(spec, ArraySpec) and not spec.known:
         return Ragged.from_rows([np.asarray(row, spec.dtype) for row in values], spec.dtype)
     return values.astype(spec.dtype, copy=False) if isinstance(spec, ArraySpec) else values
-
-
-def _size(path: str) -> int:
-    return os.path.getsize(path) if os.path.isfile(path) else -1

@@ -18,9 +18,11 @@ from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.csv_columns import check_names, names_in, schema_of, types_in
 from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
 from penstock.sources.csv_records import Dialect, has_blocks, index_of
+from penstock.sources.unreadable import starts_of
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.local import Extent
 from penstock.storage.sidecar import Sidecar, Stamp
+from penstock.storage.state import FileState, states_again
 
 
 class Stretch(NamedTuple):
@@ -43,6 +45,7 @@ class CsvFiles:
 
     makers: list[Rowmaker]
     stamps: list[Stamp]
+    states: list[FileState]
     form: Form
     table: Table
     stretches: list[Stretch]
@@ -63,6 +66,11 @@ class CsvFiles:
         return [maker.path for maker in self.makers]
 
     @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return starts_of([stretch.file for stretch in self.stretches], self.bounds, len(self.paths))
+
+    @property
     def spec(self) -> Spec:
         return self.table.layout.spec
 
@@ -74,6 +82,7 @@ class CsvFiles:
         found = self.stretches[block]
         maker = self.makers[found.file]
         records = _records(maker.path, found)
+        self.states[found.file].check(maker.path)
         try:
             return maker.columns(records, found.kept)
         except DataError:
@@ -96,6 +105,9 @@ class CsvFiles:
         files = [(stamp.size, stamp.digest) for stamp in self.stamps]
         columns, fill, form = described(self.table, self.form)
         return ("csv", relative(self.paths), files, columns, fill, form, self.bounds.tolist())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "states": states_again(state["states"], [m.path for m in state["makers"]])})
 
 
 def csv_files(
@@ -131,7 +143,14 @@ def csv_files(
     counts = [found.rows if found.kept is None else len(found.kept) for found in stretches]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
     stamps = [sidecar.stamp for sidecar in sidecars]
-    return BlockedSource(CsvFiles(makers, stamps, form, table, stretches, bounds, block_bytes), cache_bytes)
+    states = [sidecar.state or FileState.of(path) for path, sidecar in zip(paths, sidecars, strict=True)]
+    return BlockedSource(CsvFiles(makers, stamps, states, form, table, stretches, bounds, block_bytes), cache_bytes)
+
+
+def index_of_file(path: str, form: Form, block_bytes: int) -> Sidecar:
+    """Return the index of a file; one that is no CSV is a `DataError`."""
+    (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes))
+    return sidecar
 
 
 def _kind_of_index(dialect: Dialect, block_bytes: int) -> Kind:

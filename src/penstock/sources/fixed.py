@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -21,6 +20,7 @@ from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.elements.structure import LEAF
 from penstock.kernels.records import RecordReader
 from penstock.storage.sidecar import Stamp
+from penstock.storage.state import FileState, states_again, states_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class FixedFiles:
     """
 
     paths: list[str]
-    sizes: list[int]
+    states: list[FileState]
     record_bytes: int
     header_bytes: int
     footer_bytes: int
@@ -43,13 +43,22 @@ class FixedFiles:
     def length(self) -> int:
         return len(self.reader)
 
+    @property
+    def file_starts(self) -> Rows:
+        """The first record of each file."""
+        return self.reader.starts
+
     @cached_property
     def reader(self) -> RecordReader:
         """What reads the records."""
         first, step = self.header_bytes, self.record_bytes
-        ends = [size - self.footer_bytes for size in self.sizes]
+        ends = [state.size - self.footer_bytes for state in self.states]
         begins = [range(first, end, step) for end in ends]
-        return RecordReader(self.paths, begins, [range(first + step, end + 1, step) for end in ends], self.sizes)
+        return self._reader(begins, [range(first + step, end + 1, step) for end in ends])
+
+    def _reader(self, begins: Sequence[range], ends: Sequence[range]) -> RecordReader:
+        sizes, times = [state.size for state in self.states], [state.mtime_ns for state in self.states]
+        return RecordReader(self.paths, begins, ends, sizes, times)
 
     def spec(self) -> Spec:
         return ObjectSpec(bytes) if self.dtype is None else ArraySpec(self.shape, self.dtype.newbyteorder("="))
@@ -91,7 +100,7 @@ class FixedFiles:
         return {field.name: self.__dict__[field.name] for field in fields(self)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({**state, "states": states_again(state["states"], state["paths"])})
 
 
 def fixed_files(
@@ -110,9 +119,11 @@ def fixed_files(
     footer = check_count(call, "footer_bytes", footer_bytes, least=0)
     length = None if record_bytes is None else check_count(call, "record_bytes", record_bytes, least=1)
     length, kind, sides = _layout(call, length, dtype, shape)
-    sizes = [] if compressed else [_fitting_size(path, length, header, footer) for path in paths]
+    states = [] if compressed else states_of(paths)
+    for path, state in zip(paths, states, strict=not compressed):
+        _check_size(path, state.size, length, header, footer)
     name = f"{call}({paths[0]!r})" if len(paths) == 1 else f"{call}({len(paths)} files)"
-    return FixedFiles(paths, sizes, length, header, footer, kind, sides, name)
+    return FixedFiles(paths, states, length, header, footer, kind, sides, name)
 
 
 def _layout(
@@ -146,8 +157,7 @@ def _layout(
     return record_bytes, kind, (count,) if count > 1 else ()
 
 
-def _fitting_size(path: str, record_bytes: int, header: int, footer: int) -> int:
-    size = os.path.getsize(path)
+def _check_size(path: str, size: int, record_bytes: int, header: int, footer: int) -> None:
     body = size - header - footer
     around = f", a header of {header} and a footer of {footer}" if header or footer else ""
     if body < 0:
@@ -157,4 +167,3 @@ def _fitting_size(path: str, record_bytes: int, header: int, footer: int) -> int
             f"{path} has {size} bytes, which is no whole number of records of {record_bytes}{around}: "
             f"{body // record_bytes} and {body % record_bytes} bytes; it was cut short, or the sizes are others"
         )
-    return size

@@ -136,7 +136,9 @@ def line_kind(wanted: Wanted) -> Kind:
     """Return how files are indexed of which these lines count."""
     if wanted == Wanted.ALL:
         return Kind("lines", _scan_all, _has_lines)
-    return Kind("lines", partial(_scan_some, wanted=wanted), _has_some_lines, (("wanted", wanted.name.lower()),))
+    nothing = {"offsets": np.zeros(1, np.int64), "left_out": np.empty(0, np.int64)}
+    told = (("wanted", wanted.name.lower()),)
+    return Kind("lines", partial(_scan_some, wanted=wanted), _has_some_lines, told, nothing)
 
 
 def _scan_all(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:

@@ -166,6 +166,7 @@ class ArrowRows:
         except DataError as error:
             error.piece = piece  # type: ignore[attr-defined] - for who asked, who knows which samples lie in it
             raise
+        self._sidecars[chunk].check(self.shards[chunk].path)
         return Batch(batch)
 
     def _where(self, piece: int) -> str:

@@ -131,6 +131,7 @@ class FramedShards(PackedShards):
         first, begin, size, content = arrays["frames"][number].tolist()
         with open(path, "rb", buffering=0) as file:
             data = os.pread(file.fileno(), size, begin)
+        self._sidecars[chunk].check(path)
         where = f"{path}: the zstd frame {number}, at byte {begin}"
         found = decompress(data, "zstd", where, most=content)
         if len(found) != content:

@@ -10,6 +10,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.kernels.records import RecordReader
 from penstock.sources.fixed import FixedFiles
 from penstock.sources.litdata import CALL, dtype_of, opened
+from penstock.storage.state import states_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +24,9 @@ class TokenBlocks(FixedFiles):
     def reader(self) -> RecordReader:
         """What reads the blocks."""
         step = self.record_bytes
-        begins = [range(h, h + (size - h) // step * step, step) for h, size in zip(self.heads, self.sizes, strict=True)]
-        ends = [range(part.start + step, part.stop + step, step) for part in begins]
-        return RecordReader(self.paths, begins, ends, self.sizes)
+        sizes = [state.size for state in self.states]
+        begins = [range(h, h + (size - h) // step * step, step) for h, size in zip(self.heads, sizes, strict=True)]
+        return self._reader(begins, [range(part.start + step, part.stop + step, step) for part in begins])
 
 
 def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> TokenBlocks:
@@ -47,7 +48,7 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> TokenBloc
                 f"{shard.path} has {found} bytes, and {head + tokens} by index.json: it was cut short, or is another"
             )
         heads.append(head)
-    paths, sizes = [shard.path for shard in shards], [os.path.getsize(shard.path) for shard in shards]
+    paths = [shard.path for shard in shards]
     shown = f"{CALL}({os.fspath(folder)!r})"
     step = block_size * dtype.itemsize
-    return TokenBlocks(paths, sizes, step, 0, 0, dtype, (block_size,), shown, tuple(heads))
+    return TokenBlocks(paths, states_of(paths), step, 0, 0, dtype, (block_size,), shown, tuple(heads))

@@ -14,10 +14,16 @@ import numpy as np
 from penstock.core.errors import DataError, ElementError
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
 from penstock.elements.structure import Structure, flatten, unflatten
+from penstock.kernels.records import crc32c
 
 NAME = "penstock.json"
 FORMAT = "penstock dataset"
-VERSION = 1
+VERSION = 2
+VERSIONS = (1, 2)
+"""Those that are read: the first has no checksums."""
+SUMS = "penstock.crc32c"
+BLOCK = 1 << 18
+"""Bytes of a file for which there is one checksum."""
 _MOST = 1 << 62
 TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
 
@@ -54,7 +60,8 @@ class Leaf:
 class Manifest:
     """A saved dataset: how many elements, their nesting (`None` if nobody knows), leaves, and what it was made by.
 
-    `digest` stands for the content, `fingerprint` for the pipeline that made it.
+    `digest` stands for the content, `fingerprint` for the pipeline that made it. The file `SUMS` has the CRC-32C of
+    each block of each file, in the order of the leaves, and `crc32c` is that of those; `None` where there are none.
     """
 
     length: int
@@ -63,6 +70,7 @@ class Manifest:
     sizes: dict[str, int]
     digest: str
     fingerprint: str
+    crc32c: int | None = None
 
     @property
     def structure(self) -> Structure:
@@ -76,6 +84,7 @@ class Manifest:
     def write(self, folder: str) -> None:
         """Write it into the folder, whose other files are complete."""
         told = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        told["checksum"] = _checksum(told)
         with open(os.path.join(folder, NAME), "w", encoding="utf-8") as file:
             json.dump(told, file, indent=1)
             file.flush()
@@ -96,11 +105,13 @@ def read_manifest(folder: str) -> Manifest:
         raise DataError(f"load({folder!r}): its {NAME} cannot be read: {error}") from None
     if not isinstance(told, dict) or told.get("format") != FORMAT:
         raise DataError(f"load({folder!r}): its {NAME} does not speak of a dataset saved by ds.save(path)")
-    if told.get("version") != VERSION:
+    if told.get("version") not in VERSIONS:
         raise DataError(
             f"load({folder!r}): it has version {told.get('version')!r} of the format, and this Penstock reads "
-            f"{VERSION}; load it with the release that saved it"
+            f"{' and '.join(map(str, VERSIONS))}; load it with the release that saved it"
         )
+    if told["version"] > 1 and told.get("checksum") != _checksum(told):
+        raise DataError(f"load({folder!r}): its {NAME} is damaged: it does not have its checksum")
     try:
         manifest = _from_json(told)
     except Exception as error:  # noqa: BLE001 - what NumPy takes for a dtype it parses as Python
@@ -113,7 +124,8 @@ def _from_json(told: dict[str, Any]) -> Manifest:
     leaves = tuple(Leaf(leaf["file"], leaf["kind"], leaf["dtype"], _shape(leaf["shape"])) for leaf in told["leaves"])
     sizes = {str(name): operator.index(size) for name, size in told["sizes"].items()}
     length = operator.index(told["length"])
-    made = Manifest(length, told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]))
+    crc = operator.index(told["crc32c"]) if told["version"] > 1 else None
+    made = Manifest(length, told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]), crc)
     if not 0 <= length < _MOST:
         raise ValueError("length")
     if made.structure.num_leaves != len(leaves):
@@ -123,6 +135,12 @@ def _from_json(told: dict[str, Any]) -> Manifest:
             raise ValueError(f"leaf {leaf.file!r} of kind {leaf.kind!r}")
         leaf.spec()
     return made
+
+
+def _checksum(told: dict[str, Any]) -> int:
+    """That of all it says but the checksum."""
+    said = {name: value for name, value in told.items() if name != "checksum"}
+    return crc32c(json.dumps(said, sort_keys=True).encode())
 
 
 def _shape(told: Any) -> tuple[int | None, ...]:

@@ -25,12 +25,17 @@ from penstock.elements.structure import LEAF, Structure, flatten, unflatten
 from penstock.kernels import gather
 from penstock.kernels.records import RecordReader
 from penstock.sources.arrow_tables import relative, shown
+from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.sidecar import Stamp
+from penstock.storage.state import FileState, states_again, states_of
 
 _LONGEST_HEADER = 1 << 20
 _LONGEST_TEXT = 10_000  # of a header, as NumPy has it
 _MOST_DEFLATED = 1032  # how many times its size deflate can make of something
 _LOCAL_HEADER = 30  # bytes of a zip file's, before the name
+_UTF8 = 1 << 11  # the flag of a name in UTF-8
+_LAST_CODE_POINT = 0x10FFFF
+_AT_ONCE = 1 << 20  # bytes of which the checksum is made
 
 
 class Part(NamedTuple):
@@ -42,6 +47,8 @@ class Part(NamedTuple):
     rows: int
     member: str
     """In an `.npz` file."""
+    stored: tuple[int, int, int] | None = None
+    """Where the member begins and ends in the file, and its CRC-32, where it is not compressed."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ class NumpyFiles:
 
     paths: list[str]
     stamps: list[Stamp]
+    states: list[FileState]
     arrays: list[Array]
     structure: Structure
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
@@ -83,6 +91,11 @@ class NumpyFiles:
     @property
     def length(self) -> int:
         return int(self._starts[-1])
+
+    @property
+    def file_starts(self) -> Rows:
+        """The first row of each file."""
+        return self._starts[:-1]
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:
@@ -103,11 +116,50 @@ class NumpyFiles:
         shape = (len(rows), *array.shape)
         fits = into is not None and into.shape == shape and into.dtype == array.dtype and into.flags.c_contiguous
         if not array.in_place:
-            return gather(self._whole(at), rows, into if fits else None)
+            values = gather(self._whole(at), rows, into if fits else None)
+            self._check_text(values, rows)
+            return values
+        if self._unchecked[at]:
+            self._check_stored(at, rows)
         values = into if fits and into is not None else np.empty(shape, array.dtype)
         content = values.reshape(-1).view(np.uint8) if len(rows) else np.empty(0, np.uint8)
         self._readers[at].join(rows, lambda *_: content)
-        return values.byteswap(inplace=True) if array.swapped else values
+        values = values.byteswap(inplace=True) if array.swapped else values
+        self._check_text(values, rows)
+        return values
+
+    @cached_property
+    def _unchecked(self) -> list[set[int]]:
+        """Of each array the files in which its member has a checksum that nobody has looked at."""
+        return [{i for i, part in enumerate(array.parts) if part.stored is not None} for array in self.arrays]
+
+    def _check_stored(self, at: int, rows: Rows) -> None:
+        """Look at the checksums of the members that have these rows, each once."""
+        found = np.searchsorted(self._starts, rows, side="right") - 1
+        with self._lock:
+            for file in sorted(self._unchecked[at].intersection(found.tolist())):
+                part = self.arrays[at].parts[file]
+                self.states[file].check(self.paths[file])
+                if part.stored is not None and _crc32(self.paths[file], *part.stored[:2]) != part.stored[2]:
+                    self.states[file].check(self.paths[file])
+                    error = DataError(f"{self.paths[file]}, {part.member}: it is damaged: its CRC-32 is another")
+                    error.element = int(np.argmax(found == file))
+                    raise error
+                self._unchecked[at].discard(file)
+
+    def _check_text(self, values: NDArray[Any], rows: Rows) -> None:
+        """Refuse code points that there are not: a text of them is none, whatever it is used for."""
+        for text in _texts_in(values):
+            points = np.ascontiguousarray(text).view(np.uint32).reshape(len(rows), -1) if text.size else text
+            if points.size and points.max() > _LAST_CODE_POINT:
+                wrong = points > _LAST_CODE_POINT
+                element = int(wrong.any(axis=1).argmax())
+                error = DataError(
+                    f"{self.describe(int(rows[element]))}: {int(points[wrong][0]):#x} is no code point of a text: the "
+                    "file is damaged"
+                )
+                error.element = element
+                raise error
 
     @cached_property
     def _readers(self) -> list[RecordReader]:
@@ -118,8 +170,9 @@ class NumpyFiles:
         parts = array.parts if array.in_place else ()
         begins = [range(part.begin, part.begin + part.rows * array.width, array.width) for part in parts]
         ends = [range(each.start + array.width, each.stop + array.width, array.width) for each in begins]
-        sizes = [self.stamps[part.file].size for part in parts]
-        return RecordReader([self.paths[part.file] for part in parts], begins, ends, sizes)
+        states = [self.states[part.file] for part in parts]
+        sizes, times = [state.size for state in states], [state.mtime_ns for state in states]
+        return RecordReader([self.paths[part.file] for part in parts], begins, ends, sizes, times)
 
     @cached_property
     def _wholes(self) -> dict[int, NDArray[Any]]:
@@ -131,11 +184,18 @@ class NumpyFiles:
             found = self._wholes.get(at)
             if found is None:
                 array = self.arrays[at]
-                parts = [_load(self.paths[part.file], part, array) for part in array.parts]
+                parts = [self._loaded(part, array) for part in array.parts]
                 found = parts[0] if len(parts) == 1 else np.concatenate(parts)
                 found.flags.writeable = False
                 self._wholes[at] = found
             return found
+
+    def _loaded(self, part: Part, array: Array) -> NDArray[Any]:
+        path, state = self.paths[part.file], self.states[part.file]
+        state.check(path)
+        found = _load(path, part, array)
+        state.check(path)
+        return found
 
     def advise(self, rows: Rows) -> None:
         """Have the system begin to read rows that are read where they are."""
@@ -154,12 +214,22 @@ class NumpyFiles:
         return ("numpy", relative(self.paths), files, repr(self.structure), arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return NumpyFiles, (self.paths, self.stamps, self.arrays, self.structure)
+        return _opened_again, (self.paths, self.stamps, self.states, self.arrays, self.structure)
 
 
-def numpy_files(paths: list[str]) -> NumpyFiles:
-    """Return the source of `ps.read_numpy`."""
-    stamps = [Stamp.of(path) for path in paths]
+def _opened_again(
+    paths: list[str], stamps: list[Stamp], states: list[FileState], arrays: list[Array], structure: Structure
+) -> NumpyFiles:
+    return NumpyFiles(paths, stamps, states_again(states, paths), arrays, structure)
+
+
+def numpy_files(paths: list[str]) -> OfFiles | WithUnreadable:
+    """Return the source of `ps.read_numpy`; a file that cannot be read among others is one row that fails."""
+    return with_unreadable(paths, _numpy_files, lambda path: list(_members(0, path)))
+
+
+def _numpy_files(paths: list[str]) -> NumpyFiles:
+    states, stamps = states_of(paths), [Stamp.of(path) for path in paths]
     found = [dict(_members(file, path)) for file, path in enumerate(paths)]
     first = found[0]
     if not first:
@@ -180,10 +250,10 @@ def numpy_files(paths: list[str]) -> NumpyFiles:
                 )
     if list(first) == [""]:
         joined: Any = _joined([members[""] for members in found])
-        return NumpyFiles(paths, stamps, [joined], LEAF)
+        return NumpyFiles(paths, stamps, states, [joined], LEAF)
     names, structure = flatten({name: name for name in first})
     arrays = [_joined([members[name] for members in found]) for name in names]
-    return NumpyFiles(paths, stamps, arrays, structure)
+    return NumpyFiles(paths, stamps, states, arrays, structure)
 
 
 def _joined(arrays: list[Array]) -> Array:
@@ -202,8 +272,9 @@ def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as source:
             for info in archive.infolist():
+                begin = _content_begin(source, info, path)  # also of what is left out: its name may be damaged
                 if info.filename.endswith(".npy"):
-                    yield info.filename.removesuffix(".npy"), _member(archive, source, info, path, file, size)
+                    yield info.filename.removesuffix(".npy"), _member(archive, source, info, path, file, size, begin)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: {error}") from None
     except OSError as error:
@@ -213,7 +284,7 @@ def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
 
 
 def _member(
-    archive: zipfile.ZipFile, source: IO[bytes], info: zipfile.ZipInfo, path: str, file: int, size: int
+    archive: zipfile.ZipFile, source: IO[bytes], info: zipfile.ZipInfo, path: str, file: int, size: int, begin: int
 ) -> Array:
     place = f"{path}, {info.filename}"
     if info.compress_type != zipfile.ZIP_STORED:
@@ -222,16 +293,24 @@ def _member(
         with archive.open(info) as member:
             described = _described(BytesIO(member.read(_LONGEST_HEADER)), place, file, 0, info.file_size, info.filename)
         return _elsewhere(described)
-    source.seek(info.header_offset)
-    local = source.read(_LOCAL_HEADER)
-    if len(local) < _LOCAL_HEADER or not local.startswith(b"PK\x03\x04"):
-        raise DataError(f"{place}: there is no member at byte {info.header_offset:,}")
-    names = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
-    begin = info.header_offset + _LOCAL_HEADER + names
     if begin + info.file_size > size:
         raise DataError(f"{place}: the file is cut short: it has {size:,} bytes")
     source.seek(begin)
-    return _described(source, place, file, begin, begin + info.file_size, info.filename)
+    end = begin + info.file_size
+    described = _described(source, place, file, begin, end, info.filename)
+    return replace(described, parts=tuple(part._replace(stored=(begin, end, info.CRC)) for part in described.parts))
+
+
+def _content_begin(source: IO[bytes], info: zipfile.ZipInfo, path: str) -> int:
+    """Where the content of a member begins, by the header before it, which has to be of that name."""
+    source.seek(info.header_offset)
+    local = source.read(_LOCAL_HEADER)
+    if len(local) < _LOCAL_HEADER or not local.startswith(b"PK\x03\x04"):
+        raise DataError(f"{path}, {info.filename}: there is no member at byte {info.header_offset:,}")
+    named, more = int.from_bytes(local[26:28], "little"), int.from_bytes(local[28:30], "little")
+    if source.read(named) != info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
+        raise DataError(f"{path}, {info.filename}: the member at byte {info.header_offset:,} has another name")
+    return info.header_offset + _LOCAL_HEADER + named + more
 
 
 def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, member: str) -> Array:
@@ -269,6 +348,25 @@ def array_header(source: IO[bytes], place: str, nbytes: int) -> tuple[tuple[int,
     return shape, fortran, dtype, head.tell()
 
 
+def _crc32(path: str, begin: int, end: int) -> int:
+    """The CRC-32 of a part of a file."""
+    crc = 0
+    with open(path, "rb") as file:
+        file.seek(begin)
+        while begin < end and (data := file.read(min(_AT_ONCE, end - begin))):
+            crc = zlib.crc32(data, crc)
+            begin += len(data)
+    return crc
+
+
+def _texts_in(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """The parts of an array that are text."""
+    if values.dtype.kind == "U":
+        yield values
+    for name in values.dtype.names or ():
+        yield from _texts_in(values[name])
+
+
 def _elsewhere(array: Array) -> Array:
     return replace(array, parts=tuple(part._replace(begin=-1) for part in array.parts))
 
@@ -280,6 +378,7 @@ def _load(path: str, part: Part, array: Array) -> NDArray[Any]:
         else:
             with zipfile.ZipFile(path) as archive, archive.open(part.member) as member:
                 found = np.lib.format.read_array(member, allow_pickle=False)
+                member.read()  # to its end, where its checksum is looked at
     except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
         raise DataError(f"{path}{part.member and ', '}{part.member}: {error}") from None
     stored = array.dtype.newbyteorder("S") if array.swapped else array.dtype

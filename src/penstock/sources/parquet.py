@@ -18,7 +18,6 @@ from penstock.sources.apart import TableApart, columns_or_apart
 from penstock.sources.arrow_tables import (
     Nulls,
     Table,
-    Unchanged,
     check_same,
     relative,
     shown,
@@ -27,8 +26,10 @@ from penstock.sources.arrow_tables import (
     told,
 )
 from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.unreadable import starts_of
 from penstock.storage.local import Extent
 from penstock.storage.recent import Recent
+from penstock.storage.state import FileState, states_again, states_of
 
 _FOOTERS = 64 << 20  # bytes of file footers that are kept
 _SAMPLED = 1024  # rows that tell how large text and lists are
@@ -68,7 +69,7 @@ class ParquetFiles:
     """The rows of Parquet files, in the order of the files: those that `filters` and `nulls` keep."""
 
     paths: list[str]
-    states: list[Unchanged]
+    states: list[FileState]
     table: Table
     groups: list[Group]
     bounds: NDArray[np.int64]
@@ -88,6 +89,11 @@ class ParquetFiles:
         return int(self.sample.row_bytes * int(self.bounds[-1]) / max(len(self.groups), 1))
 
     @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return starts_of([group.file for group in self.groups], self.bounds, len(self.paths))
+
+    @property
     def spec(self) -> Spec:
         return self.table.layout.spec
 
@@ -101,6 +107,7 @@ class ParquetFiles:
             table = read_group(path, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
             if found.kept is not None:
                 table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
+        self.states[found.file].check(path)
         rows = np.arange(table.num_rows) if found.kept is None else found.kept
         return columns_or_apart(table, self.table, place, rows + _first(kept.metadata, found.group))
 
@@ -136,7 +143,11 @@ class ParquetFiles:
 
     def __reduce__(self) -> tuple[Any, ...]:
         made = (self.paths, self.states, self.table, self.groups, self.bounds, self.filters, self.sample)
-        return ParquetFiles, made
+        return _opened_again, made
+
+
+def _opened_again(paths: list[str], states: list[FileState], *others: Any) -> ParquetFiles:
+    return ParquetFiles(paths, states_again(states, paths), *others)
 
 
 def parquet_files(
@@ -145,6 +156,7 @@ def parquet_files(
     """Return the source of `ps.read_parquet`."""
     call = "read_parquet"
     require("pyarrow.parquet", extra="arrow", purpose=call)
+    states = states_of(paths)
     footers = side_by_side(lambda i: footer(paths[i]), len(paths))
     schemas = [_schema(path, kept) for path, kept in zip(paths, footers, strict=True)]
     with told(paths[0]):
@@ -164,7 +176,6 @@ def parquet_files(
         footers[file].metadata.row_group(group).num_rows if kept is None else len(kept) for file, group, kept in groups
     ]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-    states = [Unchanged.of(path) for path in paths]
     sample = Sample(0, ())
     if groups:
         file, group, _ = groups[0]

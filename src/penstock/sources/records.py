@@ -54,7 +54,7 @@ class RecordFiles:
     def sidecars(self) -> list[Sidecar]:
         """The index of each file, made now where there is none."""
         if self.opened.sidecars is None:
-            self.opened.sidecars = index_files(self.paths, self.kind)
+            self.opened.sidecars = index_files(self.paths, self.kind, tolerant=True)
         return self.opened.sidecars
 
     @property
@@ -63,26 +63,36 @@ class RecordFiles:
 
     @cached_property
     def _length(self) -> int:
-        return sum(len(of_file) - 1 for of_file in self.offsets)
+        return sum(len(of_file) - 1 for of_file in self.offsets) + len(self.faults)
 
     @cached_property
     def offsets(self) -> list[NDArray[np.int64]]:
         """Where the records of each file begin, and where the last ends."""
         return [sidecar.arrays["offsets"] for sidecar in self.sidecars]
 
+    @cached_property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with files, by their number: each is the error of one record behind those that were found."""
+        return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
+
     @property
     def reader(self) -> RecordReader:
         """What reads the records."""
         if self.opened.reader is None:
-            offsets = self.offsets
+            offsets, nowhere = self.offsets, np.full(1, -1, np.int64)
+            begins, ends = [of_file[:-1] for of_file in offsets], [of_file[1:] for of_file in offsets]
+            for file in self.faults:
+                begins[file], ends[file] = np.append(begins[file], nowhere), np.append(ends[file], nowhere)
             check_mapped(self.sidecars)
             self.opened.reader = RecordReader(
                 self.paths,
-                [of_file[:-1] for of_file in offsets],
-                [of_file[1:] for of_file in offsets],
+                begins,
+                ends,
                 [sidecar.stamp.size for sidecar in self.sidecars],
+                [sidecar.time for sidecar in self.sidecars],
                 framing=self.framing,
                 verify=self.verify,
+                faults=self.faults,
             )
         return self.opened.reader
 

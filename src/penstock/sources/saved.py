@@ -16,10 +16,11 @@ from penstock.core.errors import DataError
 from penstock.elements.chunk import Column, Columns
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.elements.structure import LEAF
-from penstock.kernels import MappedFile, maps_cut
+from penstock.kernels import MappedFile
 from penstock.sources.arrays import ArraySource
 from penstock.sources.manifest import Leaf, Manifest, read_manifest
 from penstock.sources.numpy_files import array_header
+from penstock.sources.saved_sums import Blocks, Sums, read_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +46,8 @@ class SavedSource:
         try:
             columns = [leaf.read(rows, into) for leaf, into in zip(self._leaves, memory, strict=True)]
         finally:
-            if maps_cut():
-                for mapped in self._files:
-                    mapped.check()
+            for mapped in self._files:
+                mapped.check_unchanged()
         return Columns(self.manifest.structure, columns, len(rows))
 
     def describe(self, row: int) -> str:
@@ -59,7 +59,8 @@ class SavedSource:
 
     @cached_property
     def _leaves(self) -> list[Reading]:
-        return [_reading(self.folder, leaf, self.length, self._files) for leaf in self.manifest.leaves]
+        sums = read_sums(self.folder, self.manifest)
+        return [_reading(self.folder, leaf, self.length, self._files, sums) for leaf in self.manifest.leaves]
 
     @cached_property
     def _files(self) -> list[MappedFile]:
@@ -76,6 +77,20 @@ def saved(path: str | os.PathLike[str]) -> SavedSource:
     return SavedSource(folder, read_manifest(folder))
 
 
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """The array of a file, and where its values begin there."""
+
+    array: NDArray[Any]
+    blocks: Blocks
+    begin: int
+
+    def read(self, lows: Rows, highs: Rows) -> None:
+        """Say that rows `lows[i]` to `highs[i]` are about to be read: their checksums are looked at."""
+        width = self.array.strides[0] if self.array.size else 0
+        self.blocks.check(self.begin + lows * width, self.begin + highs * width)
+
+
 class Reading(Protocol):
     """The values of one leaf."""
 
@@ -87,8 +102,10 @@ class Arrays:
     """Arrays of one shape: the rows of one."""
 
     source: ArraySource
+    checked: Checked
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
+        self.checked.read(rows, rows + 1)
         column = self.source.read_many(rows, None if into is None else [into]).columns[0]
         if isinstance(column, np.ndarray) and column.size:
             column[-1:].flat[-1]  # a view is not read yet
@@ -100,20 +117,22 @@ class Uneven:
     """Arrays of different shapes: all values end to end, where each begins, and its shape."""
 
     path: str
-    values: NDArray[Any]
-    offsets: NDArray[np.int64]
-    shapes: NDArray[np.int64]
+    files: tuple[Checked, Checked, Checked]
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
-        lows, highs, shapes = self.offsets[rows], self.offsets[rows + 1], self.shapes[rows]
+        for file, more in zip(self.files[1:], (2, 1), strict=True):
+            file.read(rows, rows + more)
+        values, offsets, of_shapes = (file.array for file in self.files)
+        lows, highs, shapes = offsets[rows], offsets[rows + 1], of_shapes[rows]
         sizes = shapes.prod(axis=1, dtype=np.float64)  # what is too large for that is no size at all
         have_shapes = (sizes == highs - lows) & (shapes >= 0).all(axis=1)
-        _check(rows, have_shapes & _are_within(lows, highs, self.values), self.path)
+        _check(rows, have_shapes & _are_within(lows, highs, values), self.path)
+        self.files[0].read(lows, highs)
         ends = highs.tolist()
         spans = zip(lows.tolist(), ends, shapes.tolist(), strict=True)
-        parts = [self.values[low:high].reshape(shape) for low, high, shape in spans]
+        parts = [values[low:high].reshape(shape) for low, high, shape in spans]
         last = max(ends, default=0)
-        self.values[max(last - 1, 0) : last].tobytes()  # views are not read yet: where their end is there, all is
+        values[max(last - 1, 0) : last].tobytes()  # views are not read yet: where their end is there, all is
         return parts
 
 
@@ -122,15 +141,17 @@ class Texts:
     """Texts or bytes: all end to end, and where each begins."""
 
     path: str
-    values: NDArray[np.uint8]
-    offsets: NDArray[np.int64]
+    files: tuple[Checked, Checked]
     decode: bool
 
     def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
-        lows, highs = self.offsets[rows], self.offsets[rows + 1]
-        _check(rows, _are_within(lows, highs, self.values), self.path)
+        self.files[1].read(rows, rows + 2)
+        values, offsets = (file.array for file in self.files)
+        lows, highs = offsets[rows], offsets[rows + 1]
+        _check(rows, _are_within(lows, highs, values), self.path)
+        self.files[0].read(lows, highs)
         spans = zip(lows.tolist(), highs.tolist(), strict=True)
-        contents = [self.values[low:high].tobytes() for low, high in spans]
+        contents = [values[low:high].tobytes() for low, high in spans]
         if not self.decode:
             return contents
         texts: list[str] = []
@@ -141,8 +162,9 @@ class Texts:
         return texts
 
 
-def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile]) -> Reading:
-    arrays = [_mapped(os.path.join(folder, name), files) for name in leaf.files]
+def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile], sums: dict[str, Sums]) -> Reading:
+    found = [_mapped(os.path.join(folder, name), files, sums.get(name)) for name in leaf.files]
+    arrays = [file.array for file in found]
     for name, array, (dtype, shape) in zip(leaf.files, arrays, _forms(leaf, length), strict=True):
         if array.dtype != dtype or not _fits(array.shape, shape):
             raise DataError(
@@ -151,10 +173,10 @@ def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile]) -> R
             )
     base = os.path.join(folder, leaf.file)
     if leaf.kind == "array":
-        return Arrays(ArraySource(LEAF, [arrays[0]]))
+        return Arrays(ArraySource(LEAF, [arrays[0]]), found[0])
     if leaf.kind == "uneven":
-        return Uneven(base, *arrays)
-    return Texts(base, arrays[0], arrays[1], decode=leaf.kind == "str")
+        return Uneven(base, (found[0], found[1], found[2]))
+    return Texts(base, (found[0], found[1]), decode=leaf.kind == "str")
 
 
 def _forms(leaf: Leaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
@@ -188,7 +210,7 @@ def _damaged(rows: Rows, at: int, path: str, why: str) -> DataError:
     return error
 
 
-def _mapped(path: str, files: list[MappedFile]) -> NDArray[Any]:
+def _mapped(path: str, files: list[MappedFile], sums: Sums | None) -> Checked:
     """The array in a `.npy` file, mapped into memory by one more of `files`; not to be written to."""
     with open(path, "rb") as file:
         shape, by_columns, dtype, begin = array_header(file, path, os.path.getsize(path))
@@ -196,10 +218,14 @@ def _mapped(path: str, files: list[MappedFile]) -> NDArray[Any]:
     if not math.prod(shape) * dtype.itemsize:  # nothing is in it to map
         array = np.empty(shape, dtype, order)
         array.flags.writeable = False
-        return array
+        return Checked(array, Blocks(path, np.empty(0, np.uint8), None), begin)
     mapped = MappedFile(path)
     files.append(mapped)
     try:
-        return np.ndarray(shape, dtype, mapped.content.data, begin, order=order)
+        array = np.ndarray(shape, dtype, mapped.content.data, begin, order=order)
     except TypeError:
         raise DataError(f"{path}: the file was cut short; save the dataset again") from None
+    checked = Checked(array, Blocks(path, mapped.content, sums), begin)
+    seen = len(mapped.content) if by_columns else begin  # rows of columns lie here and there
+    checked.blocks.check(np.zeros(1, np.int64), np.full(1, seen))
+    return checked

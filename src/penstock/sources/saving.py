@@ -18,6 +18,7 @@ from penstock.elements.size import bytes_of
 from penstock.elements.spec import ArraySpec, ObjectSpec, leaf_spec
 from penstock.elements.structure import paths
 from penstock.sources.manifest import NAME, TEXTS, Leaf, Manifest, nesting_of
+from penstock.sources.saved_sums import write_sums
 
 MOST_ELEMENTS = 1 << 12  # written in one go
 MOST_BYTES = 1 << 24  # the same, about
@@ -92,7 +93,8 @@ def _write(elements: Iterable[Any], folder: str, fingerprint: str) -> Manifest:
             leaf.close()
     sizes = {name: os.path.getsize(os.path.join(folder, name)) for leaf in described for name in leaf.files}
     content = repr((length, nesting, described, [leaf.digests() for leaf in leaves]))
-    return Manifest(length, nesting, described, sizes, digest(content.encode()), fingerprint)
+    crc = write_sums(folder, [name for leaf in described for name in leaf.files])
+    return Manifest(length, nesting, described, sizes, digest(content.encode()), fingerprint, crc)
 
 
 def _runs(elements: Iterator[Any]) -> Iterator[list[Any]]:

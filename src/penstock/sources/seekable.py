@@ -59,7 +59,7 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
     return bool(begins_and_ends and frames_fit)
 
 
-TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound)
+TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound, is_checked=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,9 @@ class SeekableRecords:
     def _decompressed(self, frame: int) -> NDArray[np.uint8]:
         file, at = self._place(frame)
         try:
-            return decompressed_frame(self.paths[file], self._frames[file], at)
+            content = decompressed_frame(self.paths[file], self._frames[file], at)
+            self.sidecars[file].check(self.paths[file])
+            return content
         except DataError as error:
             error.frame = frame  # type: ignore[attr-defined] - for who asked, who knows which elements lie in it
             raise

@@ -24,6 +24,7 @@ from penstock.storage.indexing import Kind
 from penstock.storage.recent import Recent
 from penstock.storage.sidecar import Stamp
 from penstock.storage.soundness import Arrays, are_offsets
+from penstock.storage.state import FileState, states_of
 
 CACHE_BYTES = 1 << 28
 """Bytes of decompressed samples that are kept."""
@@ -179,12 +180,17 @@ class PackedShards:
         shard = self.shards[piece]
         with open(shard.path, "rb") as file:
             data = file.read()
+        self._states[piece].check(shard.path)
         content = decompress(data, shard.compression or "", shard.path, most=shard.nbytes)
         if len(content) != shard.nbytes:
             raise DataError(f"{shard.path} becomes {len(content)} bytes, and {shard.nbytes} by index.json")
         offsets = read_table(io.BytesIO(content), len(content), f"{shard.path}, decompressed")
         check_count(shard, len(offsets) - 1)
         return Samples(content, offsets)
+
+    @cached_property
+    def _states(self) -> list[FileState]:
+        return states_of([shard.path for shard in self.shards])
 
     def read(self, rows: Rows) -> list[bytes]:
         pieces = (self.bounds.searchsorted(rows, "right") - 1).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
-from penstock.kernels.tar import Samples, keys_of_archives, scan_tar
+from penstock.kernels.tar import NO_SAMPLES, Samples, TarError, keys_of_archives, scan_tar
 from penstock.sources.decoders import Decoders
 from penstock.sources.records import content_of
 from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found
@@ -27,7 +28,14 @@ _ARRAYS = ("heads", "begins", "ends", "extension", "members", "keys", "key_ends"
 
 
 def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
-    samples = scan_tar(path, seen=seen)
+    try:
+        return _arrays_of(scan_tar(path, seen=seen))
+    except TarError as error:
+        error.arrays = _arrays_of(error.samples)
+        raise
+
+
+def _arrays_of(samples: Samples) -> Mapping[str, NDArray[Any]]:
     names = "\0".join(samples.extensions).encode("utf-8", "surrogateescape")
     return {name: getattr(samples, name) for name in _ARRAYS} | {"extensions": np.frombuffer(names, np.uint8)}
 
@@ -68,7 +76,7 @@ def _samples_fit(arrays: Arrays) -> bool:
     )
 
 
-TAR = Kind("tar", _scan, _is_sound)
+TAR = Kind("tar", _scan, _is_sound, nothing=_arrays_of(NO_SAMPLES))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +94,12 @@ class TarFiles:
     @cached_property
     def sidecars(self) -> list[Sidecar]:
         """The index of each archive, made now where there is none."""
-        return index_files(self.paths, TAR)
+        return index_files(self.paths, TAR, tolerant=True)
+
+    @cached_property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with archives, by their number: each is the error of one sample behind those found."""
+        return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @cached_property
     def samples(self) -> list[Samples]:
@@ -100,7 +113,7 @@ class TarFiles:
     @cached_property
     def _starts(self) -> Rows:
         """The first sample of each archive, and the number of all."""
-        return np.cumsum([0, *map(len, self.samples)])
+        return np.cumsum([0, *(len(samples) + (file in self.faults) for file, samples in enumerate(self.samples))])
 
     @cached_property
     def _member_starts(self) -> Rows:
@@ -120,6 +133,7 @@ class TarFiles:
             [samples.begins for samples in self.samples],
             [samples.ends for samples in self.samples],
             [sidecar.stamp.size for sidecar in self.sidecars],
+            [sidecar.time for sidecar in self.sidecars],
         )
 
     def spec(self) -> Spec:
@@ -136,6 +150,8 @@ class TarFiles:
             check_mapped(self.sidecars)
 
     def _read(self, rows: Rows) -> Chunk:
+        if self.faults:
+            self._refuse_lost(rows)
         of, numbers, files = self._found(rows)
         missing = self.shape.first_missing(files)
         if missing is not None:
@@ -148,9 +164,22 @@ class TarFiles:
             self._keys(of, numbers), self._contents(files), lambda i, part: self._where(int(files[i, part]))
         )
 
+    @cached_property
+    def _lost(self) -> Rows:
+        """The rows of samples that cannot be indexed."""
+        return self._starts[1:][list(self.faults)] - 1
+
+    def _refuse_lost(self, rows: Rows) -> None:
+        if len(found := np.flatnonzero(np.isin(rows, self._lost))):
+            archive = int(np.searchsorted(self._starts, rows[found[0]], side="right")) - 1
+            error = copy(self.faults[archive])  # what is noted on one that is raised belongs to that time alone
+            error.element = int(found[0])  # type: ignore[attr-defined] - how a source says which it was
+            raise error
+
     def advise(self, rows: Rows) -> None:
         """Have the system begin to read the members of the samples at `rows`."""
-        of, _, files = self._found(np.asarray(rows, np.int64))
+        rows = np.asarray(rows, np.int64)
+        of, _, files = self._found(rows[~np.isin(rows, self._lost)] if self.faults else rows)
         self.reader.advise((files + self._member_starts[of, None])[files >= 0])
 
     def _found(self, rows: Rows) -> tuple[Rows, Rows, NDArray[np.int64]]:
@@ -191,6 +220,8 @@ class TarFiles:
     def describe(self, row: int) -> str:
         archive = int(np.searchsorted(self._starts, row, side="right")) - 1
         samples, sample = self.samples[archive], row - int(self._starts[archive])
+        if sample == len(samples):
+            return f"{self.paths[archive]}, from byte {int(samples.ends[-1]) if len(samples.ends) else 0} on"
         at = int(samples.heads[int(samples.members[sample])])
         extensions = ", ".join(of_sample(samples, sample))
         return f"{self.paths[archive]}, {samples.key(sample)} ({extensions}), at byte {at}"

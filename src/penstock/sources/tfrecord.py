@@ -21,7 +21,7 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
     return are_offsets(arrays, size, "offsets") and arrays["offsets"][0] == 0 and arrays["offsets"][-1] == size
 
 
-TFRECORD = Kind("tfrecord", _scan, _is_sound)
+TFRECORD = Kind("tfrecord", _scan, _is_sound, is_checked=True)
 
 
 def tfrecord_files(paths: list[str], *, verify: bool = True) -> RecordFiles:

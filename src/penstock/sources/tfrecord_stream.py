@@ -99,11 +99,12 @@ def _has_whole_length(buffer: bytes, at: int) -> bool:
 def compression_of_tfrecord(path: str) -> str | None:
     """Return how a TFRecord file is compressed, by its first bytes.
 
-    Where they are the length of a record and its checksum, it is not compressed, whatever else they look like.
+    Where they are the length of a record and its checksum, it is not compressed, whatever else they look like: that is
+    "", which is surer than `None`.
     """
     head = first_bytes(path)
     if len(head) >= _HEAD.size and masked_crc32c(head[:8]) == _HEAD.unpack_from(head)[1]:
-        return None
+        return ""
     found = compression_of(head)
     if found is None and len(head) >= 2 and head[0] & 0x0F == 8 and (head[0] << 8 | head[1]) % 31 == 0:
         return "zlib"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from penstock.core.checks import is_one_of
 from penstock.core.errors import DataError, PlanError
@@ -26,6 +27,7 @@ _MAGIC: Mapping[bytes, str] = {
     b"\x04\x22\x4d\x18": "lz4",
 }
 _AT_ONCE = 1 << 17  # bytes read of a file
+T = TypeVar("T")
 _XZ_MEMORY = 1 << 29  # bytes; `xz -9` asks for 65 MiB
 _ZSTD_AT_ONCE = 1 << 12  # one block of four bytes may become 128 KiB, and there is no way to ask for less
 
@@ -51,6 +53,30 @@ def compression_of(head: bytes) -> str | None:
     found = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     if found is None and head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:  # a skippable frame, of zstd or lz4
         return "zstd"
+    return found
+
+
+def compressions_of(
+    paths: Sequence[str], given: str | None, look: Callable[[str], str | None] | None = None
+) -> list[str | None]:
+    """Return how each file is compressed: all as `given`, or where that is `"auto"` as `look` finds.
+
+    `look` goes by the first bytes, and says "" of a file that is surely not compressed. One that is compressed by its
+    name, and not by its first bytes, is a `DataError`: read as it is, it would be nonsense.
+    """
+    if given != "auto":
+        return [given] * len(paths)
+    look = look or (lambda path: compression_of(first_bytes(path)))
+    return [_fitting(path, look(path)) or None for path in paths]
+
+
+def _fitting(path: str, found: str | None) -> str | None:
+    suffix = path.rpartition(".")[2].lower()
+    if found is None and suffix in SUFFIXES:
+        raise DataError(
+            f"{path}: its name ends in .{suffix}, and it does not begin as {SUFFIXES[suffix]} does: it is damaged, or "
+            "not compressed; compression=None reads it as it is"
+        )
     return found
 
 
@@ -85,7 +111,7 @@ def open_decompressed(path: str, compression: str | None = "auto") -> io.Buffere
     if compression == "auto":
         compression = compression_of(first_bytes(path))
     if compression is None:
-        return io.BufferedReader(io.FileIO(path), _AT_ONCE)
+        return io.BufferedReader(_Steady(path), _AT_ONCE)
     return io.BufferedReader(_Decompressed(path, compression), _AT_ONCE)
 
 
@@ -107,6 +133,34 @@ def decompress(data: bytes, compression: str, where: str, most: int = LARGEST) -
         return b"".join(parts)
 
 
+class _Steady(io.FileIO):
+    """A file that nobody may write to from when it is opened until it has been read to its end."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self._state = self._now()
+
+    def _now(self) -> tuple[int, int]:
+        status = os.fstat(self.fileno())
+        return status.st_size, status.st_mtime_ns
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return self._checked(super().read(size) or b"")
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = super().readinto(buffer)
+        self._checked(count)
+        return count
+
+    def _checked(self, made: T) -> T:
+        if not made and self._now() != self._state:
+            raise DataError(
+                f"{self.name}: the file was written to while it was read; write a new file under another name and "
+                "rename it, in place of writing into one that is read"
+            )
+        return made
+
+
 class _Decompressed(io.RawIOBase):
     """The content of one or several compressed streams, one after another in a file."""
 
@@ -115,7 +169,7 @@ class _Decompressed(io.RawIOBase):
         self._compression = compression
         self._make = _maker(compression, path)
         self._decompressor: Decompressor | None = None
-        self._file = open(path, "rb", buffering=0) if file is None else file  # noqa: SIM115 - closed by close()
+        self._file = _Steady(path) if file is None else file
         self._at_once = _ZSTD_AT_ONCE if compression == "zstd" else _AT_ONCE
         self._read = 0  # bytes of the file
         self._begun = 0  # where the stream at hand begins in it

@@ -7,16 +7,20 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.digest import digest
 from penstock.core.errors import DataError
+from penstock.kernels.records import ScanError
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX, is_index
 from penstock.storage.progress import Progress
 from penstock.storage.sidecar import Sidecar, Stamp
+from penstock.storage.state import FileState
 
 Scan = Callable[[str, Callable[[int], None]], Mapping[str, NDArray[Any]]]
 """What makes the arrays of a file's index: called with its path, it tells how many bytes it has seen as it goes on."""
@@ -36,6 +40,14 @@ class Kind:
     scan: Scan
     is_sound: IsSound
     parameters: tuple[tuple[str, Any], ...] = ()
+    nothing: Mapping[str, NDArray[Any]] = field(default_factory=lambda: {"offsets": np.zeros(1, np.int64)})
+    """The arrays of a file of which nothing is known."""
+    is_checked: bool = False
+    """Whether readers check in the file itself that a record lies where the index says.
+
+    Where they do, an index is believed of a file that is newer and alike in the places that its stamp is made of, as a
+    copy is. Where they do not, a file of which the stamp has not all is indexed again.
+    """
 
     def named(self, path: str) -> str:
         """Return the name of the index of a file, one for each format and each choice of parameters.
@@ -50,7 +62,13 @@ class Kind:
 
 
 def index_files(
-    paths: Sequence[str], kind: Kind, *, save: bool = True, refresh: bool = False, workers: int | None = None
+    paths: Sequence[str],
+    kind: Kind,
+    *,
+    save: bool = True,
+    refresh: bool = False,
+    workers: int | None = None,
+    tolerant: bool = False,
 ) -> list[Sidecar]:
     """Return the index of each file.
 
@@ -58,19 +76,41 @@ def index_files(
     since; else, and with `refresh`, it is made, by as many threads as there are processors, and kept if `save`: beside
     the file, or in the cache folder if that place cannot be written to. On a terminal a line shows how far it is, once
     it takes a second.
+
+    A file that cannot be indexed to its end is an error; or, where `tolerant`, the `fault` of an index of what comes
+    before, which is not kept.
     """
-    found = [None if refresh else _load(path, kind) for path in paths]
+    load = partial(_unless_wrong, _load, kind) if tolerant else _load
+    found = [None if refresh else load(path, kind) for path in paths]
     missing = [i for i, sidecar in enumerate(found) if sidecar is None]
     if missing:
-        sizes = {i: os.path.getsize(paths[i]) for i in missing}
+        sizes = {i: os.path.getsize(paths[i]) for i in missing if not tolerant or os.path.exists(paths[i])}
         with Progress(f"indexing {len(missing):,} file{'s' * (len(missing) > 1)}", sum(sizes.values())) as progress:
 
             def make(i: int) -> Sidecar:
-                return _make(paths[i], kind, progress, save=save)
+                make_one = partial(_make, progress=progress, save=save)
+                return _unless_wrong(make_one, kind, paths[i], kind) if tolerant else make_one(paths[i], kind)
 
             for i, sidecar in zip(missing, _side_by_side(make, missing, workers), strict=True):
                 found[i] = sidecar
     return [sidecar for sidecar in found if sidecar is not None]
+
+
+T = TypeVar("T")
+
+
+def _unless_wrong(make: Callable[[str, Kind], T], kind: Kind, path: str, _: Kind) -> T | Sidecar:
+    """What `make` makes of a file, or the index of the part of it that is sound, with what is wrong after that."""
+    try:
+        return make(path, kind)
+    except (DataError, OSError) as error:
+        arrays = error.arrays if isinstance(error, ScanError) else None
+        try:
+            state, stamp = FileState.of(path), Stamp.of(path)
+        except OSError:
+            state, stamp = None, Stamp(0, 0, "")
+        error.__traceback__ = None  # it may be kept for long
+        return Sidecar(kind.format, dict(kind.parameters), stamp, arrays or kind.nothing, state=state, fault=error)
 
 
 def index_path(path: str, kind: Kind) -> str:
@@ -114,8 +154,10 @@ def _load(path: str, kind: Kind) -> Sidecar | None:
         except (OSError, DataError):  # not there, or damaged: it is made again, and replaced
             continue
         same = sidecar.format == kind.format and dict(sidecar.parameters) == dict(kind.parameters)
-        if same and sidecar.stamp.is_of(path) and kind.is_sound(sidecar.arrays, sidecar.stamp.size):
-            return sidecar
+        state, stamp = FileState.of(path), sidecar.stamp
+        is_known = state.mtime_ns == stamp.mtime_ns or kind.is_checked or stamp.is_exact
+        if same and is_known and stamp.is_of(path) and kind.is_sound(sidecar.arrays, stamp.size):
+            return replace(sidecar, state=state)
     return None
 
 
@@ -131,6 +173,7 @@ def _hide(path: str, kind: Kind) -> None:
 
 
 def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
+    state = FileState.of(path)
     stamp = Stamp.of(path)
     seen = 0
 
@@ -139,9 +182,9 @@ def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
         progress.advance(position - seen)
         seen = position
 
-    sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, kind.scan(path, tell))
+    sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, kind.scan(path, tell), state=state)
     tell(stamp.size)
-    if not stamp.is_of(path):
+    if not state.is_of(path):
         raise DataError(f"{path} changed while it was indexed; try again when it has been written")
     return _kept(sidecar, path, kind) if save else sidecar
 
@@ -153,7 +196,7 @@ def _kept(sidecar: Sidecar, path: str, kind: Kind) -> Sidecar:
             save_index(sidecar, place)
         except OSError:  # a folder that is read-only, a disk that is full
             continue
-        return Sidecar.load(place)  # mapped, so that it holds no memory
+        return replace(Sidecar.load(place), state=sidecar.state)  # mapped, so that it holds no memory
     return sidecar
 
 

@@ -20,6 +20,7 @@ from penstock.core.errors import DataError
 from penstock.kernels import MappedFile, maps_cut
 from penstock.kernels.records import crc32c
 from penstock.storage.paths import INDEX_MAGIC
+from penstock.storage.state import FileState
 
 _VERSION = 1
 _HEAD = struct.Struct("<8sIII4x")  # magic, version, bytes of the description, its CRC-32C
@@ -49,6 +50,11 @@ class Stamp:
             status = os.fstat(file.fileno())
             return cls(status.st_size, status.st_mtime_ns, _digest(file.fileno(), status.st_size))
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the digest is of all the content."""
+        return self.size <= 2 * _EDGE
+
     def is_of(self, path: str) -> bool:
         """Whether the file is still as it was; a copy, or one that was only touched, is."""
         status = os.stat(path)
@@ -73,6 +79,21 @@ class Sidecar:
     stamp: Stamp
     arrays: Mapping[str, NDArray[Any]]
     mapped: MappedFile | None = None
+    state: FileState | None = None
+    """That of the data file when this process found that the index fits it; not saved."""
+
+    fault: Exception | None = None
+    """What is wrong with the data file behind the records that the index has; it is not saved."""
+
+    @property
+    def time(self) -> int | None:
+        """When the data file was last written to before the index was found to fit it, in ns."""
+        return None if self.state is None else self.state.mtime_ns
+
+    def check(self, path: str) -> None:
+        """Raise a `DataError` if the data file at `path` was written to or replaced since the index fitted it."""
+        if self.state is not None:
+            self.state.check(path)
 
     def save(self, path: str) -> None:
         """Write the index, complete or not at all; what was there is replaced."""

@@ -39,6 +39,7 @@ class IgnoreErrors(Streamed):
 
     elementwise = True
     keeps_ids = True
+    forgives = True
 
     input: Node
     counted: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -77,3 +78,19 @@ class Read(Node):
 
     def label(self) -> str:
         return self.source.name
+
+
+def refuse_faults(plan: Node) -> None:
+    """Raise what is wrong with a file that `plan` reads, unless something above leaves out what fails.
+
+    A source has such errors as its `faults`, by file: each is that of one element, which stands for what cannot be
+    found of the file. So it comes before the first element, and not at some later one.
+    """
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Read):
+            for fault in (getattr(node.source, "faults", None) or {}).values():
+                raise copy(fault)  # what is noted on one that is raised belongs to that time alone
+        if not node.forgives:
+            waiting.extend(reversed(node.inputs))

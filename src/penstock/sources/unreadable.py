@@ -1,0 +1,126 @@
+"""Files of which some cannot be read at all: one element stands for each of those, and fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.elements.chunk import Chunk
+from penstock.elements.spec import Spec
+from penstock.index.blocked import Blocks
+from penstock.sources.protocol import Source
+
+
+class OfFiles(Source, Protocol):
+    """A source that says which of its rows is the first of each file."""
+
+    @property
+    def file_starts(self) -> Rows: ...
+
+
+@dataclass(frozen=True, eq=False)
+class WithUnreadable:
+    """The elements of `source`, and one for each file that cannot be read, at `places` (sorted), with its error."""
+
+    source: Source
+    places: Rows
+    errors: list[Exception]
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def length(self) -> int:
+        return self.source.length + len(self.places)
+
+    @property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with the files."""
+        return dict(enumerate(self.errors))
+
+    @cached_property
+    def blocks(self) -> Blocks | None:
+        """Those of the source; each element that fails is one by itself."""
+        found: Blocks | None = getattr(self.source, "blocks", None)
+        if found is None:
+            return None
+        inner = found.bounds[:-1]
+        outer = inner + np.searchsorted(self.places - np.arange(len(self.places)), inner, side="right")
+        return Blocks(np.unique(np.concatenate([outer, self.places, self.places + 1, [self.length]])), found.window)
+
+    def spec(self) -> Spec:
+        return self.source.spec()
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        rows = np.asarray(rows, np.int64)
+        if len(hits := np.flatnonzero(np.isin(rows, self.places))):
+            error = copy(self.errors[int(np.searchsorted(self.places, rows[hits[0]]))])  # notes belong to one raise
+            error.element = int(hits[0])  # type: ignore[attr-defined] - how a source says which it was
+            raise error
+        return self.source.read_many(self._inner(rows), out)
+
+    def _inner(self, rows: Rows) -> Rows:
+        """The rows of the source that are at these, which are none of those that fail."""
+        return rows - np.searchsorted(self.places, rows)
+
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the elements at `rows`."""
+        if (advise := getattr(self.source, "advise", None)) is not None:
+            advise(self._inner(rows[~np.isin(rows, self.places)]))
+
+    def describe(self, row: int) -> str:
+        at = int(np.searchsorted(self.places, row))
+        if at < len(self.places) and self.places[at] == row:
+            return "a file that cannot be read"
+        return self.source.describe(row - at)
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what identifies the data, and where elements fail."""
+        return ("unreadable", tuple(self.places.tolist()), *self.source.fingerprint())
+
+
+def with_unreadable(
+    paths: list[str], make: Callable[[list[str]], OfFiles], look: Callable[[str], object]
+) -> OfFiles | WithUnreadable:
+    """Return `make(paths)`; where that fails, as `look` fails for some of the files alone, that of the others.
+
+    Each file that cannot be read is then one element in its place, whose error comes when it is read. Where all are so,
+    the error is raised at once.
+    """
+    try:
+        return make(paths)
+    except (DataError, OSError):
+        wrong = {i: error for i, path in enumerate(paths) if (error := _wrong_with(path, look)) is not None}
+        if not wrong or len(wrong) == len(paths):
+            raise
+    source = make([path for i, path in enumerate(paths) if i not in wrong])
+    starts = np.append(source.file_starts, source.length)
+    places = [int(starts[i - number]) + number for number, i in enumerate(wrong)]
+    return WithUnreadable(source, np.array(places, np.int64), list(wrong.values()))
+
+
+def _wrong_with(path: str, look: Callable[[str], object]) -> Exception | None:
+    try:
+        look(path)
+    except (DataError, OSError) as error:
+        error.__traceback__ = None  # it may be kept for long
+        return error
+    return None
+
+
+def starts_of(files: Sequence[int], bounds: Rows, count: int) -> Rows:
+    """Return the first row of each of `count` files, where block i, from row `bounds[i]` on, is of file `files[i]`.
+
+    >>> starts_of([0, 0, 2], np.array([0, 5, 9, 12]), 3).tolist()
+    [0, 9, 9]
+    """
+    return bounds[np.searchsorted(np.asarray(files, np.int64), np.arange(count))]

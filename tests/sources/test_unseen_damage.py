@@ -1,0 +1,129 @@
+"""Damage that no parser stumbles over is found by checksums, names and ends: an error, or exactly the original data."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import random
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.core.errors import DataError
+
+
+def npz(path: Path, save=np.savez) -> bytes:
+    with path.open("wb") as file:
+        save(file, x=np.arange(300.0).reshape(100, 3), y=np.arange(100))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_members_of_npz_are_held_against_their_checksums(tmp_path, save):
+    path = tmp_path / "a.npz"
+    good = npz(path, save)
+    expected = [(row["x"].tolist(), int(row["y"])) for row in ps.read_numpy(path)]
+    draw = random.Random(0)
+    failed = 0
+    for number in range(150):
+        damaged = bytearray(good)
+        damaged[draw.randrange(len(good))] ^= 1 << draw.randrange(8)
+        each = tmp_path / f"{number}.npz"
+        each.write_bytes(damaged)
+        try:
+            found = [(row["x"].tolist(), int(row["y"])) for row in ps.read_numpy(each)]
+        except DataError as error:
+            assert each.name in str(error)  # noqa: PT017
+            failed += 1
+        else:
+            assert found == expected
+    assert failed > 50
+
+
+def test_a_damaged_stored_member_is_named(tmp_path):
+    path = tmp_path / "a.npz"
+    content = bytearray(npz(path))
+    content[content.index(np.arange(100).tobytes()) + 80] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.npz, y\.npy: .*CRC-32"):
+        list(ps.read_numpy(path))
+
+
+@pytest.mark.parametrize("name", ["a.npy", "b.npz"])
+def test_text_with_an_invalid_code_point_is_named_with_its_row(tmp_path, name):
+    made = io.BytesIO()
+    np.save(made, np.array([f"text{i}" for i in range(50)]))
+    content = bytearray(made.getvalue())
+    at = content.index("text7".encode("utf-32-le"))
+    content[at : at + 4] = (0x7FFFFFFF).to_bytes(4, "little")
+    path = tmp_path / name
+    if name.endswith("z"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.npy", bytes(content))
+    else:
+        path.write_bytes(content)
+    ds = ps.read_numpy(path)
+    for read in (lambda: ds[7], lambda: list(ds.batch(10)), lambda: list(ds)):
+        with pytest.raises(DataError, match=rf"{name}, row 7.*code point"):
+            read()
+    assert len(list(ds.ignore_errors())) == 49
+    assert len(list(ds.take(7))) == 7
+
+
+COMPRESSIONS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.mark.parametrize("extension", COMPRESSIONS)
+@pytest.mark.parametrize(
+    ("name", "read", "content"),
+    [
+        ("a.txt", ps.read_text, b"one\ntwo\n"),
+        ("a.jsonl", ps.read_json, b'{"a": 1}\n'),
+        ("a.csv", ps.read_csv, b"a,b\n1,2\n"),
+        ("a.tfrecord", ps.read_tfrecord, b""),
+        ("a.tar", lambda path: ps.read_tar(path, extensions=["txt"]), bytes(10240)),
+    ],
+)
+def test_compressed_files_whose_first_bytes_are_damaged_are_not_read_as_plain_ones(
+    tmp_path, extension, name, read, content
+):
+    path = tmp_path / f"{name}.{extension}"
+    whole = COMPRESSIONS[extension](content)
+    path.write_bytes(whole)
+    before = list(read(path))
+    for at in range(2):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0x20
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match=rf"{name}.{extension}.*{extension}"):
+            list(read(path))
+    path.write_bytes(whole)
+    assert list(read(path)) == before
+
+
+def test_a_plain_file_with_such_a_name_is_read_where_that_is_said(tmp_path):
+    (tmp_path / "a.txt.gz").write_bytes(b"one\n")
+    with pytest.raises(DataError, match="compression=None"):
+        ps.read_text(tmp_path / "a.txt.gz")
+    assert list(ps.read_text(tmp_path / "a.txt.gz", compression=None)) == ["one"]
+
+
+def test_codes_of_a_dictionary_that_are_out_of_range_are_named(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from penstock.sources.arrow_layout import Leaf  # noqa: F401
+    from penstock.sources.arrow_values import held
+
+    for code in (-1, 3, 1 << 20):
+        codes = pa.array([0, 1, code, 2], pa.int32())
+        column = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b", "c"]), safe=False)
+        table = pa.table({"t": column})
+        from penstock.sources.arrow_tables import table_of
+
+        leaf = table_of(table.schema, None, {}, "x").layout.leaves[0]
+        with pytest.raises(DataError, match=rf"column t is damaged: the code {code} of its row 2"):
+            held(leaf, table.column("t"), {})
