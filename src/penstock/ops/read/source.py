@@ -86,9 +86,12 @@ def refuse_faults(plan: Node) -> None:
     A source has such errors as its `faults`, by file: each is that of one element, which stands for what cannot be
     found of the file. So it comes before the first element, and not at some later one.
     """
-    waiting = [plan]
+    waiting, seen = [plan], set[int]()
     while waiting:
         node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         if isinstance(node, Read):
             for fault in (getattr(node.source, "faults", None) or {}).values():
                 raise copy(fault)  # what is noted on one that is raised belongs to that time alone
