@@ -32,6 +32,10 @@ class Noted(Unobserved):
         self.asked.append(("program", node.name))
         return program
 
+    def wrap_step(self, node, step):
+        self.asked.append(("program", node.name))
+        return step
+
     def wrap_spread(self, node, spread):
         self.asked.append(("spread", node.name))
         return spread

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from penstock.elements.spec import Spec, describe
 from penstock.engine.trial import Stage, Trial
+from penstock.plan.explain import DEEPEST
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.lint.finding import Finding
@@ -74,7 +75,7 @@ class Check:
             yields = describe(stage.element)
         else:
             yields = "not reached" if self._error is not None else "nothing"
-        return "  " * stage.depth + stage.operation, _time(stage.seconds), yields
+        return "  " * min(stage.depth, DEEPEST) + stage.operation, _time(stage.seconds), yields
 
     def _summary(self) -> str:
         warnings = sum(finding.warns for finding in self.findings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -17,7 +16,7 @@ from penstock.core.surroundings import is_read_by_a_dataloader
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, spec_of
 from penstock.ops import buffer, elementwise, order, read
-from penstock.plan.functions import ColumnFunction, ElementFunction
+from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
 
@@ -67,7 +66,7 @@ class Inspect(Handle[T_co]):
 
     @cached_property
     def _spec(self) -> Spec:
-        return fold(self._bound(), _describing)().spec()
+        return _described(self._bound()).spec()
 
     @overload
     def __getitem__(self, row: int | tuple[int, int]) -> T_co: ...
@@ -216,26 +215,40 @@ def _whole(place: Any) -> int:
         raise TypeError(f"ds[{place!r}]: expected a whole number, not {type(place).__name__}") from None
 
 
-def _describing(node: Node, inputs: tuple[Callable[[], Node], ...]) -> Callable[[], Node]:
-    """What gives the node back with a spec; the inputs of a Python function need none, for its own element tells."""
+def _described(plan: Node) -> Node:
+    """The plan with a spec; the inputs of a Python function need none, for its own element tells."""
+    told: dict[int, Node] = {}
+    path = [plan]
+    while path:
+        node = path[-1]
+        inputs = () if node.spec() is not None or _tells_itself(node) else node.inputs
+        missing = [each for each in inputs if id(each) not in told]
+        path += missing
+        if not missing:
+            path.pop()
+            told[id(node)] = _with_spec(with_inputs(node, tuple(told[id(each)] for each in inputs)))
+    return told[id(plan)]
 
-    def described() -> Node:
-        if node.spec() is not None:
-            return node
-        tells_nothing = isinstance(node, elementwise.map.Map) and not isinstance(
-            node.function, ElementFunction | ColumnFunction
-        )
-        # where shapes differ, the first element of an order or a part is not the first of the input
-        has_another = isinstance(node, Passing) and node.length not in (0, UNKNOWN)
-        known = node if tells_nothing or has_another else with_inputs(node, tuple(each() for each in inputs))
-        if known.spec() is not None:
-            return known
-        try:
-            return plans.described.Described(known, spec_of(_made(known, 0)))
-        except (IndexError, StopIteration):
-            raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from") from None
 
-    return described
+def _tells_itself(node: Node) -> bool:
+    """Whether an element is made to tell its spec, whatever that of the inputs is."""
+    if node.has_own_spec:
+        return True
+    if isinstance(node, elementwise.map.Map) and not (
+        is_declared(node.function) and isinstance(node.function, ElementFunction | ColumnFunction)
+    ):
+        return True
+    # where shapes differ, the first element of an order or a part is not the first of the input
+    return isinstance(node, Passing) and node.length not in (0, UNKNOWN)
+
+
+def _with_spec(node: Node) -> Node:
+    if node.spec() is not None:
+        return node
+    try:
+        return plans.described.Described(node, spec_of(_made(node, 0)))
+    except (IndexError, StopIteration):
+        raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from") from None
 
 
 def _check_indexed(plan: Node, but: str) -> None:
@@ -253,16 +266,20 @@ def _made(plan: Node, row: int) -> Any:
         return engine.opening.first_element(plan)
     if plan.length == 0:
         raise IndexError("no element")
-    program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved().wrap)
+    program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved())
     return program(np.array([row], np.int64)).elements()[0]
 
 
 def _chain(plan: Node) -> str:
-    label = plan.label()
-    if not plan.inputs:
-        return label
-    if plan.helps:
-        return _chain(plan.inputs[0])
-    if len(plan.inputs) == 1:
-        return f"{_chain(plan.inputs[0])} → {label}"
-    return f"{plan.name}({'; '.join(map(_chain, plan.inputs))})"
+    """The operations in one line."""
+
+    def told(node: Node, inputs: tuple[list[str], ...]) -> list[str]:
+        if node.helps and inputs:
+            return inputs[0]
+        if len(inputs) > 1:
+            return [f"{node.name}({'; '.join(map(' → '.join, inputs))})"]
+        chain = inputs[0] if inputs else []
+        chain.append(node.label())
+        return chain
+
+    return " → ".join(fold(plan, told))

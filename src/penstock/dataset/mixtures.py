@@ -298,7 +298,7 @@ def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
         or any(node.varies for node in post_order(plan))
     ):
         return None
-    program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved().wrap)
+    program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved())
     return combine.choose.Choices(combine.choose.choices_of(program(np.arange(plan.length)), members, 0), endless)
 
 

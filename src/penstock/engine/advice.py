@@ -12,7 +12,7 @@ import numpy as np
 from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.engine.task import Cost
-from penstock.plan.graph import fold
+from penstock.plan.graph import fold, post_order
 from penstock.plan.node import Node, Program, Rows
 
 Advise: TypeAlias = Callable[[Rows], None]
@@ -97,7 +97,28 @@ def advising(plan: Node) -> Advise | None:
 
     They are rows of the plan or, of a stretch of elementwise work, of the indexed node that it stands on.
     """
-    return fold(plan, _of_node)
+    base = plan
+    while not base.indexed and base.elementwise and base.inputs:
+        base = base.inputs[0]
+    if not base.indexed:
+        return None
+    own = {id(node): _of_source(node) for node in post_order(base) if not node.inputs}
+    listens: set[int] = set()
+    for node in post_order(base):
+        if own.get(id(node)) is not None or any(id(below) in listens for below in node.inputs):
+            listens.add(id(node))
+
+    def run(rows: Rows) -> None:
+        coming = [(base, rows)]
+        while coming:
+            node, its_rows = coming.pop()
+            if (tell := own.get(id(node))) is not None:
+                tell(its_rows)
+            elif node.inputs:
+                below = zip(node.inputs, node.needed(its_rows), strict=True)
+                coming += [(each, needed) for each, needed in below if id(each) in listens and len(needed)]
+
+    return run if id(base) in listens else None
 
 
 def advised(program: Program, advise: Advise | None, soon: Rows | None) -> Program:
@@ -108,23 +129,6 @@ def advised(program: Program, advise: Advise | None, soon: Rows | None) -> Progr
     def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
         advise(soon)
         return program(rows, out)
-
-    return run
-
-
-def _of_node(node: Node, inputs: tuple[Advise | None, ...]) -> Advise | None:
-    if not node.indexed:
-        return inputs[0] if node.elementwise and inputs else None
-    if not node.inputs:
-        return _of_source(node)
-    if all(advise is None for advise in inputs):
-        return None
-    needed = node.needed
-
-    def run(rows: Rows) -> None:
-        for advise, reached in zip(inputs, needed(rows), strict=True):
-            if advise is not None and len(reached):
-                advise(reached)
 
     return run
 

@@ -2,40 +2,147 @@
 
 from __future__ import annotations
 
-from penstock.engine.observer import Observer, Wrap
+from typing import NamedTuple, TypeAlias
+
+from penstock.engine.observer import Observer
+from penstock.engine.stack import DEEPEST, on_another_stack
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
 from penstock.plan.node import Allocate, Begin, Node, Program, Single
+from penstock.plan.step import Step, stepped
+
+Steps: TypeAlias = "tuple[Step, Steps] | None"
+"""A step, and those below it."""
 
 
-def compiled(plan: Node, allocate: Allocate, wrap: Wrap) -> Program:
-    """The plan's program; every node's own is passed through `wrap(node, program)`, which may measure it."""
-    return fold(plan, lambda node, inputs: wrap(node, node.program(inputs, allocate)))
+class Line(NamedTuple):
+    """A program as far as it is compiled: a run of steps over another program, which `depth` of them are nested in."""
+
+    source: Program
+    steps: Steps = None
+    depth: int = 0
+
+    @property
+    def program(self) -> Program:
+        """The program of the whole run."""
+        steps: list[Step] = []
+        below = self.steps
+        while below is not None:
+            step, below = below
+            steps.append(step)
+        return stepped(self.source, steps) if steps else self.source
+
+
+def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Observer) -> Line:
+    """The line up to `node`, given those of its inputs: one step more, or the program that calls those of its inputs.
+
+    Every node's own part is passed through the observer, inputs first.
+    """
+    step = node.as_step(allocate) if type(node).program is Node.program else None
+    if step is not None:
+        (below,) = inputs
+        return below._replace(steps=(observer.wrap_step(node, step), below.steps))
+    program = observer.wrap(node, node.program(tuple(line.program for line in inputs), allocate))
+    depth = 1 + max((line.depth for line in inputs), default=0)
+    return Line(program, depth=depth) if depth < DEEPEST else Line(on_another_stack(program))
+
+
+def compiled(plan: Node, allocate: Allocate, observer: Observer) -> Program:
+    """The plan's program, observed."""
+    return fold(plan, lambda node, inputs: lined(node, inputs, allocate, observer)).program
+
+
+class _Both(NamedTuple):
+    line: Line
+    single: Single | None
+    depth: int  # of the singles that call one another
 
 
 def compiled_with_single(plan: Node, allocate: Allocate, observer: Observer) -> tuple[Program, Single | None]:
-    """The plan's program, and what makes the element of one row without it, where all nodes have such a thing."""
+    """The plan's program, and what makes the element of one row without it, where all nodes have such a thing.
 
-    def compile_node(node: Node, inputs: tuple[tuple[Program, Single | None], ...]) -> tuple[Program, Single | None]:
-        program = observer.wrap(node, node.program(tuple(program for program, _ in inputs), allocate))
-        singles = tuple(single for _, single in inputs if single is not None)
-        single = node.single(singles) if len(singles) == len(inputs) else None
-        return program, None if single is None else observer.wrap_single(node, single)
+    A deep plan has none: it costs more than what such a thing saves.
+    """
 
-    return fold(plan, compile_node)
+    def compile_node(node: Node, inputs: tuple[_Both, ...]) -> _Both:
+        line = lined(node, tuple(each.line for each in inputs), allocate, observer)
+        depth = 1 + max((each.depth for each in inputs), default=0)
+        singles = tuple(each.single for each in inputs if each.single is not None)
+        single = node.single(singles) if len(singles) == len(inputs) and depth < DEEPEST else None
+        return _Both(line, None if single is None else observer.wrap_single(node, single), depth)
+
+    made = fold(plan, compile_node)
+    return made.line.program, made.single
 
 
 def beginning(plan: Node) -> Begin | None:
-    """What begins to make the plan's rows beside its caller, where all it takes is to read them."""
-    return fold(plan, lambda node, inputs: node.beginning(inputs))
+    """What begins to make the plan's rows beside its caller, where all it takes is to read them, in a few moves."""
+
+    def begin(node: Node, inputs: tuple[tuple[Begin | None, int], ...]) -> tuple[Begin | None, int]:
+        depth = 1 + max((depth for _, depth in inputs), default=0)
+        return (node.beginning(tuple(begin for begin, _ in inputs)) if depth < DEEPEST else None), depth
+
+    return fold(plan, begin)[0]
+
+
+class SpreadLine(NamedTuple):
+    """Spreads one after another: the last of them, and the line of those before."""
+
+    last: Spread
+    before: SpreadLine | None = None
+    depth: int = 0  # of the spreads that call one another
+
+    @property
+    def spread(self) -> Spread:
+        """All of them in one."""
+        spreads = [self.last]
+        before = self.before
+        while before is not None:
+            spreads.append(before.last)
+            before = before.before
+        if len(spreads) == 1:
+            return self.last
+        spreads.reverse()
+        return _in_turn(tuple(spreads))
+
+
+def spread_after(node: Node, line: SpreadLine | None, allocate: Allocate, observer: Observer) -> SpreadLine:
+    """The line with the spread of an elementwise node, observed, at its end."""
+    line = line or SpreadLine(_given)
+    if not node.calls_input:
+        return SpreadLine(observer.wrap_spread(node, node.spread(_given, allocate)), line, line.depth)
+    below, depth = line.spread, line.depth + 1
+    if depth == DEEPEST:
+        below, depth = on_another_stack(below), 1
+    return SpreadLine(observer.wrap_spread(node, node.spread(below, allocate)), depth=depth)
 
 
 def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
     """What makes the elements of a stretch of elementwise nodes, out of a piece that has them or only their rows."""
-    if plan.indexed:
-        program = compiled(plan, allocate, observer.wrap)
-        return lambda piece: Piece(program(piece.ids), piece.ids, piece.after)
-    if not plan.inputs:
-        return plan.spread(lambda piece: piece, allocate)
-    source = spreading(plan.inputs[0], allocate, observer)
-    return observer.wrap_spread(plan, plan.spread(source, allocate))
+    stretch: list[Node] = []
+    base = plan
+    while not base.indexed and base.inputs:
+        stretch.append(base)
+        base = base.inputs[0]
+    line = SpreadLine(of_rows(compiled(base, allocate, observer)) if base.indexed else base.spread(_given, allocate))
+    for node in reversed(stretch):
+        line = spread_after(node, line, allocate, observer)
+    return line.spread
+
+
+def of_rows(program: Program) -> Spread:
+    """What makes the elements of a piece that has only their rows, by a program."""
+    return lambda piece: Piece(program(piece.ids), piece.ids, piece.after)
+
+
+def _given(piece: Piece) -> Piece:
+    return piece
+
+
+def _in_turn(spreads: tuple[Spread, ...]) -> Spread:
+    def run(piece: Piece) -> Piece:
+        for spread in spreads:
+            piece = spread(piece)
+        return piece
+
+    return run

@@ -7,7 +7,8 @@ import re
 import zlib
 from binascii import a2b_base64, b2a_base64, crc32
 from collections.abc import Iterable
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
+from typing import cast
 
 from penstock.core.errors import CursorError
 from penstock.plan.flow import Mark
@@ -15,8 +16,13 @@ from penstock.plan.flow import Mark
 LEAST = 80
 """Characters of JSON from which on a mark is packed; below, it is short enough, and says more as it is."""
 MOST = 1 << 16
-"""Characters of the longest mark that is packed, or read as packed text."""
+"""Characters of the longest mark that is packed, unless it is deep."""
+DEEP = 100
+"""Lists in one another from which on a mark is always packed: what writes and reads JSON goes only so deep."""
+MOST_READ = 1 << 24
+"""Characters of the longest mark that is read as packed text."""
 _NUMBER = re.compile("0|[1-9][0-9]*")
+_BRACKET = re.compile(r"[][]")
 _LONG_TEXT = re.compile('"[^"]{99}')  # as in a state of the user's: it would not get shorter
 
 
@@ -31,13 +37,66 @@ def packed(mark: Mark) -> Mark:
     if isinstance(mark, int | None):
         return mark
     try:
-        plain = json.dumps(mark, separators=(",", ":"))
-        if not isinstance(mark, str) and not (LEAST <= len(plain) <= MOST and _is_ours(plain, mark)):
+        plain, is_deep = _json_of(mark)
+        if not isinstance(mark, str) and not is_deep and not (LEAST <= len(plain) <= MOST and _is_ours(plain, mark)):
             return mark
     except (TypeError, ValueError, RecursionError):  # what a generator says of its state may be no JSON data
         return mark
     text = _text_of(plain)
-    return text if len(text) < len(plain) or isinstance(mark, str) else mark
+    return text if is_deep or len(text) < len(plain) or isinstance(mark, str) else mark
+
+
+def _json_of(mark: Mark) -> tuple[str, bool]:
+    """The mark as JSON, and whether its lists are deep in one another."""
+    try:
+        plain = json.dumps(mark, separators=(",", ":"))
+    except RecursionError:
+        return _deep_json_of(mark), True
+    if plain.count("[") <= DEEP:
+        return plain, False
+    return plain, max(accumulate(1 if bracket == "[" else -1 for bracket in _BRACKET.findall(plain))) > DEEP
+
+
+def _deep_json_of(mark: Mark) -> str:
+    parts: list[str] = []
+    coming: list[tuple[Mark, bool]] = [(mark, False)]  # each with whether it is JSON already
+    while coming:
+        value, is_json = coming.pop()
+        if is_json:
+            parts.append(value)
+        elif isinstance(value, list):
+            parts.append("[")
+            coming.append(("]", True))
+            for item in reversed(cast("list[Mark]", value)):
+                coming += [(item, False), (",", True)]
+            if value:
+                coming.pop()
+        else:
+            parts.append(json.dumps(value, separators=(",", ":")))
+    return "".join(parts)
+
+
+def _of_json(plain: str) -> Mark:
+    """The mark that has this JSON, however deep its lists are in one another."""
+    try:
+        return json.loads(plain)
+    except RecursionError:
+        pass
+    whole: list[Mark] = []
+    path, at, decoder = [whole], 0, json.JSONDecoder()
+    while at < len(plain):
+        if plain[at] == "[":
+            inner: list[Mark] = []
+            path[-1].append(inner)
+            path.append(inner)
+        elif plain[at] == "]":
+            path.pop()
+        elif plain[at] != ",":
+            value, at = decoder.raw_decode(plain, at)
+            path[-1].append(value)
+            continue
+        at += 1
+    return whole[0]
 
 
 def _is_ours(plain: str, mark: Mark) -> bool:
@@ -63,11 +122,11 @@ def unpacked(mark: Mark, name: str = "mark") -> Mark:
         if crc32(content[4:]).to_bytes(4) != content[:4]:
             raise ValueError("its checksum is another")
         inflate = zlib.decompressobj(wbits=-15)
-        between = inflate.decompress(content[4:], MOST).decode().split("0")
+        between = inflate.decompress(content[4:], MOST_READ).decode().split("0")
         bits = f"{int.from_bytes(inflate.unused_data):b}"[1:]
         numbers = map(str, _numbers_of(bits, between))
-        return json.loads("".join(chain.from_iterable(zip(between, [*numbers, ""], strict=True))))
-    except (ValueError, zlib.error, RecursionError) as error:
+        return _of_json("".join(chain.from_iterable(zip(between, [*numbers, ""], strict=True))))
+    except (ValueError, IndexError, zlib.error) as error:
         raise CursorError(
             f"the saved state's {name} is {mark!r:.60}, which is damaged: {error}; pass what state_dict() returned"
         ) from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from penstock.plan.flow import Open, Spread
 from penstock.plan.node import Node, Program, Single
-
-Wrap: TypeAlias = Callable[[Node, Program], Program]
+from penstock.plan.step import Step
 
 
 class Observer(Protocol):
@@ -24,12 +23,19 @@ class Observer(Protocol):
         """The program to run in the place of `program`, which makes the rows of `node`."""
         ...
 
+    def wrap_step(self, node: Node, step: Step, /) -> Step:
+        """The step to take in the place of `step`, which `node` takes before and after the program of its input."""
+        ...
+
     def wrap_single(self, node: Node, single: Single, /) -> Single:
-        """What to call in the place of `single`, which makes `node`'s element of one row; `wrap` came just before."""
+        """What to call in the place of `single`, which makes `node`'s element of one row; the node came just before."""
         ...
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
-        """What to run in the place of `spread`, which makes `node`'s elements; its input was wrapped just before."""
+        """What to run in the place of `spread`, which makes `node`'s elements of those of its input.
+
+        The input was wrapped just before. Where the node `calls_input`, `spread` calls what that was wrapped into.
+        """
         ...
 
     def wrap_flow(self, node: Node, begin: Open, /) -> Open:
@@ -68,6 +74,9 @@ class Unobserved:
 
     def wrap(self, node: Node, program: Program, /) -> Program:
         return program
+
+    def wrap_step(self, node: Node, step: Step, /) -> Step:
+        return step
 
     def wrap_single(self, node: Node, single: Single, /) -> Single:
         return single

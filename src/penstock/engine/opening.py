@@ -10,6 +10,7 @@ from typing import Any
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.settings import settings_of
+from penstock.engine.stack import DEEPEST, flow_on_another_stack
 from penstock.engine.stage import Stage, given_units, row_units
 from penstock.engine.workshop import Workshop
 from penstock.ops.combine.inner import Unfolding
@@ -37,6 +38,7 @@ class Stretch:
     below: Node | None = None
     first: int = 0
     step: int = 1
+    depth: int = 0  # of the flows that read one another on one stack
 
     def open(self, shop: Workshop) -> Open:
         """What opens the pieces of the stretch."""
@@ -64,7 +66,11 @@ def opened(plan: Node, shop: Workshop) -> Open:
         if isinstance(node, Unfolding):
             inputs = tuple(replace(stretch, plan=node.in_tasks(stretch.plan)) for stretch in inputs)
         begin = beginning(node, tuple(stretch.open(shop) for stretch in inputs), shop)
-        return Stretch(Given(), None, shop.observer.wrap_flow(node, begin), node)
+        begin = shop.observer.wrap_flow(node, begin)
+        depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
+        if depth >= DEEPEST:
+            begin, depth = shop.observer.wrap_stage(flow_on_another_stack(begin)), 0
+        return Stretch(Given(), None, begin, node, depth=depth)
 
     return fold(rebuild(plan, in_turns), combine).open(shop)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter_ns
@@ -13,18 +13,21 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
+from penstock.engine.compile import Line, SpreadLine, lined, of_rows, spread_after
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.opening import beginning
 from penstock.engine.settings import settings_of
+from penstock.engine.stack import DEEPEST, flow_on_another_stack
 from penstock.engine.stage import NOTHING
 from penstock.engine.workshop import Workshop
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.graph import fold, rebuild
+from penstock.plan.graph import fold, rebuild, with_depth
 from penstock.plan.node import INFINITE, Node, Passing, Program, Rows
+from penstock.plan.step import Out, Step
 
 MOST_READ = 10_000  # elements of a source, which then counts as over: a filter may want none of them
 LONGEST = 10.0  # seconds, after which the sources of streams count as over
@@ -58,22 +61,27 @@ class Stage:
 
 @dataclass(frozen=True)
 class Way:
-    """The stages so far, and how to make the last one's elements: any rows, where it is indexed, or piece by piece.
+    """How to make the elements of a stage: any rows, by the program of `line`, where it is indexed; or piece by piece.
 
-    What comes of each piece of `base` is made by `spread`, elementwise operations in one go, as by the engine.
+    Each piece of `base`, in which `depth` flows are nested, goes through `spreads`, elementwise operations in one go,
+    as by the engine.
     """
 
-    stages: tuple[Stage, ...]
-    program: Program | None
+    line: Line | None
     base: Open
-    spread: Spread
+    spreads: SpreadLine | None = None
+    depth: int = 0
 
     def open(self, epoch: int, mark: Mark = None) -> Flow:
         """The pieces of an epoch."""
+        if self.line is not None:
+            spread = of_rows(self.line.program)
+        else:
+            spread = self.spreads.spread if self.spreads is not None else lambda piece: piece
         flow = self.base(epoch, mark)
         try:
             for piece in flow:
-                yield self.spread(piece)
+                yield spread(piece)
         finally:
             close(flow)
 
@@ -89,10 +97,13 @@ class Trial:
         self._inside = 0  # ns that operations took which the one at work has called
         self._failures: dict[int, tuple[Exception, Stage]] = {}  # by the exception's identity: where it came from
         self._shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
-        way = fold(rebuild(plan, _without_cache), self._way)
-        self.stages = way.stages
+        self.stages: list[Stage] = []
+        run = rebuild(plan, _without_cache)
+        way = fold(run, self._way)
+        for stage, (_, depth) in zip(self.stages, with_depth(run), strict=True):
+            stage.depth = depth
         try:
-            _take(way, plan, rows)
+            _take(way, self.stages[-1], plan, rows)
         except Exception as error:
             if id(error) not in self._failures:
                 raise
@@ -101,42 +112,24 @@ class Trial:
             self._shop.close()
 
     def _way(self, node: Node, inputs: tuple[Way, ...]) -> Way:
-        above = [stage for way in inputs for stage in way.stages]
-        for stage in above:
-            stage.depth += len(inputs) > 1  # each input of several stands one step in
         own = Stage(node)
-        stages = (*above, own)
-        programs = tuple(way.program for way in inputs if way.program is not None)
+        self.stages.append(own)
+        watching = _Watching(own, self._watch)
         if node.indexed:
-            program = self._watching_program(own, node.program(programs, np.empty))
-            base = partial(self._one_by_one, own)
-            return Way(stages, program, base, lambda piece: Piece(program(piece.ids), piece.ids, piece.after))
+            lines = tuple(way.line for way in inputs if way.line is not None)
+            return Way(lined(node, lines, np.empty, watching), partial(self._one_by_one, own))
+        inputs = tuple(map(_in_pieces, inputs))
         if node.elementwise and inputs:
-            spread = self._watching_spread(own, node.spread(inputs[0].spread, np.empty))
-            return Way(stages, None, inputs[0].base, spread)
+            (below,) = inputs
+            return replace(below, spreads=spread_after(node, below.spreads, np.empty, watching))
         if isinstance(node, Unfolding):
             unpack = node.in_tasks(Given())
-            inputs = tuple(replace(way, spread=unpack.spread(way.spread, np.empty)) for way in inputs)
-        begin = beginning(node, tuple(way.open for way in inputs), self._shop)
-        return Way(stages, None, partial(self._watching_flow, own, begin), lambda piece: piece)
-
-    def _watching_program(self, stage: Stage, program: Program) -> Program:
-        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            with self._watch(stage):
-                chunk = program(rows, out)
-                stage.note(chunk)
-                return chunk
-
-        return run
-
-    def _watching_spread(self, stage: Stage, spread: Spread) -> Spread:
-        def run(piece: Piece) -> Piece:
-            with self._watch(stage):
-                made = spread(piece)
-                stage.note(made.chunk)
-                return made
-
-        return run
+            inputs = tuple(
+                replace(way, spreads=spread_after(unpack, way.spreads, np.empty, Unobserved())) for way in inputs
+            )
+        begin = partial(self._watching_flow, own, beginning(node, tuple(way.open for way in inputs), self._shop))
+        depth = 2 + max((way.depth for way in inputs), default=0)
+        return Way(None, begin, depth=depth) if depth < DEEPEST else Way(None, flow_on_another_stack(begin))
 
     def _watching_flow(self, stage: Stage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
         with self._watch(stage):
@@ -180,15 +173,57 @@ class Trial:
             self._inside = above + spent
 
 
-def _take(way: Way, plan: Node, rows: int) -> None:
-    if way.program is not None:
+class _Watching(Unobserved):
+    """Watches the making of one stage's elements."""
+
+    def __init__(self, stage: Stage, watch: Callable[[Stage], AbstractContextManager[None]]) -> None:
+        self._stage = stage
+        self._watch = watch
+
+    def wrap(self, node: Node, program: Program, /) -> Program:
+        def run(rows: Rows, out: Out = None) -> Chunk:
+            with self._watch(self._stage):
+                chunk = program(rows, out)
+                self._stage.note(chunk)
+                return chunk
+
+        return run
+
+    def wrap_step(self, node: Node, step: Step, /) -> Step:
+        rows_of, change, passes = step
+
+        def watched(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+            with self._watch(self._stage):
+                chunk = chunk if change is None else change(chunk, rows, out)
+                self._stage.note(chunk)
+                return chunk
+
+        return Step(rows_of, watched, passes)
+
+    def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
+        def run(piece: Piece) -> Piece:
+            with self._watch(self._stage):
+                made = spread(piece)
+                self._stage.note(made.chunk)
+                return made
+
+        return run
+
+
+def _in_pieces(way: Way) -> Way:
+    """The way to make elements piece by piece."""
+    return way if way.line is None else Way(None, way.base, SpreadLine(of_rows(way.line.program)))
+
+
+def _take(way: Way, last: Stage, plan: Node, rows: int) -> None:
+    if way.line is not None:
         count = rows if plan.length == INFINITE else min(rows, plan.length)
         if count:
-            way.program(np.arange(count, dtype=np.int64))
+            way.line.program(np.arange(count, dtype=np.int64))
         return
     flow = way.open(0)
     try:
-        while way.stages[-1].made < rows and next(flow, None) is not None:
+        while last.made < rows and next(flow, None) is not None:
             pass
     finally:
         close(flow)

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from penstock.elements.spec import describe
 from penstock.plan import safety
-from penstock.plan.graph import fold, post_order
+from penstock.plan.graph import post_order, with_depth
 from penstock.plan.node import INFINITE, UNKNOWN, Node
 
+DEEPEST = 16  # steps that lines are indented by
 WIDEST = 48  # characters of an operation that stands in one line with its elements
 
 
@@ -43,17 +44,14 @@ def _order(plan: Node) -> str:
 
 
 def _lines(plan: Node) -> list[Line]:
-    def combine(node: Node, inputs: tuple[list[Line], ...]) -> list[Line]:
-        deeper = len(inputs) > 1  # each input of several stands one step in
-        above = [line._replace(depth=line.depth + deeper) for one in inputs for line in one]
+    lines: list[Line] = []
+    for node, depth in with_depth(plan):
         spec = node.spec()
         rows = {INFINITE: "endless", UNKNOWN: "?"}.get(node.length, f"{node.length:,}")
-        above += [line for each in node.within[:1] for line in _lines(each)]
-        if node.helps:
-            return above
-        return [*above, Line(0, node.label(), rows, "?" if spec is None else describe(spec))]
-
-    return fold(plan, combine)
+        lines += [line._replace(depth=line.depth + depth) for each in node.within[:1] for line in _lines(each)]
+        if not node.helps:
+            lines.append(Line(depth, node.label(), rows, "?" if spec is None else describe(spec)))
+    return lines
 
 
 def _table(lines: list[Line]) -> list[str]:
@@ -66,4 +64,4 @@ def _table(lines: list[Line]) -> list[str]:
 
 
 def _operation(line: Line) -> str:
-    return "  " * (line.depth + 1) + line.operation
+    return "  " * (min(line.depth, DEEPEST) + 1) + line.operation

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from penstock import plan as plans
 from penstock.core.digest import digest
-from penstock.plan.graph import fold, post_order
+from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 FORM_DIGITS = 8
@@ -32,19 +32,16 @@ def fingerprint_of(lines: tuple[str, ...]) -> str:
 
 def plan_lines(plan: Node) -> tuple[str, ...]:
     """One line for each node from the sources up, each with a digest of its own; two plans' lines can be compared."""
-    drawing = Counter(id(node) for node in post_order(plan) if node.unseeded)
+    nodes = list(post_order(plan))
+    drawing = Counter(id(node) for node in nodes if node.unseeded)
     shared = {key: number for number, (key, times) in enumerate(drawing.items()) if times > 1}
+    return tuple(f"{node.label()} #{_digest_in(node, shared)}" for node in nodes if not _only_says_how(node))
 
-    def lines(node: Node, inputs: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-        above = tuple(line for one in inputs for line in one)
-        if _only_says_how(node):
-            return above
-        own = _digest_of(node)
-        if id(node) in shared:  # one that draws, read at several places, draws other than several of them would
-            own = digest(f"{own} {shared[id(node)]}".encode(), size=8)
-        return (*above, f"{node.label()} #{own}")
 
-    return fold(plan, lines)
+def _digest_in(node: Node, shared: dict[int, int]) -> str:
+    """The digest of a node; one that draws, read at several places, draws other than several of them would."""
+    own = _digest_of(node)
+    return digest(f"{own} {shared[id(node)]}".encode(), size=8) if id(node) in shared else own
 
 
 def settle(plan: Node) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.plan.node import Allocate, Rows, Spec
+
+UNDECLARED = (FunctionType, BuiltinFunctionType, MethodType)
 
 
 @runtime_checkable
@@ -57,6 +60,13 @@ class TracedFunction(Protocol):
     def warn_of_difference(self) -> None: ...
 
 
+def is_declared(function: object) -> bool:
+    """Whether the function is declarative. Plain ones are told apart first: to ask the protocols takes far longer."""
+    if isinstance(function, UNDECLARED):
+        return False
+    return isinstance(function, ElementFunction | ColumnFunction | ChunkFunction)
+
+
 def takes_rng(function: Callable[..., Any]) -> bool:
     """Whether the function asks for randomness: a parameter called `rng`, or the attribute `random`."""
     declared = getattr(function, "random", None)
@@ -83,7 +93,7 @@ def makes_operation(function: Callable[..., Any]) -> bool:
 
 def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
     """What to call the function in `explain()` and in errors."""
-    if isinstance(function, ElementFunction | ColumnFunction | ChunkFunction | TracedFunction):
+    if not isinstance(function, UNDECLARED) and (is_declared(function) or isinstance(function, TracedFunction)):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     return str(name).replace("<lambda>", "lambda").rpartition("<locals>.")[2]

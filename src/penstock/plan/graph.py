@@ -7,7 +7,7 @@ from dataclasses import Field, fields, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction
+from penstock.plan.functions import UNDECLARED, TracedFunction, is_declared
 from penstock.plan.node import Node
 
 if TYPE_CHECKING:
@@ -18,22 +18,57 @@ T = TypeVar("T")
 
 def post_order(plan: Node) -> Iterator[Node]:
     """Every node, inputs before what reads them; a node read twice comes twice."""
-    for node in plan.inputs:
-        yield from post_order(node)
-    yield plan
+    return (node for node, _ in with_depth(plan))
+
+
+def with_depth(plan: Node) -> Iterator[tuple[Node, int]]:
+    """The same, each with how many nodes of several inputs stand above it."""
+    path = [(plan, 0, iter(plan.inputs))]  # from the plan down, each with the inputs that are still to come
+    while path:
+        node, depth, coming = path[-1]
+        below = next(coming, None)
+        if below is None:
+            path.pop()
+            yield node, depth
+        else:
+            path.append((below, depth + (len(node.inputs) > 1), iter(below.inputs)))
 
 
 def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:
     """Every node that `node` reads, the nearest first, and not past one for which `past` does not hold."""
-    for read in node.inputs:
+    coming = [*reversed(node.inputs)]
+    while coming:
+        read = coming.pop()
         yield read
         if past(read):
-            yield from upstream(read, past=past)
+            coming += reversed(read.inputs)
 
 
 def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
     """The value of the plan, where `combine` makes a node's value from those of its inputs."""
-    return combine(plan, tuple(fold(node, combine) for node in plan.inputs))
+    values: list[T] = []  # of nodes whose reader is still to come
+    for node in post_order(plan):
+        first = len(values) - len(node.inputs)
+        values[first:] = [combine(node, tuple(values[first:]))]
+    return values[0]
+
+
+def fold_once(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
+    """The same for a pure `combine`, a function of a module, whose values are kept with the nodes.
+
+    Asked of one node after another, from the sources up, that takes one step a node.
+    """
+    path = [plan]
+    while path:
+        node = path[-1]
+        missing = [] if combine in node.found else [each for each in node.inputs if combine not in each.found]
+        if missing:
+            path += missing
+            continue
+        path.pop()
+        if combine not in node.found:
+            node.found[combine] = combine(node, tuple(each.found[combine] for each in node.inputs))
+    return plan.found[combine]
 
 
 def blocks_of(plan: Node) -> Blocks | None:
@@ -52,8 +87,10 @@ def same(one: Node, other: Node) -> bool:
 
 
 def _is_same(one: object, other: object) -> bool:
-    made_anew = isinstance(one, ElementFunction | ColumnFunction | ChunkFunction | TracedFunction)  # by rewrites
-    return one is other or (made_anew and type(one) is type(other) and one == other)
+    if one is other or isinstance(one, UNDECLARED):
+        return one is other
+    made_anew = is_declared(one) or isinstance(one, TracedFunction)  # by rewrites
+    return made_anew and type(one) is type(other) and one == other
 
 
 def _holds_nodes(node: Node, field: Field[Any]) -> bool:

@@ -37,11 +37,13 @@ class Record:
 
 def records(node: Node, rows: Rows) -> Iterator[Record]:
     """The records that `rows` of `node` are made of, in the order they are read."""
-    if not node.inputs:
-        yield from _own_records(node, rows)
-        return
-    for reached, its_rows in zip(node.inputs, node.route(rows), strict=True):
-        yield from records(reached, its_rows)
+    coming = [(node, rows)]
+    while coming:
+        reached, its_rows = coming.pop()
+        if reached.inputs:
+            coming += reversed(list(zip(reached.inputs, reached.route(its_rows), strict=True)))
+        else:
+            yield from _own_records(reached, its_rows)
 
 
 def _own_records(node: Node, rows: Rows) -> Iterator[Record]:

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock import plan as plans
+from penstock.plan.derived import derived
+from penstock.plan.step import Step, stepped
+
 if TYPE_CHECKING:
     from penstock.elements.chunk import Chunk
     from penstock.index.blocked import Blocks
@@ -68,7 +72,18 @@ class Node:
     keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of those of its one input that they come from
     keeps_made: ClassVar[bool] = False  # what its input has made once is yielded from then on
     forgives: ClassVar[bool] = False  # it leaves out the elements that fail below it
+    calls_input: ClassVar[bool] = False  # its `spread` calls that of its input in a way of its own, or several times
+    has_own_spec: ClassVar[bool] = False  # no spec of an input would tell that of its elements
     has_own_ids: ClassVar[bool] = False  # a stream's elements have ids that count them, `flow.ordinals`
+
+    def __init_subclass__(cls) -> None:
+        """Let what is derived from the inputs be found in plans of any depth; see `plan.derived`."""
+        super().__init_subclass__()
+        derived(cls)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """All the nodes of the plan in a list, so that it may be of any depth."""
+        return plans.listed.assembled, (plans.listed.listed(self),)
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
@@ -101,6 +116,11 @@ class Node:
     def functions(self) -> tuple[Any, ...]:
         """The functions that it calls, and the source whose methods it does, where these may be the user's."""
         return tuple(value for field in fields(self) if callable(value := getattr(self, field.name)))
+
+    @cached_property
+    def found(self) -> dict[Any, Any]:
+        """What was found out of the operation over its inputs, by what found it: see `graph.fold_once`."""
+        return {}
 
     @property
     def cut(self) -> bool:
@@ -161,7 +181,18 @@ class Node:
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         """Compile into a function of rows, given the programs of the inputs and where fresh memory comes from."""
-        raise NotImplementedError
+        step = self.as_step(allocate)
+        if step is None:
+            raise NotImplementedError
+        return stepped(inputs[0], (step,))
+
+    def as_step(self, allocate: Allocate) -> Step | None:
+        """What the program does before and after that of its one input, where it calls that once.
+
+        A run of such nodes is one loop, however many there are. A node whose program does anything else with those of
+        its inputs has a `program` of its own.
+        """
+        return None
 
     def single(self, inputs: tuple[Single, ...]) -> Single | None:
         """What makes the element of one row, given that of the inputs, where a program of one row does more than that.
@@ -176,7 +207,11 @@ class Node:
         return None
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        """What makes this node's elements out of a piece of those below, which `source` makes into the input's."""
+        """What makes this node's elements out of a piece of those below, which `source` makes into the input's.
+
+        Unless the node `calls_input`, that is to call `source` and go on with what it returns; so a run of such nodes
+        is one loop, in which `source` hands on what it is given.
+        """
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
@@ -203,6 +238,9 @@ class Node:
     def blamed(self) -> str:
         """The operation that the user wrote, as errors name it."""
         return self.label()
+
+
+derived(Node)
 
 
 @dataclass(frozen=True)
@@ -239,14 +277,12 @@ class Passing(Node):
         (blocks,) = inputs
         return blocks.cut(self.length, self.rows_of) if blocks is not None and self.keeps_order else None
 
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        (source,) = inputs
-        rows_of = self.rows_of
-        return lambda rows, out=None: source(rows_of(rows), out)
+    def as_step(self, allocate: Allocate) -> Step | None:
+        return Step(self.rows_of, passes=True)
 
     def single(self, inputs: tuple[Single, ...]) -> Single | None:
         (source,) = inputs
-        if type(self).program is not Passing.program:
+        if type(self).program is not Node.program:
             return None
         if type(self).rows_of is Passing.rows_of:
             return source
@@ -255,7 +291,7 @@ class Passing(Node):
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
         (source,) = inputs
-        if source is None or type(self).program is not Passing.program:
+        if source is None or type(self).program is not Node.program:
             return None
         rows_of = self.rows_of
         return lambda rows, *where: source(rows_of(rows), *where)

@@ -4,9 +4,27 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["fuse_images", "moves", "parse_records", "passes", "seeds", "simplify", "trace_functions"]
+__all__ = [
+    "fuse_images",
+    "join_concatenations",
+    "moves",
+    "parse_records",
+    "passes",
+    "seeds",
+    "simplify",
+    "trace_functions",
+]
 
 if TYPE_CHECKING:
-    from penstock.rewrite import fuse_images, moves, parse_records, passes, seeds, simplify, trace_functions
+    from penstock.rewrite import (
+        fuse_images,
+        join_concatenations,
+        moves,
+        parse_records,
+        passes,
+        seeds,
+        simplify,
+        trace_functions,
+    )
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -74,6 +74,8 @@ def rewritten(plan: Node, passes: Passes = PASSES) -> Rewritten:
     if any(node.name == "shard" for node in post_order(plan)):
         plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
     present = {node.name for node in post_order(plan)}
+    if "concatenate" in present and passes is not PLAIN:
+        plan = rewrite.join_concatenations.join_concatenations(plan, applied)
     for rules in passes:
         changes = tuple(rule.found() for rule in rules if rule.may_apply(present))
         if changes:

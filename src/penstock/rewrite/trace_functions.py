@@ -15,7 +15,7 @@ from penstock.ops import elementwise
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.functions import TracedFunction
-from penstock.plan.graph import fold, rebuild
+from penstock.plan.graph import fold_once, with_inputs
 from penstock.plan.node import Node, Spec
 
 if TYPE_CHECKING:
@@ -52,20 +52,25 @@ def _may_trace(node: Map | elementwise.filter.Filter, function: object) -> bool:
 
 def _comes_in_lists(node: Node) -> bool:
     """Whether there are elements and no columns, which to make would take longer than to call the function."""
-    return fold(node, lambda each, below: not isinstance(each, Grouping) and (each.name in LISTS or any(below)))
+    return fold_once(node, _is_of_lists)
+
+
+def _is_of_lists(node: Node, below: tuple[bool, ...]) -> bool:
+    return not isinstance(node, Grouping) and (node.name in LISTS or any(below))
 
 
 def _spec_of(node: Node, on: Part | None = None) -> Spec | None:
     """The spec of a node or of a part of its elements, where traced functions tell theirs too."""
     try:
-        spec = rebuild(node, _telling).spec()
+        spec = fold_once(node, _telling).spec()
         return spec if spec is None or on is None else part_in(spec, on)
     except Exception:  # noqa: BLE001 - what does not fit together is said of the first element it is wrong with
         return None
 
 
-def _telling(node: Node) -> Node:
-    if isinstance(node, Map) and isinstance(node.function, TracedFunction):
+def _telling(node: Node, inputs: tuple[Node, ...]) -> Node:
+    node = with_inputs(node, inputs)
+    if isinstance(node, Map) and not isinstance(node.function, PLAIN) and isinstance(node.function, TracedFunction):
         return replace(node, function=_Declared(node.function))
     return node
 

@@ -14,6 +14,7 @@ import numpy as np
 from penstock.elements.chunk import Chunk, Items
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows, Single
+from penstock.plan.step import Out, Step
 from penstock.testing.alike import text_of
 
 Made: TypeAlias = tuple[int, str]
@@ -65,6 +66,20 @@ class Recorder:
             return chunk
 
         return run
+
+    def wrap_step(self, node: Node, step: Step) -> Step:
+        """The step, recorded: what it hands on, where it changes nothing."""
+        book = self._book(node, in_order=False)
+        rows_of, change, passes = step
+
+        def recorded(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+            before = _generators()
+            chunk = chunk if change is None else change(chunk, rows, out)
+            _note_draws(book, before)
+            book.enter(rows, chunk)
+            return chunk
+
+        return Step(rows_of, recorded, passes)
 
     def wrap_single(self, node: Node, single: Single) -> Single:
         """What makes the element of one row, recorded in the book of the node's program."""

@@ -190,7 +190,7 @@ def _together_and_alone(bound: Dataset[Any], epoch: int, count: int) -> tuple[Re
 
     def made(parts: int) -> Recorded:
         def run(recorder: Recorder) -> Iterable[Any]:
-            return map(compiled(plan, np.empty, recorder.wrap), np.array_split(rows, parts))
+            return map(compiled(plan, np.empty, recorder), np.array_split(rows, parts))
 
         return run
 

@@ -17,9 +17,13 @@ from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows, Single
+from penstock.plan.step import Out, Step
 
-Cell = list[int]  # calls, rows, wall ns, CPU ns, bytes, elements given, those that failed: of one operation and thread
-CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(7)
+Cell = list[int]
+"""Of one operation and thread: calls, rows, wall ns, CPU ns, bytes, elements given, and those that failed; and the wall
+and CPU ns of rows that were made singly, those of the inputs included."""
+COUNTS = 9
+CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SINGLE_WALL, SINGLE_CPU = range(COUNTS)
 
 
 FEW = 16  # rows of a call whose bytes are those of others
@@ -32,6 +36,7 @@ class Operation:
 
     label: str
     inputs: list[Operation]
+    contains_inputs: bool = False  # whether what is spent in the inputs counts as spent in this one
     selects: bool = False  # whether it hands on some of the elements it is given
     cells: dict[int, Cell] = field(default_factory=dict)
     each: int = 0  # bytes of an element, as those were that were looked at last
@@ -41,7 +46,7 @@ class Operation:
         ident = threading.get_ident()
         found = self.cells.get(ident)
         if found is None:
-            found = self.cells[ident] = [0] * 7
+            found = self.cells[ident] = [0] * COUNTS
         return found
 
     def bytes_of(self, chunk: Chunk, calls: int) -> int:
@@ -56,8 +61,8 @@ class Operation:
         return self.each * count
 
     def total(self) -> Cell:
-        """The counts of all threads, what is spent in the inputs included."""
-        return [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * 7
+        """The counts of all threads."""
+        return [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * COUNTS
 
 
 class Counters:
@@ -84,6 +89,7 @@ class Counters:
     def wrap(self, node: Node, program: Program) -> Program:
         """The program, measured; nodes come inputs first."""
         operation = self._operation(node)
+        operation.contains_inputs = True
         cells, ident = operation.cells, threading.get_ident
 
         def measured(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
@@ -106,6 +112,42 @@ class Counters:
 
         return measured
 
+    def wrap_step(self, node: Node, step: Step) -> Step:
+        """The step, measured: how long it takes before and after its input, and what it hands on."""
+        operation = self._operation(node)
+        cells, ident = operation.cells, threading.get_ident
+        rows_of, change, passes = step
+
+        def measured(rows: Rows) -> Rows:
+            cell = cells.get(ident()) or operation.cell()
+            wall = perf_counter_ns()
+            rows = rows_of(rows) if rows_of is not None else rows
+            wall = perf_counter_ns() - wall
+            cell[WALL] += wall
+            cell[CPU] += wall  # arithmetic waits for nothing
+            return rows
+
+        def counted(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+            # all in one function: after a long task each further one that is called takes a microsecond
+            cell = cells.get(ident()) or operation.cell()
+            calls, count = cell[CALLS], len(rows)
+            stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
+            if change is not None:
+                cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
+                chunk = change(chunk, rows, out)
+                cell[WALL] += perf_counter_ns() - wall
+                if stands_for:
+                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
+            cell[CALLS] = calls + 1
+            cell[ROWS] += count
+            cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
+            if type(chunk) is Mended:
+                cell[FAILED] += chunk.lost
+                chunk.lost = 0  # or those that pass it on would count them too
+            return chunk
+
+        return Step(None if rows_of is None else measured, counted, passes)
+
     def wrap_single(self, node: Node, single: Single) -> Single:
         """What makes the element of one row, measured with the program of the same node."""
         operation = self._operations[self._wrapped - 1]
@@ -117,9 +159,9 @@ class Counters:
             stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             element = single(row)
-            cell[WALL] += perf_counter_ns() - wall
+            cell[SINGLE_WALL] += perf_counter_ns() - wall
             if stands_for:
-                cell[CPU] += stands_for * (thread_time_ns() - cpu)
+                cell[SINGLE_CPU] += stands_for * (thread_time_ns() - cpu)
                 operation.each = size_of(element)
             cell[CALLS] = calls + 1
             cell[ROWS] += 1
@@ -132,6 +174,7 @@ class Counters:
         """What makes elements of a stream, measured; its input was wrapped just before, if it is wrapped."""
         operation = self._operation(node)
         operation.selects = node.selects
+        operation.contains_inputs = node.calls_input
 
         def measured(piece: Piece) -> Piece:
             cell = operation.cell()
@@ -193,8 +236,11 @@ class Counters:
         """Take in rows that all operations made in one go, beside the caller."""
         for operation in self._operations:
             cell = operation.cell()
-            for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
+            for at, more in ((CALLS, 1), (ROWS, rows), (BYTES, nbytes)):
                 cell[at] += more
+            if not operation.inputs:  # all that the others do is to say which rows
+                cell[WALL] += wall
+                cell[CPU] += cpu
 
     def part(self) -> Counters:
         """Counters of a stretch of the plan, which are among these."""

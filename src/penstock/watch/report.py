@@ -16,7 +16,20 @@ from penstock.ops.group.grouping import Grouping
 from penstock.plan import safety
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.watch.counters import BYTES, CALLS, CPU, FAILED, GIVEN, ROWS, WALL, Cell, Counters
+from penstock.watch.counters import (
+    BYTES,
+    CALLS,
+    CPU,
+    FAILED,
+    GIVEN,
+    ROWS,
+    SINGLE_CPU,
+    SINGLE_WALL,
+    WALL,
+    Cell,
+    Counters,
+    Operation,
+)
 from penstock.watch.stats import OperationStats, Stats
 
 if TYPE_CHECKING:
@@ -63,16 +76,28 @@ def stats_of(
 def _operations(counters: Counters) -> tuple[OperationStats, ...]:
     """Each operation without what its inputs took."""
     totals = {operation: operation.total() for operation in counters.operations}
+    spent = _spent(totals)
     own: list[OperationStats] = []
     for operation, total in totals.items():
         inputs = [totals[each] for each in operation.inputs]
         cell = list(total)
-        cell[WALL] -= sum(each[WALL] for each in inputs)
-        cell[CPU] -= sum(each[CPU] for each in inputs)
+        for at, singly, below in ((WALL, SINGLE_WALL, 0), (CPU, SINGLE_CPU, 1)):
+            if operation.contains_inputs:
+                cell[at] -= sum(spent[each][below] for each in operation.inputs)
+            cell[at] += cell[singly] - sum(each[singly] for each in inputs)
         given = sum(each[ROWS] for each in inputs) if inputs else cell[GIVEN]
         left_out = max(given - cell[ROWS], 0) if operation.selects else 0
         own.append(_stats(operation.label, cell, left_out))
     return tuple(own)
+
+
+def _spent(totals: dict[Operation, Cell]) -> dict[Operation, tuple[int, int]]:
+    """The wall and CPU time of each operation with that of its inputs, which come before it."""
+    spent: dict[Operation, tuple[int, int]] = {}
+    for operation, total in totals.items():
+        below = [] if operation.contains_inputs else [spent[each] for each in operation.inputs]
+        spent[operation] = total[WALL] + sum(wall for wall, _ in below), total[CPU] + sum(cpu for _, cpu in below)
+    return spent
 
 
 def _as_written(operations: tuple[OperationStats, ...], plan: Node) -> tuple[OperationStats, ...]:
@@ -94,10 +119,12 @@ def _together(parts: list[OperationStats]) -> OperationStats:
 
 def _stacking(batch: Grouping, run: Run | StreamRun, counters: Counters) -> OperationStats:
     """The last batch has no program of its own: it is what tasks took beyond the program of its elements."""
-    source = counters.operations[-1].total()
-    spent = run.spent
-    wall, cpu = max(spent.wall - source[WALL], 0), max(spent.cpu - source[CPU], 0)
-    return _stats(batch.label(), [source[CALLS], source[ROWS], wall, cpu, run.made.nbytes, 0, 0])
+    totals = {operation: operation.total() for operation in counters.operations}
+    source = counters.operations[-1]
+    source_wall, source_cpu = _spent(totals)[source]
+    wall, cpu = max(run.spent.wall - source_wall, 0), max(run.spent.cpu - source_cpu, 0)
+    calls, rows = totals[source][CALLS], totals[source][ROWS]
+    return _stats(batch.label(), [calls, rows, wall, cpu, run.made.nbytes, 0, 0])
 
 
 def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:

@@ -91,7 +91,7 @@ _spread_of_data = lru_cache(maxsize=64)(_loaded)  # small: virtual streams have 
 @lru_cache(maxsize=4)
 def _program(shipment: Shipment) -> tuple[Program, Advise | None, Any]:
     node, observer = shipment.load()
-    return compiled(node, _fresh, observer.wrap), advising(node), observer
+    return compiled(node, _fresh, observer), advising(node), observer
 
 
 def _fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:

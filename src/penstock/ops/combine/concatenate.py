@@ -51,15 +51,7 @@ class Concatenate(Node):
         return first, second
 
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
-        known = next((blocks for blocks in inputs if blocks is not None), None)
-        if known is None or self.length < 0:
-            return None
-        size = max(known.length // known.count, 1)  # of the blocks of a part that needs none
-        first, second = (
-            even(node.length, size, known.window) if blocks is None else blocks
-            for node, blocks in zip(self.inputs, inputs, strict=True)
-        )
-        return end_to_end(first, second)
+        return None if self.length < 0 else blocks_of_both(inputs, (self.first.length, self.second.length))
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         make_first, make_second = inputs
@@ -91,3 +83,16 @@ class Concatenate(Node):
 
     def arguments(self) -> str:
         return "..."
+
+
+def blocks_of_both(both: tuple[Blocks | None, ...], lengths: tuple[int, int]) -> Blocks | None:
+    """The blocks of two inputs end to end, of which one may need none."""
+    known = next((blocks for blocks in both if blocks is not None), None)
+    if known is None:
+        return None
+    size = max(known.length // known.count, 1)  # of the blocks of a part that needs none
+    first, second = (
+        even(length, size, known.window) if blocks is None else blocks
+        for length, blocks in zip(lengths, both, strict=True)
+    )
+    return end_to_end(first, second)

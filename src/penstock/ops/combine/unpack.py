@@ -32,6 +32,7 @@ class Unpack(Streamed):
     """Yield the elements of the sequences that `input` yields; what is no sequence comes as one `Held` element."""
 
     elementwise = True
+    calls_input = True
 
     input: Node
 

@@ -17,9 +17,10 @@ from penstock.elements.structure import LEAF, flatten
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Allocate, Node, Rows, Spec
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns
+from penstock.plan.step import Step
 
 PAIR = flatten((0, 0))[1]
 
@@ -67,10 +68,9 @@ class Beside(Node):
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows,)
 
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        (source,) = inputs
+    def as_step(self, allocate: Allocate) -> Step | None:
         turns = self._turns
-        return lambda rows, out=None: self._paired(source(rows), rows, turns)
+        return Step(change=lambda chunk, rows, out: self._paired(chunk, rows, turns))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         turns = self._turns

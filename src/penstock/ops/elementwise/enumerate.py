@@ -14,7 +14,8 @@ from penstock.elements.structure import flatten
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Allocate, Node, Rows, Spec
+from penstock.plan.step import Out, Step
 
 PAIR = flatten((0, 0))[1]
 
@@ -44,14 +45,12 @@ class Enumerate(Node):
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
         return inputs[0]
 
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        (source,) = inputs
+    def as_step(self, allocate: Allocate) -> Step | None:
+        return Step(change=self._numbered)
 
-        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            numbers = positions(rows, self.stride) * self.step + self.start
-            return nested(PAIR, [leaf_column(numbers), source(rows)])
-
-        return run
+    def _numbered(self, chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+        numbers = positions(rows, self.stride) * self.step + self.start
+        return nested(PAIR, [leaf_column(numbers), chunk])
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         made, at = resumed(mark, (0, None))

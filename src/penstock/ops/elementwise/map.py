@@ -23,9 +23,10 @@ from penstock.ops.elementwise.apply import (
     traced,
 )
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
-from penstock.plan.node import Allocate, Node, Program, Rows, Single, Spec
+from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
+from penstock.plan.node import Allocate, Node, Rows, Single, Spec
 from penstock.plan.safety.calls import in_turns, one_by_one
+from penstock.plan.step import Step
 
 MAP = "map"
 
@@ -68,12 +69,17 @@ class Map(Node):
         return self.input.length
 
     def spec(self) -> Spec | None:
+        function = self.function
+        if isinstance(function, UNDECLARED) or not isinstance(
+            function, ElementFunction | ColumnFunction | ChunkFunction
+        ):
+            return None
         spec = self.input.spec()
-        if spec is None or not isinstance(self.function, ElementFunction | ColumnFunction | ChunkFunction):
+        if spec is None:
             return None
         if self.on is None:
-            return self.function.spec(spec)
-        made = self.function.spec(part_in(spec, self.on))
+            return function.spec(spec)
+        made = function.spec(part_in(spec, self.on))
         return None if made is None else with_part(spec, self.on, made)
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
@@ -82,13 +88,11 @@ class Map(Node):
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
         return inputs[0]
 
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        (source,) = inputs
-        change = self._changed(allocate)
-        return lambda rows, out=None: change(source(rows), rows, out)
+    def as_step(self, allocate: Allocate) -> Step | None:
+        return Step(change=self._changed(allocate))
 
     def single(self, inputs: tuple[Single, ...]) -> Single | None:
-        if self._of_elements is None or self.on is not None or type(self).program is not Map.program:
+        if self._of_elements is None or self.on is not None or type(self).as_step is not Map.as_step:
             return None
         function = one_by_one(self._of_elements, self.thread_safe)
         return singly(self, function, self.seed if self.draws else None, inputs[0])
@@ -120,9 +124,13 @@ class Map(Node):
     def _of_elements(self) -> Callable[..., Any] | None:
         """The function, where it is called with one element after another."""
         function = self.function
-        if isinstance(function, ColumnFunction | ChunkFunction | TracedFunction) or self.vectorized:
+        if self.vectorized:
             return None
-        return function
+        if isinstance(function, UNDECLARED) or not isinstance(
+            function, ColumnFunction | ChunkFunction | TracedFunction
+        ):
+            return function
+        return None
 
     def _apply(self, allocate: Allocate) -> Apply:
         of_elements, function = self._of_elements, self.function

@@ -19,7 +19,8 @@ from penstock.ops.elementwise.apply import Apply, element_wise
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec, Streamed
+from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.step import Step
 
 _PAIR = flatten((0, 0))[1]
 
@@ -54,9 +55,9 @@ class Classify(Node):
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (rows,)
 
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        (source,), classify = inputs, element_wise(self, self.class_func)
-        return lambda rows, out=None: self._paired(source(rows), rows, classify)
+    def as_step(self, allocate: Allocate) -> Step | None:
+        classify = element_wise(self, self.class_func)
+        return Step(change=lambda chunk, rows, out: self._paired(chunk, rows, classify))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         classify = element_wise(self, self.class_func)

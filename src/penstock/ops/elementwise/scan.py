@@ -37,6 +37,7 @@ class Scan(Streamed):
 
     one_to_one = True
     keeps_ids = True
+    has_own_spec = True
 
     input: Node
     initial_state: Any

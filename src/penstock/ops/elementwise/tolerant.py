@@ -7,8 +7,6 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from penstock.core.on_error import NOTHING, OnError
 from penstock.elements.chunk import Chunk, Items, Mended
 from penstock.elements.exact import copied
@@ -21,7 +19,8 @@ from penstock.ops.elementwise.tally import Tally
 from penstock.plan.failure import Failure, failure_of
 from penstock.plan.flow import Piece, Spread, joined
 from penstock.plan.locate import base_of
-from penstock.plan.node import UNKNOWN, Allocate, Node, Program, Rows, Spec, Streamed
+from penstock.plan.node import UNKNOWN, Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.step import Out, Step
 
 Instead: TypeAlias = Callable[[Piece], Piece]
 """What to put in the place of a single element that failed: none or some others."""
@@ -40,6 +39,7 @@ class IgnoreErrors(Streamed):
     elementwise = True
     keeps_ids = True
     forgives = True
+    calls_input = True
 
     input: Node
     counted: bool = False
@@ -77,13 +77,11 @@ class TolerantMap(Map):
         value = spec_of(self.value)
         return relax(made, value if self.on is None else with_part(made, self.on, value))
 
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        (source,) = inputs
+    def as_step(self, allocate: Allocate) -> Step | None:
         change = self._changed(allocate)
         spread = tolerating(self, super().spread(_given, allocate), self._instead, counted=False)
 
-        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            chunk = source(rows)
+        def mended(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
             try:
                 return change(duplicate(chunk), rows, out)
             except MemoryError:
@@ -92,7 +90,7 @@ class TolerantMap(Map):
                 piece = spread(Piece(chunk, rows))
                 return Mended(piece.chunk.held(), piece.lost)
 
-        return run
+        return Step(change=mended)
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         own = tolerating(self, super().spread(_given, allocate), self._instead, counted=self.counted)

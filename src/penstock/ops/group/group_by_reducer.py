@@ -25,6 +25,7 @@ class GroupByReducer(Streamed):
     """
 
     has_own_ids = True
+    has_own_spec = True
 
     input: Beside
     init: Callable[[int], Any]

@@ -76,7 +76,8 @@ class Unbatch(Node):
         return group_of(rows, size=self.size or 1, batches=self.input.stride, input_stride=self.stride)
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
-        return (self.located(rows)[0],)
+        """The batches, each once: as often as rows are in one, it would come again in every batch that is below."""
+        return (np.unique(self.located(rows)[0]),)
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         (source,) = inputs

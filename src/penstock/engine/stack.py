@@ -1,0 +1,62 @@
+"""Calls on the stack of a thread of their own, for what is nested deeper than Python lets one thread go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from penstock.plan.flow import Flow, Mark, Open, Piece, close
+
+T = TypeVar("T")
+
+DEEPEST = 40
+"""Programs, spreads or flows that call one another on one stack: each takes up to six of Python's 1000 frames."""
+
+
+def on_another_stack(function: Callable[..., T]) -> Callable[..., T]:
+    """The function, each call of which is made in a new thread that its caller waits for, in the caller's context.
+
+    An interrupt reaches the caller alone; what is under way then ends by itself.
+    """
+
+    def call(*args: Any) -> T:
+        import threading  # a plan that is not deep never pays for it
+        from contextvars import copy_context
+
+        results: list[T] = []
+        errors: list[BaseException] = []
+        context = copy_context()
+
+        def work() -> None:
+            try:
+                results.append(context.run(function, *args))
+            except BaseException as error:  # noqa: BLE001 - raised in the caller
+                errors.append(error)
+
+        thread = threading.Thread(target=work, name="penstock-stack", daemon=True)
+        thread.start()
+        thread.join()
+        if errors:
+            raise errors.pop()
+        return results[0]
+
+    return call
+
+
+def flow_on_another_stack(begin: Open) -> Open:
+    """The same of what opens pieces: each piece is made in a new thread."""
+    begin_there, next_piece, close_there = on_another_stack(begin), on_another_stack(_next), on_another_stack(close)
+
+    def flow(epoch: int, mark: Mark = None) -> Flow:
+        pieces = begin_there(epoch, mark)
+        try:
+            while (piece := next_piece(pieces)) is not None:
+                yield piece
+        finally:
+            close_there(pieces)
+
+    return flow
+
+
+def _next(flow: Flow) -> Piece | None:
+    return next(flow, None)

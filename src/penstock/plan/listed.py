@@ -1,0 +1,64 @@
+"""A plan as the list of its nodes, which is how it is pickled: a nested one would be as deep as the plan."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from penstock.plan.node import Node
+
+
+class Listed(NamedTuple):
+    """A node, where the numbers of others in the list are in the place of its inputs."""
+
+    kind: type[Node]
+    values: dict[str, Any]
+    inputs: dict[str, int | tuple[int, ...]]
+    noted: dict[str, Any]
+
+
+def listed(plan: Node) -> list[Listed]:
+    """All nodes of the plan, inputs before what reads them, each once."""
+    numbers: dict[int, int] = {}
+    nodes: list[Listed] = []
+    path = [plan]
+    while path:
+        node = path[-1]
+        missing = [below for below in node.inputs if id(below) not in numbers]
+        if missing:
+            path += reversed(missing)
+            continue
+        path.pop()
+        if id(node) not in numbers:
+            numbers[id(node)] = len(nodes)
+            nodes.append(_listed(node, numbers))
+    return nodes
+
+
+def assembled(nodes: list[Listed]) -> Node:
+    """The plan whose nodes are listed."""
+    made: list[Node] = []
+    for kind, values, inputs, noted in nodes:
+        found = {
+            name: made[number] if isinstance(number, int) else tuple(made[each] for each in number)
+            for name, number in inputs.items()
+        }
+        node = object.__new__(kind)
+        vars(node).update(values, **found)
+        node.noted.update(noted)
+        made.append(node)
+    return made[-1]
+
+
+def _listed(node: Node, numbers: dict[int, int]) -> Listed:
+    values: dict[str, Any] = {}
+    inputs: dict[str, int | tuple[int, ...]] = {}
+    for field in fields(node):
+        value = getattr(node, field.name)
+        if isinstance(value, Node):
+            inputs[field.name] = numbers[id(value)]
+        elif field.metadata.get("nodes"):
+            inputs[field.name] = tuple(numbers[id(each)] for each in value)
+        else:
+            values[field.name] = value
+    return Listed(type(node), values, inputs, node.noted)

@@ -1,0 +1,43 @@
+"""Make one node of inputs that are put end to end one by one."""
+
+from __future__ import annotations
+
+from penstock.ops.combine.concatenate import Concatenate
+from penstock.ops.combine.end_to_end import EndToEnd
+from penstock.plan.graph import fold, with_inputs
+from penstock.plan.node import INFINITE, Node
+
+
+class Chain:
+    """Inputs to put end to end, and the node that they are written as where they are but two."""
+
+    def __init__(self, written: Node, members: list[Node]) -> None:
+        self._written = written
+        self.members = members
+
+    @property
+    def node(self) -> Node:
+        """One node that does it."""
+        return self._written if len(self.members) < 3 else EndToEnd(tuple(self.members))
+
+    def then(self, written: Node, more: Node) -> Chain:
+        """The chain with one input more: this one, which nobody else reads."""
+        self._written = written
+        self.members.append(more)
+        return self
+
+
+def join_concatenations(plan: Node, applied: list[str]) -> Node:
+    """`x.concatenate(y).concatenate(z) -> x, y and z end to end`, at once: rules of single nodes would copy chains."""
+
+    def join(node: Node, inputs: tuple[Chain, ...]) -> Chain:
+        if isinstance(node, Concatenate) and len(inputs[0].members) > 1 and node.first.length != INFINITE:
+            chain = inputs[0].then(node, inputs[1].node)
+            applied.append(join_concatenations.__name__)
+            return chain
+        own = with_inputs(node, tuple(chain.node for chain in inputs))
+        if isinstance(own, Concatenate):
+            return Chain(own, [own.first, own.second])
+        return Chain(own, [own])
+
+    return fold(plan, join).node
