@@ -16,7 +16,7 @@ from penstock.dataset.remainder import Policy, Remainder, check_mask_key, drops,
 from penstock.elements.spec import sliced, uneven_splits
 from penstock.elements.structure import flatten, paths
 from penstock.ops import buffer, group
-from penstock.plan.graph import post_order
+from penstock.plan.graph import fold_once
 from penstock.plan.node import INFINITE, Node
 
 if TYPE_CHECKING:
@@ -219,10 +219,14 @@ def _batch_of(plan: Node, size: int, left: Policy) -> Node:
     """The node that stacks what `plan` yields, by what is known of it now."""
     spec = plan.spec()
     splits = uneven_splits(spec)
-    unseen = spec is None and any(node.name == "ragged_batch" for node in post_order(plan))
+    unseen = spec is None and fold_once(plan, _has_ragged_batches)
     if splits is None and not unseen:
         return group.batch.Batch(plan, size, **left)
     return group.uneven.UnevenBatch(plan, size, splits, **left)
+
+
+def _has_ragged_batches(node: Node, inputs: tuple[bool, ...]) -> bool:
+    return node.name == "ragged_batch" or any(inputs)
 
 
 def _unbatched(call: str, plan: Node) -> group.unbatch.Unbatch:

@@ -73,7 +73,11 @@ def fold_once(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
 
 def blocks_of(plan: Node) -> Blocks | None:
     """The blocks in which an epoch of the plan is read, where it is dear to read row by row."""
-    return fold(plan, lambda node, inputs: node.blocks(inputs))
+    return fold_once(plan, _blocks)
+
+
+def _blocks(node: Node, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
+    return node.blocks(inputs)
 
 
 def same(one: Node, other: Node) -> bool:

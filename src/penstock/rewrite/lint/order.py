@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.ops import combine, elementwise, group, order, read
-from penstock.plan.graph import post_order, upstream
+from penstock.plan.graph import fold_once, post_order, upstream
 from penstock.plan.node import UNKNOWN, Node, Passing
 from penstock.rewrite.lint.written import Found, Written
 
@@ -19,9 +19,8 @@ def shuffle_after_batch(written: Written) -> Iterator[Found]:
     row numbers and costs the same there.
     """
     for shuffle in _shuffles(written.plan):
-        for batch in upstream(shuffle, past=lambda node: isinstance(node, Passing) or node.one_to_one):
-            shuffled = any(isinstance(node, order.shuffle.Shuffle) for node in post_order(batch))
-            if _is_plain_batch(batch) and not shuffled:
+        for batch in upstream(shuffle, past=_moves_batches):
+            if _is_plain_batch(batch) and not fold_once(batch, _is_shuffled):
                 yield Found(
                     shuffle,
                     f"{shuffle.label()} comes after {batch.label()} and moves whole batches: the same elements share "
@@ -60,13 +59,10 @@ def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
     if written.options.seed is not None:
         return
     for shard in post_order(written.plan):
+        if not isinstance(shard, order.shard.Shard | order.streams.VirtualStreams) or shard.num_shards == 1:
+            continue
         drawn = (node for node in upstream(shard, past=lambda node: True) if _draws_an_order(node))
-        first = next(drawn, None)
-        if (
-            isinstance(shard, order.shard.Shard | order.streams.VirtualStreams)
-            and shard.num_shards > 1
-            and first is not None
-        ):
+        if (first := next(drawn, None)) is not None:
             yield Found(
                 shard,
                 f"{shard.label()} comes after {first.label()} without a seed: every rank shards an order of its own, "
@@ -155,6 +151,15 @@ def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
             if count > window:
                 return f"the first file that {reading.name} reads"
     return None
+
+
+def _moves_batches(node: Node) -> bool:
+    """Whether the elements of the node are those of its input; another shuffle is looked at for itself."""
+    return (isinstance(node, Passing) and not isinstance(node, order.shuffle.Shuffle)) or node.one_to_one
+
+
+def _is_shuffled(node: Node, inputs: tuple[bool, ...]) -> bool:
+    return isinstance(node, order.shuffle.Shuffle) or any(inputs)
 
 
 def _apart(written: Written) -> Iterator[Node]:
