@@ -176,3 +176,12 @@ def test_what_penstock_adds_is_there_and_keeps_the_class():
     assert type(data.Dataset.range(3).expand(2).exclude([0])) is data.Dataset
     assert list(data.Dataset.range(2).map(lambda x: x * 2, vectorized=True)) == [0, 2]
     assert type(data.Dataset.range(3).apply(lambda _: ps.Dataset.range(2))) is data.Dataset
+
+
+def test_an_attribute_error_of_a_function_is_its_own():
+    ds = data.Dataset.range(3).map(lambda x: x.missing)
+    with pytest.raises(AttributeError, match="has no attribute 'missing'") as info:
+        ds.element_spec  # noqa: B018 - it calls the function
+    assert any("in map(" in note for note in info.value.__notes__)
+    with pytest.raises(AttributeError, match="has no 'misspelled'"):
+        ds.misspelled  # noqa: B018

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from penstock.core.attributes import attribute_of
 from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.plan.node import Allocate, Rows, Spec
 
@@ -69,7 +70,7 @@ def is_declared(function: object) -> bool:
 
 def takes_rng(function: Callable[..., Any]) -> bool:
     """Whether the function asks for randomness: a parameter called `rng`, or the attribute `random`."""
-    declared = getattr(function, "random", None)
+    declared = None if isinstance(function, UNDECLARED) else attribute_of(function, "random")
     if isinstance(declared, bool):
         return declared
     try:

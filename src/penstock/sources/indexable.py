@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.attributes import attribute_of
 from penstock.core.errors import ElementError
 from penstock.elements import structure as structures
 from penstock.elements.chunk import Chunk, Column, Columns, Items, Kept
@@ -48,7 +49,7 @@ class IndexableSource:
     @property
     def blocks(self) -> Blocks | None:
         """The object's own `blocks`, where it has them."""
-        found = getattr(self.data, "blocks", None)
+        found = attribute_of(self.data, "blocks")
         return found if isinstance(found, Blocks) else None
 
     @property
@@ -76,7 +77,7 @@ class IndexableSource:
     @property
     def advise(self) -> Callable[[Rows], Any] | None:
         """The object's own `advise`, where it has one."""
-        found = getattr(self.data, "advise", None)
+        found = attribute_of(self.data, "advise")
         return found if callable(found) else None
 
     def describe(self, row: int) -> str:
@@ -84,7 +85,7 @@ class IndexableSource:
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what the object's own `fingerprint()` says, or its type, length and, of a list, the simple values."""
-        own = getattr(self.data, "fingerprint", None)
+        own = attribute_of(self.data, "fingerprint")
         if callable(own):
             return ("source", _type_name(self.data), self.length, str(own()))
         held = digest_values(cast("Sequence[Any]", self.data)) if isinstance(self.data, (list, tuple)) else ""

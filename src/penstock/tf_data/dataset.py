@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from penstock.core.checks import check_flag, check_path, is_one_of
 from penstock.core.errors import PlanError
@@ -289,7 +289,9 @@ class Dataset(PenstockDataset[T_co]):
         ours = options.to_penstock() if isinstance(options, Options) else options
         return ported(super().with_options(ours))
 
-    def __getattr__(self, name: str) -> NoReturn:
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(type(self), name):  # a property, of which a user's function raised an AttributeError: it does again
+            return object.__getattribute__(self, name)
         raise told("tf_data.Dataset", name, OF_DATASET)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, cast
 
+from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError, ElementError
 from penstock.elements.chunk import Items
 from penstock.elements.exact import PLAIN_TYPES
@@ -48,12 +49,12 @@ class FromGenerator(Streamed):
         elements = self._begun()
         try:
             if state is not None:
-                if not hasattr(elements, "load_state_dict"):
+                if attribute_of(elements, "load_state_dict") is None:
                     raise CursorError("the saved state has one of a generator which now cannot take it")
                 cast("Any", elements).load_state_dict(copy.deepcopy(state))
             else:
                 yield from left_out(elements, count, [count, None])
-            keeps_state = hasattr(elements, "state_dict") and hasattr(elements, "load_state_dict")
+            keeps_state = all(attribute_of(elements, name) is not None for name in ("state_dict", "load_state_dict"))
             failure: Exception | None = None
             while failure is None:
                 run, failure = self._run(elements, count)
