@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.engine.task import Cost
@@ -136,7 +137,7 @@ def advised(program: Program, advise: Advise | None, soon: Rows | None) -> Progr
 def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     """How many rows and blocks a source has that listens; none where it reads row by row."""
     source = getattr(node, "source", None)
-    if node.inputs or getattr(source, "advise", None) is None:
+    if node.inputs or attribute_of(source, "advise") is None:
         return max(inputs, key=lambda found: found[0] / max(found[1], 1), default=(0, 0))
     with suppress(DataError, OSError):
         blocks = getattr(source, "blocks", None)
@@ -145,7 +146,7 @@ def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, in
 
 
 def _of_source(node: Node) -> Advise | None:
-    advise, stride = getattr(getattr(node, "source", None), "advise", None), node.stride
+    advise, stride = attribute_of(getattr(node, "source", None), "advise"), node.stride
     if advise is None:
         return None
 

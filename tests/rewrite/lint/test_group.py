@@ -7,7 +7,11 @@ import sys
 import pytest
 
 from penstock import Dataset
-from penstock.rewrite.lint.group import batch_without_drop_remainder, unbounded_group_by_window
+from penstock.rewrite.lint.group import (
+    batch_larger_than_the_data,
+    batch_without_drop_remainder,
+    unbounded_group_by_window,
+)
 from penstock.rewrite.lint.written import Written
 
 DS = Dataset.range(20)
@@ -80,3 +84,15 @@ def test_windows_that_are_never_full_are_found(size):
 @pytest.mark.parametrize("ds", [grouped(window_size=1000), grouped(window_size_func=lambda key: 3)])
 def test_windows_that_are_full_at_some_time_are_fine(ds):
     assert found(unbounded_group_by_window, ds) == []
+
+
+def test_a_batch_that_no_epoch_fills_is_found():
+    (sentence,) = found(batch_larger_than_the_data, DS.batch(32, drop_remainder=True))
+    assert "there is no batch" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds", [DS.batch(20, drop_remainder=True), DS.batch(32), DS.take(0).batch(4, drop_remainder=True)]
+)
+def test_a_batch_that_is_filled_or_kept_is_none(ds):
+    assert found(batch_larger_than_the_data, ds) == []

@@ -178,3 +178,24 @@ def test_a_buffer_that_holds_less_than_a_compressed_file_is_found_by_a_dry_run(t
 @pytest.mark.parametrize("ds", [FILES.shuffle(50), FILES.shuffle(1), FILES])
 def test_a_buffer_that_holds_a_file_is_fine(ds):
     assert first_seen(ds) == []
+
+
+def codes(ds):
+    return {finding.code for finding in ds.check().findings}
+
+
+@pytest.mark.parametrize("put", ["flat_map", "interleave"])
+def test_one_seed_for_all_parts_is_found(put):
+    def parts(**seed):
+        return getattr(DS, put)(lambda x: Dataset.range(3).shuffle(**seed))
+
+    assert codes(parts(seed=0)) == {"PS110"}
+    assert codes(parts()) == set()
+
+
+def test_two_orders_of_the_same_data_side_by_side_are_found():
+    one = DS.shuffle()
+    assert codes(Dataset.zip(one, DS.map(abs).shuffle())) == {"PS111"}
+    assert codes(Dataset.zip(one, one.map(abs))) == set()
+    assert codes(Dataset.zip(one, Dataset.range(20).shuffle())) == set()
+    assert codes(Dataset.zip(DS, DS.map(abs)).shuffle()) == set()

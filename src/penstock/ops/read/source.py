@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.attributes import attribute_of
 from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
@@ -43,7 +44,7 @@ class Read(Node):
         return ()
 
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
-        return getattr(self.source, "blocks", None)
+        return attribute_of(self.source, "blocks")
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         read_many, stride = self._reading, self.stride
@@ -68,12 +69,12 @@ class Read(Node):
         return alone
 
     def single(self, inputs: tuple[Single, ...]) -> Single:
-        single: Single | None = getattr(self.source, "single", None)
+        single: Single | None = attribute_of(self.source, "single")
         read_many, stride = self._reading, self.stride
         return single or (lambda row: read_many(positions(np.array([row]), stride)).element(0))
 
     def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
-        begin, stride = getattr(self.source, "begin_reading", None), self.stride
+        begin, stride = attribute_of(self.source, "begin_reading"), self.stride
         return None if begin is None else lambda rows, *where: begin(positions(rows, stride), *where)
 
     def label(self) -> str:

@@ -38,6 +38,21 @@ def batch_without_drop_remainder(written: Written) -> Iterator[Found]:
         )
 
 
+def batch_larger_than_the_data(written: Written) -> Iterator[Found]:
+    """A batch with `drop_remainder` has more elements than there are, so an epoch has no batch at all.
+
+    A training loop then ends at once, without an error. Make the batch smaller, repeat the data before it, or keep the
+    remainder.
+    """
+    for batch in post_order(written.plan):
+        if isinstance(batch, Grouping) and batch.drop_remainder and 0 < batch.input.length < batch.size:
+            yield Found(
+                batch,
+                f"{batch.label()} of {batch.input.length:,} elements leaves out all of them, so there is no batch; "
+                "write a smaller batch, repeat() before it, or leave drop_remainder out",
+            )
+
+
 def unbounded_group_by_window(written: Written) -> Iterator[Found]:
     """A window that is never full holds all the elements of its key until the epoch ends.
 

@@ -133,6 +133,75 @@ def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
                 )
 
 
+def one_seed_for_all_parts(written: Written) -> Iterator[Found]:
+    """A shuffle with a seed of its own, in the function of `flat_map` or `interleave`, orders all parts alike.
+
+    Each part is a dataset of its own that begins with epoch 0, so parts of one length come in one order, and in the
+    same in every epoch. Leave the seed out: each part then has a key of its own, derived from that of the run. Only a
+    dry run knows the first part.
+    """
+    for unfolding in post_order(written.plan):
+        if not isinstance(unfolding, combine.inner.Unfolding) or id(unfolding.input) not in written.firsts:
+            continue
+        plan = unfolding.plan_of(written.firsts[id(unfolding.input)])
+        for shuffle in () if plan is None else _shuffles(plan):
+            if shuffle.seed is not None:
+                yield Found(
+                    unfolding,
+                    f"{shuffle.label()} in the function of {unfolding.name}() gives every part the same order, in "
+                    "every epoch too; leave its seed out, and give one to Options()",
+                )
+
+
+def zip_of_different_orders(written: Written) -> Iterator[Found]:
+    """A zip of two shuffles of the same data, each with an order of its own.
+
+    Rows that belong together are not paired: images get the labels of others. Zip first, and shuffle the pairs; or
+    shuffle once, and zip what is made of that. To pair elements at random is what some augmentations want; silence
+    this there.
+    """
+    for zipped in post_order(written.plan):
+        if not isinstance(zipped, combine.zip.Zip):
+            continue
+        known: list[tuple[Node, set[int]]] = []
+        for member in zipped.members:
+            own = next((node for node in (member, *upstream(member, past=_keeps_rows)) if _is_drawn(node)), None)
+            if own is None:
+                continue
+            below = {id(node) for node in upstream(own, past=lambda node: True)}
+            other = next((shuffle for shuffle, nodes in known if shuffle is not own and nodes & below), None)
+            known.append((own, below))
+            if other is not None:
+                yield Found(
+                    zipped,
+                    f"{zipped.label()} puts {other.label()} and {own.label()} of the same data side by side, each in "
+                    "an order of its own: rows that belong together are not paired; zip first and shuffle then, or "
+                    "shuffle once",
+                )
+                break
+
+
+def classes_in_order(written: Written) -> Iterator[Found]:
+    """Data that lies sorted by class comes in that order.
+
+    The files of a folder for each class come one class after another, so batches have examples of one class, and
+    training goes astray. Shuffle what is trained on; for evaluation any order does.
+    """
+    if any(True for _ in _shuffles(written.plan)):
+        return
+    for node in post_order(written.plan):
+        if isinstance(node, read.source.Read) and getattr(node.source, "class_names", None):
+            yield Found(node, f"{node.label()} comes sorted by class; to train, write .shuffle() after it")
+
+
+def _keeps_rows(node: Node) -> bool:
+    return isinstance(node, Passing) or node.one_to_one
+
+
+def _is_drawn(node: Node) -> bool:
+    return isinstance(node, order.shuffle.Shuffle) and node.seed is None
+
+
 def _first_part(unfolding: combine.inner.Unfolding, first: Any, window: int) -> str | None:
     """What is first put end to end with others, where it has more elements than `window`."""
     plan = unfolding.plan_of(first)

@@ -1,6 +1,6 @@
 """Every rule under its code, and the looking for what they find.
 
-Codes of one hundred belong to one topic: 1 to orders, 2 to batches and groups, 3 to caches, 5 to
+Codes of one hundred belong to one topic: 1 to orders, 2 to batches and groups, 3 to caches, 4 to functions, 5 to
 where and how a dataset is gone through, 9 to how calls are written.
 A code is never used again for something else. docs/lint.md has an example and a remedy for each.
 """
@@ -21,11 +21,16 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS107", lambda: lint.shards.shard_of_a_whole_stream, ("shard",), warns=False),
     Rule("PS108", lambda: lint.shards.more_streams_than_rows, ("shard",), warns=False),
     Rule("PS109", lambda: lint.shards.random_function_after_shard, ("shard",), warns=False),
+    Rule("PS110", lambda: lint.order.one_seed_for_all_parts, warns=False),
+    Rule("PS111", lambda: lint.order.zip_of_different_orders, ("zip", "shuffle"), warns=False),
+    Rule("PS112", lambda: lint.order.classes_in_order, warns=False),
     Rule("PS201", lambda: lint.group.batch_without_drop_remainder, warns=False),
     Rule("PS202", lambda: lint.group.unbounded_group_by_window, ("group_by_window",), warns=False),
+    Rule("PS203", lambda: lint.group.batch_larger_than_the_data),
     Rule("PS301", lambda: lint.buffer.random_function_before_cache, ("cache",)),
     Rule("PS302", lambda: lint.buffer.shuffle_before_cache, ("cache", "shuffle")),
     Rule("PS303", lambda: lint.buffer.repeat_before_cache, ("cache", "repeat")),
+    Rule("PS401", lambda: lint.functions.global_generator_in_a_function, warns=False),
 )
 OF_RUNS: tuple[Rule, ...] = (
     Rule("PS501", lambda: lint.runs.dataset_in_a_dataloader_worker),

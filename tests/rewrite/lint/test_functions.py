@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import random
+from random import gauss
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+
+
+def codes(ds):
+    return [finding.code for finding in ds.check().findings]
+
+
+def through_a_helper(x):
+    def inner():
+        return random.random()
+
+    return x + inner()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + np.random.rand(),
+        lambda x: x + random.randint(0, 3),
+        lambda x: x + gauss(0, 1),
+        through_a_helper,
+    ],
+)
+def test_drawing_from_a_shared_generator_is_found(function):
+    ds = Dataset.range(4).map(function)
+    assert codes(ds) == ["PS401"]
+    assert "rng" in str(ds.check().findings[0])
+    assert codes(Dataset.range(4).filter(lambda x: function(x) > -100)) == []  # hidden in another function
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, rng: x + rng.random(),
+        lambda x: x + GENERATOR.random(),
+        lambda x: np.random.default_rng(int(x)).random(),
+    ],
+)
+def test_a_generator_of_its_own_is_none(function):
+    assert codes(Dataset.range(4).map(function)) == []
