@@ -67,11 +67,14 @@ def test_what_would_not_come_back_the_same_or_no_shorter_stays_as_it_is(other):
     assert packed(other) is other
 
 
-def test_what_cannot_be_json_at_all_stays_as_it_is():
+def test_a_mark_of_any_depth_is_packed_and_comes_back():
     nested = []
-    for _ in range(100_000):
-        nested = [nested]
-    assert packed(nested) is nested
+    for _ in range(10_000):
+        nested = [7, nested]
+    again, depth = unpacked(packed(nested)), 0
+    while again:
+        (_, again), depth = again, depth + 1
+    assert depth == 10_000
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,12 @@ import pytest
 
 import penstock as ps
 from penstock.engine.compile import compiled
+from penstock.engine.observer import Unobserved
 from penstock.engine.task import EVERY, FULLY, Cost, Listed, Meter, make_listed, make_stacked
 
 
 def program_of(ds):
-    return compiled(ds._plan, np.empty, lambda node, program: program)
+    return compiled(ds._plan, np.empty, Unobserved())
 
 
 ROWS = np.array([4, 2], np.int64)

@@ -14,7 +14,7 @@ def recording(ds, rows):
     """A run that makes some rows, one after another."""
 
     def run(recorder):
-        program = compiled(ds._plan, np.empty, recorder.wrap)
+        program = compiled(ds._plan, np.empty, recorder)
         return (program(np.array([row])) for row in rows)
 
     return run

@@ -96,6 +96,8 @@ def _of_json(plain: str) -> Mark:
             path[-1].append(value)
             continue
         at += 1
+    if len(path) != 1 or len(whole) != 1:
+        raise ValueError("its lists have no end")
     return whole[0]
 
 

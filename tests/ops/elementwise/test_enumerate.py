@@ -54,5 +54,5 @@ def test_of_a_stream(size, start, epoch):
 def test_every_third_number():
     node = Enumerate(Dataset.range(4)._plan, 7, 3)
     assert_streams(node, ["abcd"], [(7, "a"), (10, "b"), (13, "c"), (16, "d")])
-    made = compiled(node, np.empty, Unobserved().wrap)(np.arange(6))
+    made = compiled(node, np.empty, Unobserved())(np.arange(6))
     assert [int(number) for number, _ in made.elements()] == [7, 10, 13, 16, 7, 10]

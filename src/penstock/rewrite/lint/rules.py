@@ -26,7 +26,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS112", lambda: lint.order.classes_in_order, warns=False),
     Rule("PS201", lambda: lint.group.batch_without_drop_remainder, warns=False),
     Rule("PS202", lambda: lint.group.unbounded_group_by_window, ("group_by_window",), warns=False),
-    Rule("PS203", lambda: lint.group.batch_larger_than_the_data),
+    Rule("PS203", lambda: lint.group.batch_larger_than_the_data, warns=False),
     Rule("PS301", lambda: lint.buffer.random_function_before_cache, ("cache",)),
     Rule("PS302", lambda: lint.buffer.shuffle_before_cache, ("cache", "shuffle")),
     Rule("PS303", lambda: lint.buffer.repeat_before_cache, ("cache", "repeat")),

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import pickle
+
+from penstock import Dataset
+from penstock.plan.graph import post_order, same
+from penstock.plan.listed import assembled, listed
+
+
+def test_a_plan_comes_back_from_its_list():
+    one = Dataset.range(9).map(abs)
+    plan = Dataset.zip((one, {"b": one.skip(1)})).batch(2)._plan
+    nodes = listed(plan)
+    assert len(nodes) == 5
+    again = assembled(nodes)
+    assert same(plan, again)
+    assert again == plan
+    assert [type(node) for node in post_order(pickle.loads(pickle.dumps(plan)))] == list(map(type, post_order(plan)))
