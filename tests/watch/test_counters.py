@@ -18,7 +18,7 @@ from penstock.elements.nesting import leaf_column
 from penstock.engine.compile import compiled, compiled_with_single
 from penstock.plan.flow import Piece
 from penstock.testing.laws import difference
-from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, SINGLE_WALL, Counters
+from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, SINGLE_WALL, WALL, Counters
 
 
 def counted(ds, *calls):
