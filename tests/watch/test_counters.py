@@ -128,17 +128,36 @@ def test_texts_are_counted_by_their_length_also_in_memory_given():
     assert counters.operations[0].total()[BYTES] == 20
 
 
-def test_an_error_counts_nothing():
+def test_of_a_call_that_raises_only_the_time_counts():
     counters = Counters()
 
     def fails(rows, out=None):
         raise KeyError
 
     program = counters.wrap(Dataset.range(3)._plan, fails)
-    try:
+    with pytest.raises(KeyError):
         program(np.arange(2))
-    except KeyError:
-        assert not any(counters.operations[0].total())
+    calls, rows, wall, _, nbytes, *others = counters.operations[0].total()
+    assert wall > 0
+    assert not any([calls, rows, nbytes, *others])
+
+
+@pytest.mark.parametrize("options", [Options(executor="inline"), Options(executor="threads", workers=2)])
+def test_no_operation_takes_less_than_no_time_where_elements_fail(options):
+    def fails(x):
+        if x % 50 == 7:
+            raise LookupError
+        return x
+
+    batches = Dataset.range(400).batch(20).map(np.sort)
+    for ds in (
+        batches.unbatch().map(fails).map(abs).ignore_errors(),
+        batches.map(lambda b: fails(b[7])).map(abs).ignore_errors(),
+        Dataset.range(400).map(abs).map(fails, on_error=ps.replace(0)).batch(4),
+    ):
+        it = ds.with_options(options).iterator()
+        assert len(list(it)) > 10
+        assert all(operation.wall >= 0 for operation in it.stats().operations)
 
 
 # Streams

@@ -8,7 +8,7 @@ from penstock.engine.observer import Observer
 from penstock.engine.stack import DEEPEST, on_another_stack
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
-from penstock.plan.node import Allocate, Begin, Node, Program, Single
+from penstock.plan.node import Allocate, Begin, Guard, Node, Program, Single
 from penstock.plan.step import Step, stepped
 
 Steps: TypeAlias = "tuple[Step, Steps] | None"
@@ -106,27 +106,39 @@ class SpreadLine(NamedTuple):
         return _in_turn(tuple(spreads))
 
 
-def spread_after(node: Node, line: SpreadLine | None, allocate: Allocate, observer: Observer) -> SpreadLine:
-    """The line with the spread of an elementwise node, observed, at its end."""
+def spread_after(
+    node: Node, line: SpreadLine | None, allocate: Allocate, observer: Observer, guard: Guard | None = None
+) -> SpreadLine:
+    """The line with the spread of an elementwise node, observed, at its end; `guard` runs it by itself."""
     line = line or SpreadLine(_given)
+    alone = None if guard is None else guard(node, node.spread(_given, allocate))
     if not node.calls_input:
-        return SpreadLine(observer.wrap_spread(node, node.spread(_given, allocate)), line, line.depth)
+        return SpreadLine(observer.wrap_spread(node, alone or node.spread(_given, allocate)), line, line.depth)
     below, depth = line.spread, line.depth + 1
     if depth == DEEPEST:
         below, depth = on_another_stack(below), 1
-    return SpreadLine(observer.wrap_spread(node, node.spread(below, allocate)), depth=depth)
+    spread = node.spread(below, allocate) if alone is None else _in_turn((below, alone))
+    return SpreadLine(observer.wrap_spread(node, spread), depth=depth)
 
 
 def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
-    """What makes the elements of a stretch of elementwise nodes, out of a piece that has them or only their rows."""
-    stretch: list[Node] = []
-    base = plan
+    """What makes the elements of a stretch of elementwise nodes, out of a piece that has them or only their rows.
+
+    Below a node that has a guard, that runs each of the others by itself.
+    """
+    stretch: list[tuple[Node, Guard | None]] = []
+    base, guard = plan, None
     while not base.indexed and base.inputs:
-        stretch.append(base)
-        base = base.inputs[0]
-    line = SpreadLine(of_rows(compiled(base, allocate, observer)) if base.indexed else base.spread(_given, allocate))
-    for node in reversed(stretch):
-        line = spread_after(node, line, allocate, observer)
+        own = base.guard
+        stretch.append((base, guard if own is None else None))
+        base, guard = base.inputs[0], own or guard
+    if base.indexed:
+        rows = of_rows(compiled(base, allocate, observer))
+        line = SpreadLine(rows if guard is None else guard(base, rows))
+    else:
+        line = SpreadLine(base.spread(_given, allocate))
+    for node, of_node in reversed(stretch):
+        line = spread_after(node, line, allocate, observer, of_node)
     return line.spread
 
 

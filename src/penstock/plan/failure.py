@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from penstock.core.frames import is_ours
-from penstock.plan.locate import base_of, number_of, records
+from penstock.plan.locate import base_of, ground_of, number_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS = 16
@@ -19,7 +19,8 @@ class Failure(NamedTuple):
     """An element that failed, and stood before element `at` of those of its piece that did not.
 
     `row` is its row in the epoch where `records` are known, or its number where a generator or the like counts its
-    elements, and else the number that its randomness is keyed by.
+    elements, and else the number that its randomness is keyed by. Where it was taken out of that row, as out of a
+    batch, `part` is its place there.
     """
 
     at: int
@@ -29,23 +30,33 @@ class Failure(NamedTuple):
     message: str
     records: tuple[str, ...]
     traceback: str
+    part: tuple[int, ...] = ()
 
     def line(self, epoch: int) -> dict[str, Any]:
         """It as JSON data, of one epoch."""
         told = self._asdict()
         del told["at"]
-        return {"epoch": epoch, **told, "records": list(self.records)}
+        if not told.pop("part"):
+            return {"epoch": epoch, **told, "records": list(self.records)}
+        return {"epoch": epoch, **told, "records": list(self.records), "part": list(self.part)}
 
     def __str__(self) -> str:
         made_from = f" ({', '.join(self.records[:3])})" if self.records else ""
-        return f"row {self.row}{made_from}: {self.error}: {self.message:.200}"
+        place = "".join(f"element {place} of " for place in reversed(self.part))
+        return f"{place}row {self.row}{made_from}: {self.error}: {self.message:.200}"
 
 
-def failure_of(error: Exception, at: int, row: int, node: Node, base: Node | None) -> Failure:
+UNTOLD = Failure(0, 0, "", "", "", (), "")
+"""Stands for an element that failed of which nobody asks more than that."""
+
+
+def failure_of(
+    error: Exception, at: int, row: int, node: Node, base: Node | None, part: tuple[int, ...] = ()
+) -> Failure:
     """What there is to say of an element that failed at `node`, made of row `row` of the indexed node `base`."""
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    failure = Failure(at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], (), _traceback(error))
+    failure = Failure(at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], (), _traceback(error), part)
     return failure if base is None else _made_from(failure, base)
 
 
@@ -53,6 +64,7 @@ def located(failure: Failure, node: Node) -> Failure:
     """The same failure with its row and records, where the task that saw it did not know what `node` stands on."""
     if failure.records:
         return failure
+    node = node if node.guard is None else ground_of(node)  # guards tell of what tasks were given
     base, number = base_of(node), number_of(node, failure.row)
     if number is not None:
         return failure._replace(row=number)

@@ -42,15 +42,23 @@ class Piece:
     """A run of elements moving together down a stream.
 
     `ids` are what the elements' randomness is keyed by, `int64[k]`; `after` is the mark to go on with after them.
-    `failed` are elements among them that were left out, for a node just above that counts them; `lost` is how many
-    failed in the operation that has just made it, and `given` how many a flow that selects has looked at for it, for
-    whoever measures that.
+    `failed` are elements among them that were left out, for a node above that counts them; `lost` is how many failed in
+    the operation that has just made it, and `given` how many a flow that selects has looked at for it, for whoever
+    measures that. `parents`, kept where errors are ignored, are the ids of the elements that these were taken out of:
+    first those that a task was given, then those taken out of them, and so on.
     """
 
-    __slots__ = ("after", "chunk", "failed", "given", "ids", "lost")
+    __slots__ = ("after", "chunk", "failed", "given", "ids", "lost", "parents")
 
     def __init__(
-        self, chunk: Chunk, ids: Rows, after: Mark = None, failed: Sequence[Failure] = (), lost: int = 0, given: int = 0
+        self,
+        chunk: Chunk,
+        ids: Rows,
+        after: Mark = None,
+        failed: Sequence[Failure] = (),
+        lost: int = 0,
+        given: int = 0,
+        parents: tuple[Rows, ...] = (),
     ) -> None:
         self.chunk = chunk
         self.ids = ids
@@ -58,6 +66,7 @@ class Piece:
         self.failed = failed
         self.lost = lost
         self.given = given
+        self.parents = parents
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -277,6 +286,24 @@ def first_child_id(parent: int) -> int:
     np.True_
     """
     return mix(parent) >> 2
+
+
+def origin_of(child: int, parents: Sequence[Rows]) -> tuple[int, tuple[int, ...]]:
+    """Return the id of the element that `child` was taken out of, and its place there: see `Piece.parents`.
+
+    There is a place for each step: 2, 0 is element 0 of what was element 2.
+
+    >>> batches = np.array([5, 6])
+    >>> rows = child_ids(batches, np.array([3, 2]))
+    >>> [origin_of(int(row), [batches]) for row in rows]
+    [(5, (0,)), (5, (1,)), (5, (2,)), (6, (0,)), (6, (1,))]
+    """
+    places: tuple[int, ...] = ()
+    for ids in reversed(parents):
+        place = child - mixed(ids)  # among the children of each
+        at = int(np.argmin(np.where(place < 0, np.iinfo(np.int64).max, place)))
+        child, places = int(ids[at]), (int(place[at]), *places)
+    return child, places
 
 
 def mixed(ids: Rows) -> Rows:

@@ -143,6 +143,13 @@ def base_of(node: Node) -> Node | None:
     return origin[0] if origin is not None and origin[0].indexed else None
 
 
+def ground_of(node: Node) -> Node:
+    """The node that the elementwise nodes up to `node` stand on: tasks are given its elements, or make its rows."""
+    while node.elementwise and node.inputs and not node.indexed:
+        (node,) = node.inputs
+    return node
+
+
 def number_of(node: Node, row: int) -> int | None:
     """The number, in its epoch, of the element that an id of a stream's elements comes from, where they are counted."""
     origin = _origin(node)

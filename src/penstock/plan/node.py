@@ -43,6 +43,10 @@ Single: TypeAlias = Callable[[int], Any]
 """Make the element of one global row: the very one that the program makes of it."""
 
 
+Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
+"""What runs the spread of one node, given both, such that errors are dealt with."""
+
+
 class Begin(Protocol):
     """Begin to make batches of the elements of some global rows, in a native thread; `None` where that cannot be.
 
@@ -141,6 +145,11 @@ class Node:
     def helps(self) -> bool:
         """Whether it is a part of the operation above it, as the user writes that."""
         return False
+
+    @property
+    def guard(self) -> Guard | None:
+        """What runs each elementwise operation below in the stretch, in the place of its spread."""
+        return None
 
     @cached_property
     def length(self) -> int:

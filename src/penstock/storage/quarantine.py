@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.core.digest import digest
 
-TELLING = ("epoch", "row", "operation", "error", "records")
+TELLING = ("epoch", "row", "operation", "error", "records", "part")
 """What makes two lines the same; messages and tracebacks may hold addresses in memory."""
 
 

@@ -98,10 +98,12 @@ class Counters:
             calls, count = cell[CALLS], len(rows)
             stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-            chunk = program(rows, out)
-            cell[WALL] += perf_counter_ns() - wall
-            if stands_for:
-                cell[CPU] += stands_for * (thread_time_ns() - cpu)
+            try:
+                chunk = program(rows, out)
+            finally:  # also of a call that raises, for its inputs have counted what they took
+                cell[WALL] += perf_counter_ns() - wall
+                if stands_for:
+                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
             cell[CALLS] = calls + 1
             cell[ROWS] += count
             cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
@@ -134,10 +136,12 @@ class Counters:
             stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
             if change is not None:
                 cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-                chunk = change(chunk, rows, out)
-                cell[WALL] += perf_counter_ns() - wall
-                if stands_for:
-                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
+                try:
+                    chunk = change(chunk, rows, out)
+                finally:
+                    cell[WALL] += perf_counter_ns() - wall
+                    if stands_for:
+                        cell[CPU] += stands_for * (thread_time_ns() - cpu)
             cell[CALLS] = calls + 1
             cell[ROWS] += count
             cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
@@ -158,10 +162,13 @@ class Counters:
             calls = cell[CALLS]
             stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-            element = single(row)
-            cell[SINGLE_WALL] += perf_counter_ns() - wall
+            try:
+                element = single(row)
+            finally:
+                cell[SINGLE_WALL] += perf_counter_ns() - wall
+                if stands_for:
+                    cell[SINGLE_CPU] += stands_for * (thread_time_ns() - cpu)
             if stands_for:
-                cell[SINGLE_CPU] += stands_for * (thread_time_ns() - cpu)
                 operation.each = size_of(element)
             cell[CALLS] = calls + 1
             cell[ROWS] += 1
@@ -180,8 +187,15 @@ class Counters:
             cell = operation.cell()
             stands_for = _stands_for(cell[CALLS])
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-            made = spread(piece)
-            _count(cell, wall, cpu, stands_for, len(made), operation.bytes_of(made.chunk, cell[CALLS]))
+            try:
+                made = spread(piece)
+            finally:
+                cell[WALL] += perf_counter_ns() - wall
+                if stands_for:
+                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
+            cell[CALLS] += 1
+            cell[ROWS] += len(made)
+            cell[BYTES] += operation.bytes_of(made.chunk, cell[CALLS])
             cell[GIVEN] += len(piece)
             if made.lost:
                 cell[FAILED] += made.lost
@@ -296,16 +310,6 @@ class Counters:
 def _stands_for(calls: int) -> int:
     """For how many calls the CPU time of the next one stands, after so many: 0 where it is not asked for."""
     return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
-
-
-def _count(cell: Cell, wall: int, cpu: int, stands_for: int, rows: int, nbytes: int) -> None:
-    """Count one call that began at these readings of the clocks."""
-    cell[WALL] += perf_counter_ns() - wall
-    if stands_for:
-        cell[CPU] += stands_for * (thread_time_ns() - cpu)
-    cell[CALLS] += 1
-    cell[ROWS] += rows
-    cell[BYTES] += nbytes
 
 
 def _size(chunk: Columns) -> int:

@@ -169,6 +169,49 @@ def test_the_file_names_the_records_behind_a_shuffle_and_a_batch(tmp_path):
     assert told["operation"] == "map(int)"
 
 
+def told_of(ds, path):
+    assert len(list(ds.ignore_errors(quarantine=path))) > 100
+    lines = map(json.loads, path.read_text().splitlines())
+    return [(line["row"], line.get("part"), line["operation"], line["records"]) for line in lines]
+
+
+def bad_numbers(x):
+    return failing({90, 102, 130})(x)
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_elements_of_batches_are_written_down_one_by_one_with_the_records_of_their_batch(tmp_path, options):
+    def fails_if_first(batch):
+        bad_numbers(int(batch[0]))
+        return batch
+
+    batches = Dataset.range(200).batch(10).map(lambda batch: batch * 1).with_options(options)
+    records = {row: [f"the number {x}" for x in range(10 * row, 10 * row + 10)] for row in range(20)}
+    operation = "map(bad_numbers)"
+    told = told_of(batches.unbatch().filter(lambda x: x % 5 != 3).map(bad_numbers), tmp_path / "one")
+    assert told == [(row, [part], operation, records[row]) for row, part in ((9, 0), (10, 2), (13, 0))]
+    nested = batches.batch(2).map(lambda batch: batch * 1).unbatch().unbatch().map(bad_numbers)
+    assert [line[:2] for line in told_of(nested, tmp_path / "two")] == [(4, [1, 0]), (5, [0, 2]), (6, [1, 0])]
+    told = told_of(batches.map(fails_if_first).unbatch().map(bad_numbers), tmp_path / "three")
+    assert [line[:2] for line in told] == [(9, None), (10, [2]), (13, None)]
+    assert [line[3] for line in told] == [records[9], records[10], records[13]]
+
+
+@pytest.mark.parametrize("options", WAYS)
+def test_elements_taken_out_of_those_of_a_generator_are_written_down_by_its_numbers(tmp_path, options):
+    numbers = Dataset.from_generator(lambda: iter(range(200))).with_options(options)
+    told = told_of(numbers.expand(2).map(bad_numbers), tmp_path / "one")
+    assert told == [(x, [part], "map(bad_numbers)", []) for x in (90, 102, 130) for part in (0, 1)]
+    told = told_of(numbers.map(bad_numbers).expand(2), tmp_path / "two")
+    assert told == [(x, None, "map(bad_numbers)", []) for x in (90, 102, 130)]
+
+
+def test_the_error_names_the_place_in_the_batch():
+    ds = Dataset.range(200).batch(10).map(lambda batch: batch * 1).unbatch().map(bad_numbers)
+    with pytest.raises(FailuresError, match=r"element 2 of row 10 .*: LookupError: not 102"):
+        list(ds.ignore_errors(budget=1))
+
+
 @pytest.mark.parametrize("options", WAYS)
 def test_nothing_is_written_twice_by_resumed_runs_or_later_ones(tmp_path, options):
     path = tmp_path / "bad.jsonl"

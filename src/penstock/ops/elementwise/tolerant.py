@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from penstock.core.on_error import NOTHING, OnError
@@ -16,10 +16,10 @@ from penstock.elements.variants import duplicate
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tally import Tally
-from penstock.plan.failure import Failure, failure_of
-from penstock.plan.flow import Piece, Spread, joined
-from penstock.plan.locate import base_of
-from penstock.plan.node import UNKNOWN, Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.failure import UNTOLD, Failure, failure_of
+from penstock.plan.flow import Piece, Spread, joined, origin_of
+from penstock.plan.locate import base_of, ground_of
+from penstock.plan.node import UNKNOWN, Allocate, Guard, Node, Rows, Spec, Streamed
 from penstock.plan.step import Out, Step
 
 Instead: TypeAlias = Callable[[Piece], Piece]
@@ -31,15 +31,15 @@ PARTS = 8
 
 @dataclass(frozen=True)
 class IgnoreErrors(Streamed):
-    """Leave out the elements of `input` that fail, in any of the operations since elements came in order.
+    """Leave out the elements that fail in any of the operations below, since elements came in order.
 
-    Where `counted`, their failures go with the pieces, for the `Tally` above.
+    Each of those operations is guarded by itself (`guard`), so the elements that are lost are those that it fails on,
+    and not all that come of the same batch. Where `counted`, the failures go with the pieces, for the `Tally` above.
     """
 
     elementwise = True
     keeps_ids = True
     forgives = True
-    calls_input = True
 
     input: Node
     counted: bool = False
@@ -52,7 +52,16 @@ class IgnoreErrors(Streamed):
         return self.input.spec()
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        return tolerating(self, source, counted=self.counted)
+        def run(piece: Piece) -> Piece:
+            made = source(piece)
+            failed = made.failed if self.counted else ()
+            return Piece(made.chunk, made.ids, made.after, failed, lost=len(made.failed))
+
+        return run
+
+    @property
+    def guard(self) -> Guard:
+        return partial(guarded, counted=self.counted)
 
 
 @dataclass(frozen=True)
@@ -152,44 +161,99 @@ def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
 
 
 def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
-    """What makes all elements in one go; where that raises, parts of them, down to those that fail alone.
+    """Return what makes the elements that do not fail, and puts what `instead` makes, if anything, for those that do.
 
-    In their place comes what `instead` makes of them, if anything. `make` is given copies of arrays, for it may have
-    written into them before it failed.
+    `lost` of its pieces says how many failed; where `counted`, `failed` says what is known of them.
     """
     base = base_of(node)
 
     def run(piece: Piece) -> Piece:
-        made: list[Piece] = []
         failed: list[Failure] = []
         lost = 0
 
-        def attempt(part: Piece) -> None:
+        def at_fault(error: Exception, part: Piece, made: list[Piece]) -> None:
             nonlocal lost
-            try:
-                made.append(make(Piece(duplicate(part.chunk), part.ids)))
-            except MemoryError:  # of all elements together, and no fault of one
-                raise
-            except Exception as error:  # noqa: BLE001 - left out, as the user asked
-                if len(part) <= 1:
-                    lost += 1
-                    if counted:
-                        failed.append(failure_of(error, sum(map(len, made)), int(part.ids[0]), node, base))
-                    if instead is not None:
-                        made.append(instead(part))
-                    return
-            else:
-                return
-            step = -(-len(part) // PARTS)
-            for low in range(0, len(part), step):  # here, so that their errors do not name this one as their context
-                attempt(part.slice(low, low + step))
+            lost += 1
+            if counted:
+                failed.append(failure_of(error, sum(map(len, made)), int(part.ids[0]), node, base))
+            if instead is not None:
+                made.append(instead(part))
 
-        attempt(piece)
-        full = [part for part in made if len(part)]
-        together = joined(full) if full else Piece(Items([]), piece.ids[:0])
+        together = _end_to_end(_made(make, piece, at_fault), piece)
         return Piece(together.chunk, together.ids, piece.after, failed, lost)
 
     return run
+
+
+def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
+    """Return what runs one operation below an `IgnoreErrors`, and leaves out the elements that it fails on.
+
+    `failed` of its pieces are those that failed here or before, for `IgnoreErrors`: what is known of each where they
+    are `counted`, and else as many times `UNTOLD`. `node` may be the indexed node whose rows a task makes.
+    """
+    base = base_of(ground_of(node))
+    keeps_ids = node.indexed or node.keeps_ids
+
+    def run(piece: Piece) -> Piece:
+        parts: list[Piece] = []
+        failed: list[Failure] = []
+
+        def at_fault(error: Exception, part: Piece, made: list[Piece]) -> None:
+            if counted:
+                row, places = origin_of(int(part.ids[0]), piece.parents)
+                at = sum(map(len, parts)) + sum(map(len, made))
+                failed.append(failure_of(error, at, row, node, base, places))
+            else:
+                failed.append(UNTOLD)
+
+        low = 0
+        if counted:  # where those before would stand now, shows when what came between them is made by itself
+            for failure in piece.failed:
+                if low < failure.at:
+                    parts += _made(make, piece.slice(low, failure.at), at_fault)
+                failed.append(failure._replace(at=sum(map(len, parts))))
+                low = failure.at
+        else:
+            failed += piece.failed
+        if low < len(piece) or not low:
+            parts += _made(make, piece.slice(low, len(piece)) if low else piece, at_fault)
+        together = _end_to_end(parts, piece)
+        parents = piece.parents if keeps_ids else (*piece.parents, piece.ids)
+        lost = sum(part.lost for part in parts)
+        return Piece(together.chunk, together.ids, piece.after, failed, lost, parents=parents)
+
+    return run
+
+
+def _made(make: Spread, piece: Piece, at_fault: Callable[[Exception, Piece, list[Piece]], None]) -> list[Piece]:
+    """Make all elements in one go; where that raises, parts of them, down to those that are at fault alone.
+
+    `make` is given copies of arrays, for it may have written into them before it failed.
+    """
+    made: list[Piece] = []
+
+    def attempt(part: Piece) -> None:
+        try:
+            made.append(make(Piece(duplicate(part.chunk), part.ids)))
+        except MemoryError:  # of all elements together, and no fault of one
+            raise
+        except Exception as error:  # noqa: BLE001 - left out, as the user asked
+            if len(part) <= 1:
+                at_fault(error, part, made)
+                return
+        else:
+            return
+        step = -(-len(part) // PARTS)
+        for low in range(0, len(part), step):  # here, so that their errors do not name this one as their context
+            attempt(part.slice(low, low + step))
+
+    attempt(piece)
+    return made
+
+
+def _end_to_end(parts: list[Piece], given: Piece) -> Piece:
+    full = [part for part in parts if len(part)]
+    return joined(full) if full else Piece(Items([]), given.ids[:0])
 
 
 def _given(piece: Piece) -> Piece:
