@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock.elements.chunk import Items
+from penstock.plan.deferred import settled
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
 from penstock.plan.node import Node
 from penstock.testing.laws import same
@@ -70,14 +71,14 @@ def assert_reopens(source: Open, other: Open, wanted: Sequence[Any], epoch: int 
     came, ids = 0, ids_of(source, epoch)
     for piece in source(epoch):
         came += len(piece)
-        mark = json.loads(json.dumps(piece.after))
+        mark = json.loads(json.dumps(settled(piece.after)))
         assert_same(elements_of(other, epoch, mark), wanted[came:])
         assert ids_of(other, epoch, mark) == ids[came:]
     assert came == len(wanted)
     for step in range(1, len(wanted) + 2, max(len(wanted) // 7, 1)):
         with Reader(source, epoch) as reader:
             reader.skip(step)
-            mark = json.loads(json.dumps(reader.mark))
+            mark = json.loads(json.dumps(settled(reader.mark)))
         with Reader(other, epoch, mark) as again:
             rest = again.take(len(wanted) + 1)
         assert_same([] if rest is None else rest.chunk.elements(), wanted[step:])

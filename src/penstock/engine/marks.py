@@ -15,7 +15,7 @@ from penstock.plan.flow import Mark
 
 LEAST = 80
 """Characters of JSON from which on a mark is packed; below, it is short enough, and says more as it is."""
-MOST = 1 << 16
+MOST = 1 << 22
 """Characters of the longest mark that is packed, unless it is deep."""
 DEEP = 100
 """Lists in one another from which on a mark is always packed: what writes and reads JSON goes only so deep."""

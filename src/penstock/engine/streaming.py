@@ -28,6 +28,7 @@ from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.window import WHILE_WAITING
 from penstock.engine.workshop import Workshop
 from penstock.ops.group.grouping import Grouping
+from penstock.plan.deferred import settled
 from penstock.plan.flow import BEYOND, Flow, Mark, Piece, close
 from penstock.plan.node import Node, Passing
 
@@ -94,8 +95,8 @@ class StreamRun:
     def place(self, row: int) -> tuple[Mark, int]:
         """The mark and the offset to go on with where the consumer has received items up to `row`."""
         if row == self._next.row:
-            return self._next.mark, self._next.offset
-        return self._place.mark, self._place.offset + row - self._place.row
+            return settled(self._next.mark), self._next.offset
+        return settled(self._place.mark), self._place.offset + row - self._place.row
 
     def parcel(self) -> tuple[int, list[Any]] | None:
         """The next items and the position of the first; `None` when the epoch is over."""
@@ -154,7 +155,7 @@ class StreamRun:
 
     def _begin(self) -> None:
         self._is_begun = True
-        place, settings = self._next, self.settings
+        place, settings = self._next._replace(mark=settled(self._next.mark)), self.settings
         self._shop = Workshop(settings, self._legacy, self._observer)
         self._flow = opened(self.plan, self._shop)(self._epoch, place.mark)
         self._left_out = place.offset

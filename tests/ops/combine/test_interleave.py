@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
 import penstock as ps
@@ -54,3 +57,85 @@ def test_inputs_without_end_take_turns_without_end():
 def test_counts_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match="interleave"):
         Dataset.range(3).interleave(some, **wrong)
+
+
+def instructions(run):
+    """How many bytecode instructions of Penstock's Python a call of `run` takes: the same on every machine."""
+    count = 0
+
+    def trace(frame, event, arg):
+        nonlocal count
+        if "penstock" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+INLINE = ps.Options(executor="inline", rewrite=False)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [lambda x: [x] * 3, lambda x: [x] * (int(x) % 4), lambda x: iter([x, x])],
+    ids=["even", "uneven", "iterators"],
+)
+@pytest.mark.parametrize("block", [1, 2])
+def test_the_work_grows_with_the_elements_and_not_with_the_square_of_the_slots(inner, block):
+    def run(cycle, count):
+        ds = Dataset.range(count).interleave(inner, cycle_length=cycle, block_length=block).with_options(INLINE)
+        return instructions(lambda: list(ds))
+
+    run(8, 8)
+    small, large = run(100, 200), run(800, 1600)
+    assert large < 10 * small
+
+
+def test_empty_slots_cost_little():
+    def run(cycle):
+        ds = Dataset.range(5).interleave(lambda x: [x] * 5, cycle_length=cycle).with_options(INLINE)
+        return instructions(lambda: list(ds))
+
+    run(8)
+    assert run(30_000) < 1.5 * run(30)
+
+
+def test_many_open_slots_have_a_small_state_that_goes_on_exactly():
+    ds = Dataset.range(3000).interleave(lambda x: [x] * (int(x) % 5), cycle_length=2500)
+    it = ds.iterator()
+    for _ in range(4321):
+        next(it)
+    state = json.dumps(it.state_dict())
+    assert len(state) < 4 * 2500
+    again = ds.iterator()
+    again.load_state_dict(json.loads(state))
+    assert list(again) == list(it)
+
+
+def test_a_state_before_and_after_the_input_has_ended_goes_on_exactly():
+    for cycle in (3, 4, 5, 30):
+        for count in (0, 1, 4, 5):
+            ds = Dataset.range(count).interleave(some, cycle_length=cycle, block_length=2)
+            verify_resume(ds.with_options(INLINE))
+            verify_resume(ds.map(lambda x: x).filter(lambda x: True).interleave(lambda x: [x, x], cycle_length=2))
+
+
+def test_a_mark_with_more_slots_than_there_are_is_refused():
+    few, many = (Dataset.range(9).interleave(lambda x: [x] * 9, cycle_length=cycle) for cycle in (2, 5))
+    it = many.iterator()
+    for _ in range(7):
+        next(it)
+    shorter = few.iterator()
+    next(shorter)
+    other = few.iterator()
+    other.load_state_dict(shorter.state_dict() | {"mark": it.state_dict()["mark"]})
+    with pytest.raises(ps.errors.CursorError, match=r"where those of interleave.*cycle_length=2\) should be"):
+        list(other)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from penstock.core.errors import CursorError
 from penstock.elements.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding
+from penstock.plan.deferred import Parts
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, first_child_id, resumed
 from penstock.plan.node import INFINITE, UNKNOWN
 
@@ -36,8 +39,87 @@ class Slot:
         return [self.here, self.given, self.reader.mark]
 
 
-def _marks(slots: list[Slot | None]) -> list[Mark]:
-    return [slot and slot.mark for slot in slots]
+class Slots:
+    """The open slots by their numbers, and whose turn it is: what a turn takes does not hang on how many there are.
+
+    While elements are still to come, every number has its turn, for an empty slot is filled then. Once there are none
+    (`stay_empty`), `order` is that of slots that were open when the round began.
+    """
+
+    def __init__(self, count: int, turn: int, opened: dict[int, Slot]) -> None:
+        self.opened = opened
+        self.marks = Parts()
+        for number, slot in opened.items():
+            self.marks.change(number, slot.mark)
+        self._order: Sequence[int] = range(count)
+        self._at = turn  # the place in the order of whose turn it is
+        self._all_filled = False
+        self._waits_for: int | None = None  # a slot that has no block at hand, so that there is no whole round
+
+    @property
+    def turn(self) -> int:
+        """The number of the slot whose turn it is."""
+        return self._order[self._at]
+
+    @property
+    def now(self) -> Slot | None:
+        """The slot whose turn it is, if it is open."""
+        if self._waits_for == self.turn:
+            self._waits_for = None
+        return self.opened.get(self.turn)
+
+    def fill(self, slot: Slot) -> None:
+        """Open the slot whose turn it is."""
+        self.opened[self.turn] = slot
+
+    def end(self) -> None:
+        """Close the slot whose turn it is."""
+        slot = self.opened.pop(self.turn, None)
+        if slot is not None:
+            slot.reader.close()
+            self.marks.change(self.turn, None)
+
+    @property
+    def over(self) -> bool:
+        """Whether no slot is open, and none will be."""
+        return self._all_filled and not self.opened
+
+    def stay_empty(self) -> None:
+        """Pass over the slot whose turn it is, and all empty ones from now on: there is nothing to fill them with."""
+        if self._all_filled:
+            self.pass_on()
+            return
+        turn, self._all_filled, self._waits_for = self.turn, True, None
+        self._order = sorted(self.opened)
+        self._at = bisect_left(self._order, turn) % max(len(self._order), 1)
+
+    def pass_on(self) -> None:
+        """Go on to the next slot."""
+        self._at += 1
+        if self._at == len(self._order):
+            if self._all_filled:
+                self._order = [number for number in self._order if number in self.opened]
+            self._at = 0
+
+    def rounds(self, block: int) -> tuple[int, list[int]]:
+        """How many whole rounds of blocks all have at hand, and the open slots in the order of their turns.
+
+        Where one has not even a block at hand, that is so until its turn: till then nobody looks again.
+        """
+        ready: list[int] = []
+        if self._waits_for is not None:
+            return 0, ready
+        count = len(self._order)
+        for place in range(self._at, self._at + count):
+            number = self._order[place % count]
+            slot = self.opened.get(number)
+            if slot is None and self._all_filled:
+                continue
+            if slot is None or slot.reader.at_hand < block:
+                self._waits_for = number
+                return 0, ready
+            ready.append(number)
+        return min((self.opened[number].reader.at_hand for number in ready), default=0) // block, ready
 
 
 @dataclass(frozen=True)
@@ -45,7 +127,7 @@ class Interleave(Unfolding):
     """Yield `block_length` elements of what each of `cycle_length` elements stands for, in turn.
 
     Where one comes to its end, the next element of the input takes its place when it is its turn again. The mark has
-    that of the input, and of each slot its element's and the place within.
+    that of the input, and of each slot its element's and the place within, up to the last slot that is open.
     """
 
     cycle_length: int = 1
@@ -56,53 +138,66 @@ class Interleave(Unfolding):
         return INFINITE if self.input.length == INFINITE else UNKNOWN
 
     def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Flow:
-        at, turn, used, saved = resumed(mark, (None, 0, 0, [None] * self.cycle_length))
+        at, turn, used, saved = resumed(mark, (None, 0, 0, None))
+        self._check(turn, used, saved)
+        with ExitStack() as stack:
+            opened: dict[int, Slot] = {}
+            stack.callback(lambda: [slot.reader.close() for slot in opened.values()])
+            for number, each in enumerate(saved or ()):
+                slot = self._reopened(source, epoch, each, open_within)
+                if slot is not None:
+                    opened[number] = slot
+            reader = stack.enter_context(Reader(source, epoch, at))
+            slots = Slots(self.cycle_length, turn, opened)
+            while not slots.over:
+                if used == 0 and (piece := self._rounds(slots)) is not None:
+                    yield Piece(piece.chunk, piece.ids, [reader.mark, slots.turn, 0, slots.marks.now])
+                    continue
+                slot = slots.now
+                if slot is None and (slot := self._next(reader, open_within)) is not None:
+                    slots.fill(slot)
+                if slot is None:
+                    slots.stay_empty()
+                    continue
+                piece = slot.reader.read(self.block_length - used)
+                if piece is None:
+                    slots.end()
+                    slots.pass_on()
+                    used = 0
+                    continue
+                begin = slot.ids + slot.given
+                ids = np.arange(begin, begin + len(piece), dtype=np.int64)
+                slot.given += len(piece)
+                slots.marks.change(slots.turn, slot.mark)
+                used = (used + len(piece)) % self.block_length
+                if not used:
+                    slots.pass_on()
+                yield Piece(piece.chunk, ids, [reader.mark, slots.turn, used, slots.marks.now])
+
+    def _check(self, turn: int, used: int, saved: Any) -> None:
+        """Refuse a mark that is none of this node's."""
         if turn >= self.cycle_length or used >= self.block_length:
             raise CursorError(
                 f"the saved state's mark is at place {used} of block {turn}, which {self.label()} has not"
             )
-        slots = [self._reopened(source, epoch, each, open_within) for each in saved]
-        with ExitStack() as stack:
-            stack.callback(lambda: [slot.reader.close() for slot in slots if slot is not None])
-            reader = stack.enter_context(Reader(source, epoch, at))
-            while True:
-                if used == 0 and (piece := self._rounds([*slots[turn:], *slots[:turn]])) is not None:
-                    yield Piece(piece.chunk, piece.ids, [reader.mark, turn, 0, _marks(slots)])
-                    continue
-                slot = slots[turn]
-                if slot is None:
-                    if not reader.ready() and not any(slots):
-                        return
-                    slots[turn] = slot = self._next(reader, open_within)
-                piece = None if slot is None else slot.reader.read(self.block_length - used)
-                if slot is None or piece is None:
-                    slots[turn] = None
-                    turn, used = (turn + 1) % self.cycle_length, 0
-                    continue
-                used += len(piece)
-                if used == self.block_length:
-                    turn, used = (turn + 1) % self.cycle_length, 0
-                begin = slot.ids + slot.given
-                ids = np.arange(begin, begin + len(piece), dtype=np.int64)
-                slot.given += len(piece)
-                yield Piece(piece.chunk, ids, [reader.mark, turn, used, _marks(slots)])
+        if saved is not None and not (isinstance(saved, list) and len(cast("list[Any]", saved)) <= self.cycle_length):
+            raise CursorError(f"the saved state's mark has {saved!r:.80} where those of {self.label()} should be")
 
-    def _rounds(self, slots: list[Slot | None]) -> Piece | None:
+    def _rounds(self, slots: Slots) -> Piece | None:
         """As many whole rounds as all slots have at hand, in one go; `None` where some slot has not even a block."""
-        opened = [slot for slot in slots if slot is not None]
-        if len(opened) < len(slots):
-            return None
-        rounds = min(slot.reader.at_hand for slot in opened) // self.block_length
+        rounds, numbers = slots.rounds(self.block_length)
         if rounds == 0:
             return None
+        opened = [slots.opened[number] for number in numbers]
         count = rounds * self.block_length
         chunk = concat([cast("Piece", slot.reader.read(count)).chunk for slot in opened])
         # where each element of a slot stands among its own, in the order of the rounds: (rounds, 1, block_length)
         within = np.arange(count).reshape(rounds, 1, self.block_length)
         starts = count * np.arange(len(opened)).reshape(-1, 1)  # of each slot's elements among all: (slots, 1)
         ids = np.array([slot.ids + slot.given for slot in opened], np.int64).reshape(-1, 1) + within
-        for slot in opened:
+        for number, slot in zip(numbers, opened, strict=True):
             slot.given += count
+            slots.marks.change(number, slot.mark)
         return Piece(chunk.select((starts + within).ravel()), ids.ravel())
 
     def _next(self, reader: Reader, open_within: OpenWithin) -> Slot | None:
