@@ -18,7 +18,7 @@ from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows, VirtualStreams
 from penstock.ops.read.given import Given
 from penstock.plan.fingerprint import form
-from penstock.plan.flow import Flow, Mark, Open, close
+from penstock.plan.flow import Asked, Flow, Mark, Open, close, pulled
 from penstock.plan.graph import fold, post_order, rebuild, with_inputs
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PLAIN, passes_within, rewritten
@@ -29,13 +29,15 @@ from penstock.rewrite.seeds import bind_seeds
 class Stretch:
     """Elementwise nodes that tasks run in one go, on the rows of `base` or on the pieces of `source`, made by `below`.
 
-    Of the rows it is all, or those of one virtual stream: every `step`-th from `first` on.
+    Where they are `live`, code of the user's says when pieces come. Of the rows it is all, or those of one virtual
+    stream: every `step`-th from `first` on.
     """
 
     plan: Node
     base: Node | None
     source: Open | None
     below: Node | None = None
+    live: bool = False
     first: int = 0
     step: int = 1
     depth: int = 0  # of the flows that read one another on one stack
@@ -49,7 +51,15 @@ class Stretch:
             raise RuntimeError(f"{self.plan.label()} stands on nothing")
         if isinstance(self.plan, Given):
             return self.source
-        return shop.observer.wrap_stage(Stage(self.plan, None, given_units(self.source), shop, self.below).open)
+        units = given_units(self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
+        return shop.observer.wrap_stage(Stage(self.plan, None, units, shop, self.below, live=self.live).open)
+
+
+def _stretch(plan: Node) -> Iterator[Node]:
+    """The nodes of a stretch, from its end down to what it is given."""
+    while not isinstance(plan, Given):
+        yield plan
+        (plan,) = plan.inputs
 
 
 def opened(plan: Node, shop: Workshop) -> Open:
@@ -70,9 +80,17 @@ def opened(plan: Node, shop: Workshop) -> Open:
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
         if depth >= DEEPEST:
             begin, depth = shop.observer.wrap_stage(flow_on_another_stack(begin)), 0
-        return Stretch(Given(), None, begin, node, depth=depth)
+        return Stretch(Given(), None, begin, node, live=_is_live(node, inputs), depth=depth)
 
     return fold(rebuild(plan, in_turns), combine).open(shop)
+
+
+def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
+    return (
+        node.live
+        or any(stretch.live for stretch in inputs)
+        or any(each.live for within in node.within[:1] for each in post_order(within))
+    )
 
 
 def form_of(plan: Node, rewrite: bool | None) -> str:
@@ -111,12 +129,13 @@ def _begin(node: Node, sources: tuple[Open, ...], shop: Workshop, epoch: int, ma
     return flow if sources else _while_open(flow, shop)
 
 
-def _while_open(flow: Flow, shop: Workshop) -> Flow:
+def _while_open(flow: Flow, shop: Workshop) -> Asked:
     """The pieces of a flow while the run goes on: no stage below would end it, and who asks may ask for ever."""
+    wanted: int | None = None
     try:
-        for piece in flow:
+        while (piece := pulled(flow, wanted)) is not None:
             shop.check_open()
-            yield piece
+            wanted = yield piece
     finally:
         close(flow)
 

@@ -12,12 +12,16 @@ from penstock.plan.flow import Flow, Piece, close
 
 
 class Pump:
-    """Takes pieces from a flow, up to `depth` elements ahead of whoever takes them from here, or one piece."""
+    """Takes pieces from a flow, up to `depth` elements ahead of whoever takes them from here, or one piece.
+
+    The flow is not asked for more than that. What it has made can be taken at once.
+    """
 
     def __init__(self, flow: Flow, depth: int) -> None:
         self._depth = depth
         self._pieces: deque[Piece] = deque()
         self._elements = 0
+        self._last = 1  # elements of the last piece that had some
         self._changed = threading.Condition()
         self._closed = False
         self._ended = False
@@ -53,9 +57,8 @@ class Pump:
     def _work(self, flow: Flow) -> None:
         failure: BaseException | None = None
         try:
-            for piece in flow:
-                if not self._handed_over(piece):
-                    break
+            while self._waited_for_room() and (piece := next(flow, None)) is not None:
+                self._hand_over(piece)
             close(flow)
         except BaseException as error:  # noqa: BLE001 - raised where the pieces are taken
             failure = error
@@ -63,13 +66,18 @@ class Pump:
             self._ended, self._failure = True, failure
             self._changed.notify_all()
 
-    def _handed_over(self, piece: Piece) -> bool:
+    def _waited_for_room(self) -> bool:
+        """Whether to ask for another piece, once there is room for one like the last."""
         with self._changed:
-            while self._elements and self._elements + len(piece) > self._depth and not self._closed:
+            while self._elements and self._elements + self._last > self._depth and not self._closed:
                 self._changed.wait()
+            return not self._closed
+
+    def _hand_over(self, piece: Piece) -> None:
+        with self._changed:
             if self._closed:
-                return False
+                return
             self._pieces.append(piece)
             self._elements += len(piece)
+            self._last = len(piece) or self._last
             self._changed.notify_all()
-            return True

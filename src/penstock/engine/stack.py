@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from penstock.plan.flow import Flow, Mark, Open, Piece, close
+from penstock.plan.flow import Asked, Mark, Open, close, pulled
 
 T = TypeVar("T")
 
@@ -45,18 +45,15 @@ def on_another_stack(function: Callable[..., T]) -> Callable[..., T]:
 
 def flow_on_another_stack(begin: Open) -> Open:
     """The same of what opens pieces: each piece is made in a new thread."""
-    begin_there, next_piece, close_there = on_another_stack(begin), on_another_stack(_next), on_another_stack(close)
+    begin_there, next_piece, close_there = on_another_stack(begin), on_another_stack(pulled), on_another_stack(close)
 
-    def flow(epoch: int, mark: Mark = None) -> Flow:
+    def flow(epoch: int, mark: Mark = None) -> Asked:
         pieces = begin_there(epoch, mark)
+        wanted: int | None = None
         try:
-            while (piece := next_piece(pieces)) is not None:
-                yield piece
+            while (piece := next_piece(pieces, wanted)) is not None:
+                wanted = yield piece
         finally:
             close_there(pieces)
 
     return flow
-
-
-def _next(flow: Flow) -> Piece | None:
-    return next(flow, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from time import perf_counter_ns, process_time_ns
 from typing import NamedTuple, cast
 
@@ -15,13 +16,14 @@ from penstock.elements.chunk import Items
 from penstock.elements.size import own_bytes_of
 from penstock.engine.advice import Advisor, RowsOf, spacing
 from penstock.engine.crew import Crew
+from penstock.engine.feeder import Feeder
 from penstock.engine.parcel import Result
 from penstock.engine.spreader import Spreader, Unit
 from penstock.engine.task import Cost, Spreaded
 from penstock.engine.tuning import Tuner
 from penstock.engine.window import Window
 from penstock.engine.workshop import Workshop
-from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import BEYOND, Asked, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.locate import blame_given
 from penstock.plan.node import Node, Rows
@@ -47,15 +49,28 @@ class Work(NamedTuple):
     told: bool = False
 
 
-Units = Callable[[int, Mark, Tuner], Generator[Work]]
-"""The units of an epoch from a mark on, as large as the tuner says."""
+Units = Callable[[int, Mark, Tuner], Generator[Work, int | None]]
+"""The units of an epoch from a mark on, as large as the tuner says; they may be sent how many elements are wanted."""
 
 
 class Stage:
-    """Makes the pieces of a stretch `plan`, which stands on the indexed node `base`, or on what `below` gives to it."""
+    """Makes the pieces of a stretch `plan`, which stands on the indexed node `base`, or on what `below` gives to it.
 
-    def __init__(self, plan: Node, base: Node | None, units: Units, shop: Workshop, below: Node | None = None) -> None:
+    Where what is below is `live`, its elements may be long in coming.
+    """
+
+    def __init__(
+        self,
+        plan: Node,
+        base: Node | None,
+        units: Units,
+        shop: Workshop,
+        below: Node | None = None,
+        *,
+        live: bool = False,
+    ) -> None:
         self._shop = shop
+        self._live = live
         self._base = base
         self._of = below if base is None else plan  # what the ids of what it is given are of, where that is known
         self._units = units
@@ -65,44 +80,73 @@ class Stage:
         self._turns = shop.turns
         self._crew: Crew | None = None
 
-    def open(self, epoch: int, mark: Mark = None) -> Flow:
+    def open(self, epoch: int, mark: Mark = None) -> Asked:
         """The pieces of an epoch, from a mark on."""
         units = self._units(epoch, mark, self._tuner)
         self._advisor = Advisor(heard=self._spreader.advise is not None, spacing=self._spacing)
         try:
+            wanted: int | None = None
             while self._shop.is_inline(self._tuner):
                 self._shop.check_open()
-                work = next(units, None)
+                work = _next_unit(units, wanted)
                 if work is None:
                     return
-                yield from self._finished(work, self._made_here(self._unit(work)))
-            yield from self._made_together(units)
+                for piece in self._finished(work, self._made_here(self._unit(work))):
+                    wanted = yield piece
+            yield from self._made_beside(units) if self._live else self._made_together(units)
         finally:
-            units.close()
+            with suppress(ValueError):  # a feeder is in them, and closes them
+                units.close()
 
     def _made_together(self, units: Iterator[Work]) -> Flow:
         under_way: deque[Work] = deque()
         window, coming = self._shop.window(), Coming(units)
-        crew = self._crew = self._crew or self._shop.crew(self._spreader, self._tuner, self._observer)
+        crew = self._begun_crew()
         try:
             while True:
                 self._shop.check_open()
                 while self._has_room(window) and (work := coming.next()) is not None:
-                    unit = self._unit(work)
                     under_way.append(work)
-                    window.push(unit)
-                    crew.submit(unit, 0, window)
+                    self._begin(work, crew, window)
                 if not under_way:
                     coming.raise_failure()
                     return
-                asked = perf_counter_ns()
-                result = window.pop().results[0]
-                now = perf_counter_ns()
-                if crew.shares_gil and self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
-                    self._shop.resize()
-                yield from self._finished(under_way.popleft(), result)
+                yield from self._finished(under_way.popleft(), self._waited_for(crew, window))
         finally:
             window.close()
+
+    def _made_beside(self, units: Generator[Work, int | None]) -> Flow:
+        """The same where units may be long in coming: what is made does not wait for them."""
+        window, crew = self._shop.window(), self._begun_crew()
+        feeder = Feeder(units, lambda work: self._begin(work, crew, window), lambda: self._has_room(window))
+        self._shop.at_close(feeder.stop)
+        try:
+            while (work := feeder.oldest()) is not None:
+                self._shop.check_open()
+                result = self._waited_for(crew, window)
+                feeder.done()
+                yield from self._finished(work, result)
+        finally:
+            feeder.stop()
+            window.close()
+
+    def _begun_crew(self) -> Crew:
+        self._crew = self._crew or self._shop.crew(self._spreader, self._tuner, self._observer)
+        return self._crew
+
+    def _begin(self, work: Work, crew: Crew, window: Window) -> None:
+        unit = self._unit(work)
+        window.push(unit)
+        crew.submit(unit, 0, window)
+
+    def _waited_for(self, crew: Crew, window: Window) -> Result | None:
+        """The result of the oldest task."""
+        asked = perf_counter_ns()
+        result = window.pop().results[0]
+        now = perf_counter_ns()
+        if crew.shares_gil and self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
+            self._shop.resize()
+        return result
 
     def _unit(self, work: Work) -> Unit:
         unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
@@ -189,7 +233,7 @@ class Coming:
 def row_units(base: Node, first: int = 0, step: int = 1) -> Units:
     """Units of the rows of an indexed node, every `step`-th from `first` on; the mark is the next row of the epoch."""
 
-    def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work]:
+    def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work, int | None]:
         stride, epoch = base.stride, _countable(epoch, base)
         (row,) = resumed(None if mark is None else [mark], (first,))
         if row >= stride + step or row % step != first:
@@ -214,17 +258,32 @@ def _countable(epoch: int, base: Node) -> int:
     return epoch if epoch < epochs else mix(epoch) % epochs
 
 
-def given_units(source: Open) -> Units:
-    """Units of the elements of a stream; the mark is a reader's."""
+def _next_unit(units: Generator[Work, int | None], wanted: int | None) -> Work | None:
+    """The next unit, where so many elements are wanted of what has begun; `None` at the end."""
+    if wanted is None:
+        return next(units, None)
+    try:
+        return units.send(wanted)
+    except StopIteration:
+        return None
 
-    def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work]:
+
+def given_units(source: Open, *, each_from_one: bool = False) -> Units:
+    """Units of the elements of a stream; the mark is a reader's.
+
+    Where each element that is made is made from one of these (`each_from_one`), as many of these are wanted at least.
+    """
+
+    def units(epoch: int, mark: Mark, tuner: Tuner) -> Generator[Work, int | None]:
+        wanted: int | None = None
         with Reader(source, epoch, mark) as reader:
             empty = 0
-            while reader.ready():
+            while reader.ready(wanted if each_from_one else None):
                 before, at = reader.mark
                 told, empty = reader.empty > empty, reader.empty
                 piece = reader.read(tuner.group_items())
-                yield Work(cast("Piece", piece), lambda count, before=before, at=at: [before, at + count], told=told)
+                given = cast("Piece", piece)
+                wanted = yield Work(given, lambda count, before=before, at=at: [before, at + count], told=told)
 
     return units
 

@@ -161,7 +161,8 @@ class StreamRun:
         self._left_out = place.offset
         self._before = place.mark
         self._pump = None
-        if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and settings.workers):
+        asked_for = settings.workers is not None or settings.depth is not None
+        if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
             self._start_pump()
 
     def _items(self) -> list[Any] | None:

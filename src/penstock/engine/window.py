@@ -48,10 +48,11 @@ class Window:
 
     def push(self, parcel: Parcel) -> None:
         """Add a parcel whose tasks are about to begin."""
-        self._parcels.append(parcel)
-        self.tasks += len(parcel.rows)
-        self.items += parcel.items
-        self.nbytes += parcel.nbytes
+        with self._lock:  # a stage's feeder adds some while others are taken out
+            self._parcels.append(parcel)
+            self.tasks += len(parcel.rows)
+            self.items += parcel.items
+            self.nbytes += parcel.nbytes
 
     def _forget_all(self) -> list[Parcel]:
         dropped = list(self._parcels)

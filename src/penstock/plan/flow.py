@@ -6,7 +6,7 @@ the elements that came after. Where one piece ends and the next begins never cha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
 from time import perf_counter_ns
 from types import TracebackType
@@ -86,6 +86,16 @@ class Piece:
 
 
 Flow: TypeAlias = Iterator[Piece]
+"""Pieces that follow one another.
+
+One that is a generator may be sent how many elements are wanted before anything can be handed on: then a piece may hold
+so many, though the first of them wait for the last. Else an element that is there never waits for the next, which may
+take long to make, or be made only once this one is received.
+"""
+
+
+Asked: TypeAlias = Generator[Piece, int | None]
+"""A flow that can be sent how many elements are wanted."""
 
 
 class Open(Protocol):
@@ -109,6 +119,7 @@ class Reader:
         self._flow = source(epoch, self._before)
         self._piece: Piece | None = None
         self._left_out = self._at  # elements to leave out before the first
+        self._begun = False
         self.empty = 0
         """Empty pieces so far: each tells a mark that differs from that of the element before it and one on."""
 
@@ -129,13 +140,17 @@ class Reader:
         """What the elements at hand are part of."""
         return None if self._piece is None else self._piece.chunk
 
-    def ready(self) -> int:
-        """How many elements can be had at once; makes more if there are none. 0 means the end."""
+    def ready(self, wanted: int | None = None) -> int:
+        """How many elements can be had at once; makes more if there are none. 0 means the end.
+
+        `wanted` is how many the caller needs before it can hand anything on, where that is more than one.
+        """
         while self._piece is None or self._at >= len(self._piece):
             if self._piece is not None:
                 self._before, self._at = self._piece.after, 0
                 self._piece = None
-            piece = next(self._flow, None)
+            piece = pulled(self._flow, wanted if self._begun else None)
+            self._begun = True
             if piece is None:
                 if self._left_out:
                     raise CursorError(BEYOND)
@@ -149,9 +164,9 @@ class Reader:
                     continue
         return len(self._piece) - self._at
 
-    def read(self, most: int) -> Piece | None:
-        """Between one and `most` elements: what is at hand. `None` at the end."""
-        count = min(self.ready(), most)
+    def read(self, most: int, wanted: int | None = None) -> Piece | None:
+        """Between one and `most` elements: what is at hand. `None` at the end. `wanted` is as in `ready`."""
+        count = min(self.ready(None if wanted is None else min(wanted, most)), most)
         if count == 0 or self._piece is None:
             return None
         low, self._at = self._at, self._at + count
@@ -160,18 +175,20 @@ class Reader:
     def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
         """What is at hand, again and again to the end, each with what tells the mark after its first k elements."""
         while self.ready():
-            before, at = self.mark
-            piece = self.read(MOST_READ)
-            if piece is not None:
-                yield piece, lambda count, before=before, at=at: [before, at + count]
+            yield self.run()
+
+    def run(self) -> tuple[Piece, Callable[[int], Mark]]:
+        """The elements at hand, of which `ready` has said that there are some, and what tells the mark after k."""
+        before, at = self.mark
+        return cast("Piece", self.read(MOST_READ)), lambda count: [before, at + count]
 
     def take(self, count: int) -> Piece | None:
         """`count` elements, or as many as are left; `None` at the end."""
-        first = self.read(count)
+        first = self.read(count, count)
         if first is None or len(first) == count:
             return first
         parts, missing = [first], count - len(first)
-        while missing and (part := self.read(missing)) is not None:
+        while missing and (part := self.read(missing, missing)) is not None:
             parts.append(part)
             missing -= len(part)
         return joined(parts)
@@ -179,7 +196,7 @@ class Reader:
     def skip(self, count: int) -> int:
         """Leave out up to `count` elements; how many there were."""
         left = count
-        while left and (part := self.read(left)) is not None:
+        while left and (part := self.read(left, left)) is not None:
             left -= len(part)
         return count - left
 
@@ -196,11 +213,22 @@ class Reader:
         self.close()
 
 
-def read_all(source: Open, epoch: int, mark: Mark = None) -> Flow:
+def read_all(source: Open, epoch: int, mark: Mark = None) -> Asked:
     """The pieces of `source` from a reader's mark on."""
+    wanted: int | None = None
     with Reader(source, epoch, mark) as reader:
-        while (piece := reader.read(MOST_READ)) is not None:
-            yield Piece(piece.chunk, piece.ids, reader.mark)
+        while (piece := reader.read(MOST_READ, wanted)) is not None:
+            wanted = yield Piece(piece.chunk, piece.ids, reader.mark)
+
+
+def pulled(flow: Flow, wanted: int | None) -> Piece | None:
+    """The next piece of a flow, which has begun where more than one element is `wanted`; `None` at the end."""
+    if wanted is None or wanted <= 1 or (send := getattr(flow, "send", None)) is None:
+        return next(flow, None)
+    try:
+        return send(wanted)
+    except StopIteration:
+        return None
 
 
 def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:

@@ -78,6 +78,7 @@ class Node:
     forgives: ClassVar[bool] = False  # it leaves out the elements that fail below it
     calls_input: ClassVar[bool] = False  # its `spread` calls that of its input in a way of its own, or several times
     has_own_spec: ClassVar[bool] = False  # no spec of an input would tell that of its elements
+    live: ClassVar[bool] = False  # code of the user's says when the next element comes, perhaps after this is received
     has_own_ids: ClassVar[bool] = False  # a stream's elements have ids that count them, `flow.ordinals`
 
     def __init_subclass__(cls) -> None:

@@ -15,7 +15,7 @@ from penstock.elements.chunk import Chunk, Column, Columns, Mended
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
-from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
+from penstock.plan.flow import Asked, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node, Program, Rows, Single
 from penstock.plan.step import Out, Step
 
@@ -214,8 +214,9 @@ class Counters:
         """The same of a stretch whose operations are measured where they run: its time is not its reader's."""
         return partial(self._measured_flow, None, begin)
 
-    def _measured_flow(self, operation: Operation | None, begin: Open, epoch: int, mark: Mark = None) -> Flow:
+    def _measured_flow(self, operation: Operation | None, begin: Open, epoch: int, mark: Mark = None) -> Asked:
         flow, inside, calls = begin(epoch, mark), self._inside, 0
+        wanted: int | None = None
         try:
             while True:
                 above = getattr(inside, "spent", None)
@@ -225,7 +226,7 @@ class Counters:
                 cpu = thread_time_ns() if stands_for else 0
                 wall = perf_counter_ns()
                 try:
-                    piece = next(flow, None)
+                    piece = pulled(flow, wanted)
                 finally:
                     wall = perf_counter_ns() - wall
                     cpu = stands_for * (thread_time_ns() - cpu) if stands_for else 0
@@ -242,7 +243,7 @@ class Counters:
                         cell[GIVEN] += piece.given
                 if piece is None:
                     return
-                yield piece
+                wanted = yield piece
         finally:
             close(flow)
 

@@ -11,7 +11,7 @@ from penstock.elements.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks, end_to_end, even
 from penstock.index.concatenated import concatenated
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
+from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
 
 
@@ -71,14 +71,15 @@ class Concatenate(Node):
 
         return run
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+        wanted: int | None = None
         which, made, at = resumed(mark, (0, 0, None))
         while which < 2:
             with Reader(inputs[which], epoch, at) as reader:
-                while (piece := reader.read(MOST_READ)) is not None:
+                while (piece := reader.read(MOST_READ, wanted)) is not None:
                     ids = ordinals(epoch, made, len(piece))
                     made += len(piece)
-                    yield Piece(piece.chunk, ids, [which, made, reader.mark])
+                    wanted = yield Piece(piece.chunk, ids, [which, made, reader.mark])
             which, at = which + 1, None
 
     def arguments(self) -> str:

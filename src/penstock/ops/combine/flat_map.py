@@ -12,7 +12,7 @@ from penstock.core.errors import CursorError
 from penstock.elements.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.ops.combine.unpack import Held, Unpack
-from penstock.plan.flow import BEYOND, MOST_READ, Flow, Mark, Open, Piece, Reader, first_child_id, resumed
+from penstock.plan.flow import BEYOND, MOST_READ, Asked, Flow, Mark, Open, Piece, Reader, first_child_id, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Node, Rows
 
 
@@ -61,14 +61,15 @@ class FlatMap(Unfolding):
                 if low < len(piece):
                     yield Piece(*_part(piece, low, len(piece)), [reader.mark, None])
 
-    def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_within: OpenWithin) -> Flow:
+    def _one_by_one(self, holder: Piece, here: Mark, inside: Mark, open_within: OpenWithin) -> Asked:
         given, mark = resumed(inside, (0, None))
         begin = first_child_id(int(holder.ids[0]))
         with self.elements_of(holder, mark, open_within) as elements:
-            while (piece := elements.read(MOST_READ)) is not None:
+            wanted: int | None = None
+            while (piece := elements.read(MOST_READ, wanted)) is not None:
                 ids = np.arange(begin + given, begin + given + len(piece), dtype=np.int64)
                 given += len(piece)
-                yield Piece(piece.chunk, ids, [here, [given, elements.mark]])
+                wanted = yield Piece(piece.chunk, ids, [here, [given, elements.mark]])
 
 
 def _held(piece: Piece) -> list[int]:

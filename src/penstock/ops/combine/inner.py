@@ -17,7 +17,7 @@ from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.nesting import leaf_column
 from penstock.elements.sharing import with_own_arrays
 from penstock.ops.elementwise.map import Map
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, left_out, resumed
+from penstock.plan.flow import Asked, Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.locate import blame
 from penstock.plan.node import Node, Passing, Rows, Spec, Streamed
 from penstock.plan.safety.calls import entered, turns_of
@@ -28,7 +28,7 @@ PlanOf: TypeAlias = Callable[[Any], Node | None]
 OpenWithin: TypeAlias = Callable[[Node | Open, int], Open]
 """What opens a plan, its unseeded operations keyed by a number, or what has none, such that it ends with the run."""
 
-AT_A_TIME = 64  # elements taken from an iterator before they are handed on
+AT_A_TIME = 64  # elements taken from an iterator at most before they are handed on
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Unfolding(Streamed):
 
     `input` calls the user's function, so that tasks do it.
     """
+
+    live = True  # where a function returns an iterator
 
     input: Node
     plan_of: PlanOf
@@ -134,26 +136,28 @@ def _elements(sequence: Any) -> list[Any]:
     return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
 
 
-def _of_iterator(elements: Iterator[Any], mark: Mark, turns: Turns | None) -> Flow:
-    """Copies of the elements of an iterator that has just been made; those before the mark are dropped.
+def _of_iterator(elements: Iterator[Any], mark: Mark, turns: Turns | None) -> Asked:
+    """Copies of the elements of an iterator that has just been made, one by one unless more are wanted.
 
-    Where tasks call what made it in `turns`, so is the iterator gone through.
+    Those before the mark are made again and dropped. Where tasks call what made it in `turns`, so is the iterator gone
+    through.
     """
     (count,) = resumed(mark and [mark], (0,))
     yield from left_out(elements, count, count)
     failure: Exception | None = None
+    wanted: int | None = None
     while failure is None:
         run: list[Any] = []
         try:
             with entered(turns):
-                run.extend(map(_own, islice(elements, AT_A_TIME)))
+                run.extend(map(_own, islice(elements, min(wanted or 1, AT_A_TIME))))
         except Exception as error:  # noqa: BLE001 - raised after the elements before it
             failure = error
         if not run:
             break
         ids = np.arange(count, count + len(run), dtype=np.int64)
         count += len(run)
-        yield Piece(Items(run), ids, count)
+        wanted = yield Piece(Items(run), ids, count)
     if failure is not None:
         raise failure
 

@@ -15,7 +15,7 @@ from penstock.core.errors import CursorError
 from penstock.elements.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.plan.deferred import Parts
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, first_child_id, resumed
+from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, first_child_id, resumed
 from penstock.plan.node import INFINITE, UNKNOWN
 
 
@@ -101,6 +101,10 @@ class Slots:
                 self._order = [number for number in self._order if number in self.opened]
             self._at = 0
 
+    def share(self, wanted: int | None, block: int) -> int | None:
+        """How many elements the slot whose turn it is gives at least before so many have come of all."""
+        return None if wanted is None else wanted // (block * len(self._order)) * block
+
     def rounds(self, block: int) -> tuple[int, list[int]]:
         """How many whole rounds of blocks all have at hand, and the open slots in the order of their turns.
 
@@ -137,7 +141,7 @@ class Interleave(Unfolding):
     def length(self) -> int:
         return INFINITE if self.input.length == INFINITE else UNKNOWN
 
-    def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Flow:
+    def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Asked:
         at, turn, used, saved = resumed(mark, (None, 0, 0, None))
         self._check(turn, used, saved)
         with ExitStack() as stack:
@@ -149,9 +153,10 @@ class Interleave(Unfolding):
                     opened[number] = slot
             reader = stack.enter_context(Reader(source, epoch, at))
             slots = Slots(self.cycle_length, turn, opened)
+            wanted: int | None = None
             while not slots.over:
                 if used == 0 and (piece := self._rounds(slots)) is not None:
-                    yield Piece(piece.chunk, piece.ids, [reader.mark, slots.turn, 0, slots.marks.now])
+                    wanted = yield Piece(piece.chunk, piece.ids, [reader.mark, slots.turn, 0, slots.marks.now])
                     continue
                 slot = slots.now
                 if slot is None and (slot := self._next(reader, open_within)) is not None:
@@ -159,7 +164,7 @@ class Interleave(Unfolding):
                 if slot is None:
                     slots.stay_empty()
                     continue
-                piece = slot.reader.read(self.block_length - used)
+                piece = slot.reader.read(self.block_length - used, slots.share(wanted, self.block_length))
                 if piece is None:
                     slots.end()
                     slots.pass_on()
@@ -172,7 +177,7 @@ class Interleave(Unfolding):
                 used = (used + len(piece)) % self.block_length
                 if not used:
                     slots.pass_on()
-                yield Piece(piece.chunk, ids, [reader.mark, slots.turn, used, slots.marks.now])
+                wanted = yield Piece(piece.chunk, ids, [reader.mark, slots.turn, used, slots.marks.now])
 
     def _check(self, turn: int, used: int, saved: Any) -> None:
         """Refuse a mark that is none of this node's."""

@@ -13,7 +13,7 @@ from penstock.elements.spec import ArraySpec
 from penstock.elements.structure import flatten
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Node, Rows, Spec
 from penstock.plan.step import Out, Step
 
@@ -52,13 +52,14 @@ class Enumerate(Node):
         numbers = positions(rows, self.stride) * self.step + self.start
         return nested(PAIR, [leaf_column(numbers), chunk])
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+        wanted: int | None = None
         made, at = resumed(mark, (0, None))
         with Reader(inputs[0], epoch, at) as reader:
-            while (piece := reader.read(MOST_READ)) is not None:
+            while (piece := reader.read(MOST_READ, wanted)) is not None:
                 numbers = self.start + self.step * np.arange(made, made + len(piece), dtype=np.int64)
                 made += len(piece)
-                yield Piece(nested(PAIR, [leaf_column(numbers), piece.chunk]), piece.ids, [made, reader.mark])
+                wanted = yield Piece(nested(PAIR, [leaf_column(numbers), piece.chunk]), piece.ids, [made, reader.mark])
 
     def arguments(self) -> str:
         return "" if self.start == 0 else f"start={self.start}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from penstock.core.errors import FailuresError
 from penstock.core.on_error import ErrorBudget
 from penstock.plan.failure import Failure, located
-from penstock.plan.flow import Flow, Mark, Open, Piece, close, resumed
+from penstock.plan.flow import Asked, Mark, Open, Piece, close, pulled, resumed
 from penstock.plan.node import Allocate, Passing
 
 LAST_SHOWN = 3  # failures in the error that ends an epoch
@@ -35,13 +35,14 @@ class Tally(Passing):
     def name(self) -> str:
         return "errors"
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
         (seen, failed, run), below, elements_before, failures_before = resumed(mark, ([0, 0, 0], None, 0, 0))
         counting = _Counting(self.budget, seen, failed, run)
         tell = self._told(epoch)
         pieces = inputs[0](epoch, below)
+        wanted: int | None = None
         try:
-            for piece in pieces:
+            while (piece := pulled(pieces, wanted)) is not None:
                 low, elements_before = _left_out(elements_before, len(piece))
                 done, failures_before = _left_out(failures_before, len(piece.failed))
                 at = low
@@ -57,7 +58,9 @@ class Tally(Passing):
                     at = failure.at + self.kept
                 counting.passed(len(piece) - at)
                 below = piece.after
-                yield Piece(piece.chunk.slice(low, len(piece)), piece.ids[low:], [counting.mark(), below, 0, 0])
+                wanted = yield Piece(
+                    piece.chunk.slice(low, len(piece)), piece.ids[low:], [counting.mark(), below, 0, 0]
+                )
         finally:
             close(pieces)
         if self.budget is not None and (too_many := self.budget.exceeded(*counting.mark(), ended=True)) is not None:

@@ -100,7 +100,7 @@ class Grouping(Batching):
         made, at = resumed(mark, (0, None))
         most = 1  # groups made in one go, where their elements are at hand
         with Reader(inputs[0], epoch, at) as reader:
-            while reader.ready():
+            while reader.ready(self.size):
                 before, start = reader.mark
                 count = min(reader.at_hand // self.size, MOST_IN_ONE_GO if self.takes_views(reader.chunk) else most)
                 run = cast("Piece", reader.take(max(count, 1) * self.size))

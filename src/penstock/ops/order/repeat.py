@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows
 
 ENDLESS_PASSES = 20
@@ -48,16 +48,17 @@ class Repeat(Passing):
             return strided(rows, length=self.stride, input_stride=self._cycles * self.input.stride)
         return rows
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+        wanted: int | None = None
         (source,) = inputs
         passes, at = resumed(mark, (0, None))
         first = epoch * self.count if self.count != -1 else epoch << ENDLESS_PASSES
         while passes < self.count or self.count == -1:
             empty = at is None
             with Reader(source, first + passes, at) as reader:
-                while (piece := reader.read(MOST_READ)) is not None:
+                while (piece := reader.read(MOST_READ, wanted)) is not None:
                     empty = False
-                    yield Piece(piece.chunk, piece.ids, [passes, reader.mark])
+                    wanted = yield Piece(piece.chunk, piece.ids, [passes, reader.mark])
             if empty and self.count == -1:
                 return  # an input without elements: repeating it would never end
             passes, at = passes + 1, None

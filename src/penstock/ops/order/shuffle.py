@@ -105,7 +105,8 @@ def permuted_blocks(
     parts: list[Piece] = []
     taken = 0  # of the room, by `parts`
     with Reader(source, epoch, at) as reader:
-        for piece, mark_after in reader.runs():
+        while reader.ready(room[min(number, 1)] - taken if weigh is None else None):
+            piece, mark_after = reader.run()
             # ends[i]: what elements up to i take together
             ends = np.arange(1, len(piece) + 1) if weigh is None else np.cumsum(weigh(piece.chunk))
             low, gone = 0, 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader
+from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader
 from penstock.plan.node import Allocate, Passing, Rows
 
 
@@ -28,15 +28,16 @@ class Skip(Passing):
     def rows_of(self, rows: Rows) -> Rows:
         return strided(rows, length=self.stride, input_stride=self.input.stride, start=self.count)
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+        wanted: int | None = None
         (source,) = inputs
         if self.count == -1:
             return
         with Reader(source, epoch, mark) as reader:
             if mark is None:
                 reader.skip(self.count)
-            while (piece := reader.read(MOST_READ)) is not None:
-                yield Piece(piece.chunk, piece.ids, reader.mark)
+            while (piece := reader.read(MOST_READ, wanted)) is not None:
+                wanted = yield Piece(piece.chunk, piece.ids, reader.mark)
 
     def span(self) -> tuple[int, int | None] | None:
         return (self.count, None) if self.count > 0 else None

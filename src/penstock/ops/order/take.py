@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from penstock.index.strided import strided
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows, rows_within
 
 
@@ -29,16 +29,17 @@ class Take(Passing):
         rows = rows_within(rows, self.length, self.input)
         return strided(rows, length=self.stride, input_stride=self.input.stride)
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
+        wanted: int | None = None
         (source,) = inputs
         if self.count == -1:
             yield from source(epoch, mark)
             return
         taken, at = resumed(mark, (0, None))
         with Reader(source, epoch, at) as reader:
-            while taken < self.count and (piece := reader.read(self.count - taken)) is not None:
+            while taken < self.count and (piece := reader.read(self.count - taken, wanted)) is not None:
                 taken += len(piece)
-                yield Piece(piece.chunk, piece.ids, [taken, reader.mark])
+                wanted = yield Piece(piece.chunk, piece.ids, [taken, reader.mark])
 
     def span(self) -> tuple[int, int | None] | None:
         return (0, self.count) if self.count > 0 else None

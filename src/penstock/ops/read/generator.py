@@ -14,12 +14,12 @@ from penstock.elements.chunk import Items
 from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.sharing import with_own_arrays
 from penstock.elements.spec import compatible, describe, spec_of
-from penstock.plan.flow import Flow, Mark, Open, Piece, close, left_out, ordinals, resumed
+from penstock.plan.flow import Asked, Mark, Open, Piece, close, left_out, ordinals, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Spec, Streamed
 
-AT_ONCE = 1_000_000  # ns for which elements are collected before they are handed on
+AT_ONCE = 1_000_000  # ns for which elements are collected at most, so that whoever waits for many can be stopped
 MOST = 256
 
 
@@ -27,11 +27,13 @@ MOST = 256
 class FromGenerator(Streamed):
     """Yield the elements of `function(*args)`, called anew for each epoch: copies, so that it may reuse what it yields.
 
-    Where the iterator has `state_dict` and `load_state_dict`, its own state is the mark; else how many elements came of
-    it, and those are made again and dropped.
+    It is asked for an element once that is wanted, and no element waits for the next one. Where the iterator has
+    `state_dict` and `load_state_dict`, its own state is the mark; else how many elements came of it, and those are made
+    again and dropped.
     """
 
     has_own_ids = True
+    live = True
 
     function: Callable[..., Iterable[Any]]
     args: tuple[Any, ...]
@@ -44,7 +46,7 @@ class FromGenerator(Streamed):
     def spec(self) -> Spec | None:
         return self.signature
 
-    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
+    def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
         count, state = resumed(mark, (0, None))
         elements = self._begun()
         try:
@@ -56,14 +58,15 @@ class FromGenerator(Streamed):
                 yield from left_out(elements, count, [count, None])
             keeps_state = all(attribute_of(elements, name) is not None for name in ("state_dict", "load_state_dict"))
             failure: Exception | None = None
+            wanted: int | None = None
             while failure is None:
-                run, failure = self._run(elements, count)
+                run, failure = self._run(elements, count, wanted or 1)
                 if not run:
                     break
                 ids = ordinals(epoch, count, len(run))
                 count += len(run)
                 state = copy.deepcopy(cast("Any", elements).state_dict()) if keeps_state else None
-                yield Piece(Items(run), ids, [count, state])
+                wanted = yield Piece(Items(run), ids, [count, state])
             if failure is not None:
                 blame(failure, self, int(ordinals(epoch, count, 1)[0]))
                 raise failure
@@ -83,15 +86,16 @@ class FromGenerator(Streamed):
             blame(error, self, None)
             raise
 
-    def _run(self, elements: Iterator[Any], count: int) -> tuple[list[Any], Exception | None]:
-        """The next elements: what there is in a millisecond, or one that takes longer; and what ended them."""
+    def _run(self, elements: Iterator[Any], count: int, wanted: int) -> tuple[list[Any], Exception | None]:
+        """As many elements as are wanted, or those that came in a millisecond; and what ended them."""
         run: list[Any] = []
-        end = perf_counter_ns() + AT_ONCE
+        most = min(wanted, MOST)
+        end = perf_counter_ns() + AT_ONCE if most > 1 else 0
         try:
             for element in elements:
                 self._check(element, count + len(run))
                 run.append(element if type(element) in PLAIN_TYPES else with_own_arrays([element])[0])
-                if len(run) >= MOST or perf_counter_ns() >= end:
+                if len(run) >= most or perf_counter_ns() >= end:
                     break
         except Exception as error:  # noqa: BLE001 - raised after the elements before it
             return run, error
