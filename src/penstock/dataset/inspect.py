@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -14,8 +16,8 @@ from penstock.core.checks import check_count, whole
 from penstock.core.errors import PlanError
 from penstock.core.surroundings import is_read_by_a_dataloader
 from penstock.dataset.handle import Handle, T_co
-from penstock.elements.spec import Spec, describe, spec_of
-from penstock.ops import buffer, elementwise, order, read
+from penstock.elements.spec import Spec, describe, map_leaves, spec_of
+from penstock.ops import buffer, elementwise, group, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
 from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
@@ -246,9 +248,33 @@ def _with_spec(node: Node) -> Node:
     if node.spec() is not None:
         return node
     try:
-        return plans.described.Described(node, spec_of(_made(node, 0)))
+        return plans.described.Described(node, _of_any_batch(spec_of(_made(node, 0)), node))
     except (IndexError, StopIteration):
         raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from") from None
+
+
+def _of_any_batch(spec: Spec, plan: Node) -> Spec:
+    """The spec of elements like the first one, where that was made of a batch and others are made of shorter ones."""
+    unsure = [batch for batch in _batches(plan) if getattr(batch, "static_size", None) is None]
+    sizes = {getattr(batch, "size", None) for batch in unsure}
+    any_size = None in sizes or any(batch.inputs[0].length in range(getattr(batch, "size", 0)) for batch in unsure)
+
+    def loosened(_: str, leaf: Any) -> Any:
+        shape = getattr(leaf, "shape", ())
+        return replace(leaf, shape=(None, *shape[1:])) if shape and (any_size or shape[0] in sizes) else leaf
+
+    return map_leaves(loosened, spec) if unsure else spec
+
+
+def _batches(plan: Node) -> Iterator[Node]:
+    """The nearest operations below that make batches."""
+    nodes = [plan]
+    while nodes:
+        node = nodes.pop()
+        if hasattr(node, "drop_remainder"):
+            yield node
+        elif not isinstance(node, group.unbatch.Unbatch):
+            nodes += node.inputs
 
 
 def _check_indexed(plan: Node, but: str) -> None:

@@ -19,7 +19,7 @@ from penstock.ops.group.grouping import spans
 from penstock.ops.group.uneven import UnevenBatch
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,18 @@ class Rebatch(Batching):
         spec = self._uneven.spec() if self._uneven is not None else self.input.spec()
         if spec is None:
             return None
-        return self.completed_spec(of_size(spec, None) if self._uneven is not None else batched(spec, None), None)
+        size = self.static_size
+        return self.completed_spec(of_size(spec, size) if self._uneven is not None else batched(spec, size), size)
+
+    @property
+    def static_size(self) -> int | None:
+        """How many elements every batch has, filled up perhaps; `None` where some may have another number."""
+        size = self.sizes[0]
+        if len(set(self.sizes)) > 1:
+            return None
+        all_full = self.drop_remainder or self.input.length == INFINITE
+        known = self.input.length != UNKNOWN and self.input.length % size == 0
+        return size if all_full or known or self.pads else None
 
     @cached_property
     def _uneven(self) -> UnevenBatch | None:
