@@ -51,7 +51,8 @@ class Buffer(Handle[T_co]):
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
 
         The engine looks ahead by itself, under `Options(memory_budget=)`; say a number to look less or further, 0 to
-        make each element when it is asked for.
+        make each element when it is asked for. A generator runs just this many elements ahead, in a thread of its own;
+        `num_parallel_calls=` or threads ask it for more.
 
         >>> list(Dataset.range(3).prefetch(2)) == [0, 1, 2]
         True

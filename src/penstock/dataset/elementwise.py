@@ -187,6 +187,9 @@ class Elementwise(Handle[T_co]):
         that is damaged, as long as it is known where the next one begins. To leave out what one function fails on, give
         `on_error="skip"` to its `map`. Where an element fails, others of its task are made again.
 
+        An element that fails is left out alone, also where `unbatch` or `expand` took it out of something larger; a
+        batch that fails is left out as a whole, and counts as one.
+
         `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.skip`.
 
         >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
