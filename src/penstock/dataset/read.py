@@ -59,11 +59,11 @@ class Read(Handle[T_co]):
 
         Elements are checked against `output_signature`, a nesting of specs like an element, where there is one.
 
-        Each element is handed on as soon as it is there, so the generator may wait for the consumer to act on one before
-        it yields the next. A batch asks for as many as it needs. While elements come fast, none is asked for before the
-        consumer wants it; once they take long, or after `prefetch(n)`, the generator runs ahead in a thread of its own.
-        With `prefetch(0)` it never does: say so where it looks at what the consumer did. What is mapped after it runs
-        in workers.
+        Each element is handed on as soon as it is there, so the generator may wait for the consumer to act on one
+        before it yields the next. A batch asks for as many as it needs. While elements come fast, none is asked for
+        before the consumer wants it; once they take long, or after `prefetch(n)`, the generator runs ahead in a thread
+        of its own. With `prefetch(0)` it never does: say so where it looks at what the consumer did. What is mapped
+        after it runs in workers.
 
         A restored iterator runs the generator again from its beginning and drops what was received, unless what
         `generator` returns has methods `state_dict()`, with JSON data, and `load_state_dict(state)`. If it draws random
