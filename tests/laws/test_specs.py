@@ -39,7 +39,7 @@ STEPS = {
     "skip": lambda ds, n: ds.skip(n),
     "repeat": lambda ds, n: ds.repeat(2),
     "prefetch": lambda ds, n: ds.prefetch(n),
-    "shuffle": lambda ds, n: ds.shuffle(seed=n),
+    "shuffle": lambda ds, n: ds.shuffle(4 + n, seed=n),
     "options": lambda ds, n: ds.with_options(Options(seed=n)),
     "cache": lambda ds, n: ds.cache(),
     "concatenate": lambda ds, n: ds.concatenate(ds.skip(n)),
