@@ -129,3 +129,69 @@ def test_several_batches_are_no_batch() -> None:
     with pytest.raises(TypeError, match="not several batches"):
         R.parse_example(FEATURES)([[record(0)], [record(1)]])
     assert LEAF.num_leaves == 1
+
+
+LENGTHS = {
+    "ids": R.RaggedFeature("int64"),
+    "list": R.VarLenFeature("int64"),
+    "padded": R.FixedLenSequenceFeature([], "int64", allow_missing=True),
+    "x": R.FixedLenFeature([], "int64"),
+}
+EVEN, DIFFERENT = [2] * 12, [1, 2, 3, 0, 2, 2, 2, 2, 4, 0, 0, 1]
+
+
+def of_lengths(lengths: list[int]) -> list[bytes]:
+    return [
+        R.encode_example({"ids": [7] * n, "list": [8] * n, "padded": [9] * n, "x": i}) for i, n in enumerate(lengths)
+    ]
+
+
+SOURCES = {
+    "a list": ps.Dataset.from_source,
+    "slices": lambda records: ps.Dataset.from_tensor_slices(np.array(records, object)),
+    "a generator": lambda records: ps.Dataset.from_generator(lambda: iter(records)),
+    "a function": lambda records: ps.Dataset.range(len(records)).map(records.__getitem__),
+    "a stream": lambda records: ps.Dataset.from_source(records).filter(lambda record: True),
+}
+
+
+@pytest.mark.parametrize("lengths", [EVEN, DIFFERENT])
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
+@pytest.mark.parametrize("options", EXECUTORS)
+def test_the_types_of_a_batch_depend_neither_on_lengths_nor_on_the_source(lengths, source, options) -> None:
+    parsed = source(of_lengths(lengths)).map(R.parse_example(LENGTHS)).with_options(options)
+    for ds in (parsed, parsed.filter(lambda x: True), parsed.take(100).prefetch(1), parsed.shuffle(3, seed=0)):
+        for batched in (ds.batch(4), ds.batch(2).rebatch([3, 4, 5])):
+            for batch in batched:
+                assert {key: type(leaf) for key, leaf in batch.items()} == {
+                    "ids": ps.Ragged,
+                    "list": ps.Sparse,
+                    "padded": ps.Ragged,
+                    "x": np.ndarray,
+                }
+                assert batch["ids"].row_lengths().tolist() == batch["padded"].row_lengths().tolist()
+
+
+@pytest.mark.parametrize("lengths", [EVEN, DIFFERENT])
+@pytest.mark.parametrize("options", EXECUTORS)
+def test_so_it_is_of_records_that_are_a_part_of_an_element(lengths, options) -> None:
+    elements = [{"record": record, "name": f"n{i}"} for i, record in enumerate(of_lengths(lengths))]
+    sources = (ps.Dataset.from_source(elements), ps.Dataset.from_generator(lambda: iter(elements)))
+    for source in sources:
+        ds = source.map(R.parse_example(LENGTHS), on="record").with_options(options)
+        for batch in (*ds.batch(4), *ds.batch(2).rebatch([5, 7])):
+            assert isinstance(batch["record"]["ids"], ps.Ragged)
+            assert isinstance(batch["record"]["list"], ps.Sparse)
+            assert isinstance(batch["record"]["padded"], ps.Ragged)
+            assert batch["name"].dtype == object
+
+
+@pytest.mark.parametrize("lengths", [EVEN, DIFFERENT])
+def test_and_of_the_lists_of_sequence_examples(lengths) -> None:
+    lists = {"seen": R.RaggedFeature("int64"), "price": R.FixedLenSequenceFeature([], "int64")}
+    records = [R.encode_sequence_example({"u": [1] * n}, {"seen": [[2]] * n, "price": [3] * n}) for n in lengths]
+    parse = R.parse_sequence_example({"u": R.RaggedFeature("int64")}, lists)
+    for source in SOURCES.values():
+        for context, of_lists in source(records).map(parse).batch(4):
+            assert isinstance(context["u"], ps.Ragged)
+            assert (of_lists["seen"].ragged_rank, of_lists["price"].ragged_rank) == (2, 1)

@@ -219,14 +219,16 @@ def _batch_of(plan: Node, size: int, left: Policy) -> Node:
     """The node that stacks what `plan` yields, by what is known of it now."""
     spec = plan.spec()
     splits = uneven_splits(spec)
-    unseen = spec is None and fold_once(plan, _has_ragged_batches)
+    unseen = spec is None and fold_once(plan, _makes_uneven)
     if splits is None and not unseen:
         return group.batch.Batch(plan, size, **left)
     return group.uneven.UnevenBatch(plan, size, splits, **left)
 
 
-def _has_ragged_batches(node: Node, inputs: tuple[bool, ...]) -> bool:
-    return node.name == "ragged_batch" or any(inputs)
+def _makes_uneven(node: Node, inputs: tuple[bool, ...]) -> bool:
+    """Whether elements of the node, or of one below, have leaves whose length differs."""
+    own = node.name == "ragged_batch" or getattr(getattr(node, "function", None), "makes_uneven", False)
+    return own or any(inputs)
 
 
 def _unbatched(call: str, plan: Node) -> group.unbatch.Unbatch:

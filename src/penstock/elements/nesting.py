@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -12,6 +13,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.ragged import Ragged
 from penstock.elements.structure import LEAF, Structure, describe, flatten, is_leaf, unflatten
 
 Part = Hashable  # a key of a dict or the position in a sequence: one step into an element
@@ -93,7 +95,13 @@ def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
 
 
 def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
-    """The chunk with the elements of `made` in the place of what is under `part`."""
+    """The chunk with the elements of `made` in the place of what is under `part`.
+
+    Columns of `Ragged` rows stay such columns where the elements have one structure.
+    """
+    if isinstance(chunk, Items) and isinstance(made, Columns) and any(isinstance(c, Ragged) for c in made.columns):
+        with suppress(ElementError):
+            chunk = chunk.to_columns()
     if isinstance(chunk, Columns):
         low, high, _ = part_of(chunk.structure, part)
         if isinstance(made, Items):

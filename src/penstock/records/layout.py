@@ -191,7 +191,8 @@ def spec_of_feature(feature: Feature, *, batch: tuple[int | None] | None, in_lis
                 return ObjectSpec(dtype)
             return ArraySpec((*k, *shape), _array_dtype(dtype))
         case FixedLenSequenceFeature(shape=shape, dtype=dtype):
-            return ArraySpec((*k, None, *shape), _array_dtype(dtype))
+            splits = np.dtype(np.int64) if batch is None else None
+            return ArraySpec((*k, None, *shape), _array_dtype(dtype), splits)
         case VarLenFeature(dtype=dtype):
             return SparseSpec((*k, *steps, None), _array_dtype(dtype))
         case SparseFeature(dtype=dtype):

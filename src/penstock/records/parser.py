@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunk import Chunk, Column, Columns
-from penstock.elements.spec import ArraySpec, Spec
+from penstock.elements.spec import ArraySpec, Spec, uneven_splits
 from penstock.elements.structure import Structure, flatten, unflatten
 from penstock.kernels.example import Allocate, ExampleKernel, Fault, Slot
 from penstock.records.faults import refuse_fault
@@ -107,6 +107,11 @@ class RecordParser:
         """What parses records, and the slots that it fills."""
         of_features = slots_of(dict(self.features), self.name)
         return ExampleKernel([*of_features, *slots_of(dict(self.lists), self.name, in_lists=True)])
+
+    @property
+    def makes_uneven(self) -> bool:
+        """Whether a record has leaves whose length differs from record to record."""
+        return uneven_splits(self._spec(None)) is not None
 
     @cached_property
     def structures(self) -> dict[bool, Structure]:

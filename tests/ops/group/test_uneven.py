@@ -70,8 +70,9 @@ def test_sparse_arrays_are_as_large_as_the_largest_of_their_batch():
     assert ds[0]["x"].to_dense().tolist() == [[0, 0, 0], [1, 2, 3]]
     assert ds.element_spec == {"x": SparseSpec((None, None), "i8")}
     verify_resume(ds, most=4)
+    assert same(list(parsed.map(dict).batch(2)), list(ds))  # a parser below tells as much
     with pytest.raises(ElementError, match="use sparse_batch"):  # where the plan knows nothing
-        list(parsed.map(dict).batch(2))
+        list(Dataset.from_source([element["x"] for element in parsed]).batch(2))
 
 
 def test_any_executor_makes_the_same_batches_and_states():

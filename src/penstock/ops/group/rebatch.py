@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns, Items
+from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Splits, batched, of_size, uneven_splits
 from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
@@ -103,8 +104,8 @@ class Rebatch(Batching):
         return unflatten(structure, arrays)
 
     def _seen_uneven(self, chunk: Chunk) -> UnevenBatch | None:
-        """What collects elements that come of batches with `Ragged` leaves, where the plan could not know of them."""
-        if not isinstance(chunk, Columns) or not any(isinstance(column, Ragged) for column in chunk.columns):
+        """What collects columns of `Ragged` rows or of `Sparse` arrays, where the plan did not tell of them."""
+        if not isinstance(chunk, Columns) or not any(map(_is_uneven, chunk.columns)):
             return None
         splits = tuple(column.row_splits.dtype if isinstance(column, Ragged) else None for column in chunk.columns)
         return UnevenBatch(self.input, 1, splits)
@@ -121,3 +122,9 @@ class Rebatch(Batching):
 
     def arguments(self) -> str:
         return ", ".join([str(list(self.sizes)), *self.policy()])
+
+
+def _is_uneven(column: Column) -> bool:
+    if isinstance(column, list):
+        return bool(column) and isinstance(column[0], Sparse)
+    return isinstance(column, Ragged)
