@@ -1,20 +1,27 @@
-"""Which universal functions columns may be given to."""
+"""Which operations columns may be given to."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from penstock.plan.tracing.lanes import EXACT, equal, is_exact, same_in_columns
+from penstock.plan.tracing.forms import Kind
+from penstock.plan.tracing.lanes import EXACT, Operand, Trial, equal, is_exact, same_in_columns
 
 F4 = np.dtype("f4")
 
 
+def operands(shape, *dtypes, kind=Kind.ARRAY):
+    return tuple(Operand(kind, np.dtype(dtype), np.dtype(dtype), shape) for dtype in dtypes)
+
+
 @pytest.mark.parametrize("ufunc", sorted(EXACT, key=lambda ufunc: ufunc.__name__), ids=lambda ufunc: ufunc.__name__)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-def test_what_is_said_to_be_exact_passes_the_trial(ufunc, dtype):
+@pytest.mark.parametrize("shape", [(), (3,), (33,)])
+def test_what_is_said_to_be_exact_passes_the_trial(ufunc, dtype, shape):
     assert is_exact(ufunc, (np.dtype(dtype),))
-    assert same_in_columns(ufunc, (np.dtype(dtype),) * ufunc.nin, alone=True)
+    kind = Kind.ARRAY if shape else Kind.NUMPY
+    assert same_in_columns(Trial(ufunc, operands(shape, *[dtype] * ufunc.nin, kind=kind), ufunc, ufunc))
 
 
 def test_integers_are_exact_and_sines_are_not():
@@ -22,30 +29,49 @@ def test_integers_are_exact_and_sines_are_not():
     assert not is_exact(np.sin, (F4,))
 
 
-class Uneven:
+def uneven(x):
     """A square root that takes a shorter way at the end of an array."""
-
-    nin = 1
-
-    def __call__(self, x):
-        made = np.sqrt(x)
-        if made.ndim and len(made) % 4:
-            made[-1] = np.nextafter(made[-1], np.float32(np.inf))
-        return made
+    made = np.sqrt(x)
+    if made.ndim and made.size % 4:
+        made[..., -1] = np.nextafter(made[..., -1], np.float32(np.inf))
+    return made
 
 
-class Zeros:
+def zeros(x, y):
     """A maximum that takes the second of two zeros in single numbers, and the first in arrays."""
-
-    nin = 2
-
-    def __call__(self, x, y):
-        return np.where((x == y) & (np.size(x) > 1), x, np.maximum(y, x) + 0 * y)[()]
+    return np.where((x == y) & (np.size(x) > 1), x, np.maximum(y, x) + 0 * y)[()]
 
 
-@pytest.mark.parametrize("ufunc", [Uneven(), Zeros()])
-def test_kernels_that_differ_are_found(ufunc):
-    assert not same_in_columns(ufunc, (F4,) * ufunc.nin, alone=True)
+def shortened(x, y):
+    """A power that takes another way where there is one exponent, and that is 2."""
+    return x * x if np.size(y) == 1 and y == 2 else np.exp2(y * np.log2(x))
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+def test_kernels_that_differ_are_found(shape):
+    kind = Kind.ARRAY if shape else Kind.NUMPY
+    assert not same_in_columns(Trial("uneven", operands((), F4), uneven, uneven))
+    assert not same_in_columns(Trial("zeros", operands(shape, F4, F4, kind=kind), zeros, zeros))
+
+
+def test_shortcuts_are_found_in_the_shapes_that_take_them():
+    x = operands((7,), F4)
+    assert same_in_columns(Trial("shortened", (*x, *x), shortened, shortened))
+    assert not same_in_columns(Trial("shortened", (*x, *operands((), F4, kind=Kind.NUMPY)), shortened, shortened))
+    two = Operand(Kind.NUMPY, F4, F4, (), np.float32(2).tobytes())
+    assert same_in_columns(Trial("shortened", (*x, two), shortened, shortened))
+
+
+def test_large_elements_are_tried_in_smaller_shapes():
+    seen = []
+
+    def function(x, y):
+        seen.append((x.shape, y.shape))
+        return x + y
+
+    image, row = operands((500, 400, 3), F4), operands((400, 1), F4)
+    assert same_in_columns(Trial("sum", (*image, *row), function, np.add))
+    assert seen[0] == ((31, 25, 3), (25, 1))
 
 
 def test_equality_is_of_bits_but_for_those_of_nans():

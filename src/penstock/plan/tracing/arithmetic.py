@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.plan.tracing.casting import cast, weak
-from penstock.plan.tracing.forms import PYTHON_TYPES, Form, Kind, form_of_value, is_number
+from penstock.plan.tracing.forms import PYTHON_TYPES, Form, Kind, form_of_value, is_number, is_plain
 from penstock.plan.tracing.guards import BOUNDS, Guard, constant_of, is_constant, nonzero, settled, within
-from penstock.plan.tracing.lanes import is_exact, same_in_columns
+from penstock.plan.tracing.lanes import Operand, Trial, is_exact, same_in_columns
 from penstock.plan.tracing.program import Frame
 from penstock.plan.tracing.standin import Trace, Value
 
@@ -137,7 +137,7 @@ def universal(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], keywords: dict
     operands = [trace.lift(np.asarray(arg)) if isinstance(arg, list | tuple) else arg for arg in args]
     if all(map(is_constant, operands)):
         return ufunc(*map(settled, operands), **keywords)
-    return elementary(trace, ufunc, operands, lambda *given: ufunc(*given, **keywords), keywords=keywords)
+    return elementary(trace, ufunc, operands, ufunc, keywords=keywords)
 
 
 def elementary(
@@ -153,17 +153,16 @@ def elementary(
     keywords = keywords or {}
     shape = np.broadcast_shapes(*map(shape_of, operands))
     with np.errstate(all="ignore"):
-        example = evaluate(*map(small, operands))
+        example = evaluate(*map(small, operands), **keywords)
     found = form_of_value(example)
     if found is None:
         trace.refuse(f"{ufunc.__name__} of these")
     form = Form(found.kind, found.dtype, shape)
-    alone = all(kind_of(operand) is not Kind.ARRAY for operand in operands)
     strong = any(kind_of(operand) is not Kind.PYTHON for operand in operands)
     if keywords and strong and any(kind_of(each) is Kind.PYTHON and not is_constant(each) for each in operands):
         trace.refuse("a dtype for numbers of several kinds")
     loop = _loop(trace, ufunc, operands, keywords, strong=strong)
-    exact = exact_or_tried(trace, ufunc, loop, operands, alone=alone)
+    exact = exact_or_tried(trace, ufunc, loop, operands, evaluate, keywords)
     reads = [
         reading(operand, len(shape), taken if strong and kind_of(operand) is Kind.PYTHON else None, exact=exact)
         for operand, taken in zip(operands, loop, strict=True)
@@ -179,17 +178,46 @@ def elementary(
 
 
 def exact_or_tried(
-    trace: Trace, ufunc: np.ufunc, loop: tuple[np.dtype[Any], ...], operands: Sequence[Any], *, alone: bool
+    trace: Trace,
+    ufunc: np.ufunc,
+    loop: tuple[np.dtype[Any], ...],
+    operands: Sequence[Any],
+    evaluate: Callable[..., Any],
+    keywords: dict[str, Any] | None = None,
 ) -> bool:
     """Whether the function is exact; if it is not, it must be the same for columns as long as memory is contiguous."""
     if is_exact(ufunc, loop):
         return True
-    if not same_in_columns(ufunc, loop, alone=alone):
-        trace.refuse(f"{ufunc.__name__}, which differs between columns and elements")
-    if not all(operand.ordered for operand in operands if isinstance(operand, Value)):
-        trace.refuse(f"{ufunc.__name__} of memory that is not contiguous")
-    trace.ordered = True
+    given = keywords or {}
+    strong = any(kind_of(operand) is not Kind.PYTHON for operand in operands)
+    tried = tuple(
+        operand_of(trace, operand, taken if strong and kind_of(operand) is Kind.PYTHON else None)
+        for operand, taken in zip(operands, loop, strict=True)
+    )
+    name = (ufunc, evaluate, *map(np.dtype, given.values()))
+    require_same(trace, Trial(name, tried, lambda *a: evaluate(*a, **given), lambda *a: ufunc(*a, **given)), operands)
     return False
+
+
+def require_same(trace: Trace, trial: Trial, operands: Sequence[Any]) -> None:
+    """Give up what differs between columns and elements; what does not is to take contiguous memory."""
+    if not same_in_columns(trial):
+        trace.refuse("a function of numbers that differs between columns and elements")
+    if not all(operand.ordered for operand in operands if isinstance(operand, Value)):
+        trace.refuse("such a function of memory that is not contiguous")
+    trace.ordered = True
+
+
+def operand_of(trace: Trace, operand: Any, taken: np.dtype[Any] | None = None) -> Operand:
+    """The operand as a trial takes it: `taken` is the dtype that columns have of a number of Python's own."""
+    kind, shape = kind_of(operand), shape_of(operand)
+    if not is_constant(operand):
+        return Operand(kind, operand.form.dtype, taken or operand.form.dtype, shape)
+    value = np.asarray(constant_of(operand))
+    if not is_plain(value.dtype):
+        trace.refuse("such a number")
+    constant = value.tobytes() if value.size == 1 else None
+    return Operand(kind, value.dtype, value.dtype, shape, constant, shared=constant is None)
 
 
 def registers(operands: Sequence[Any]) -> tuple[int, ...]:
@@ -229,7 +257,7 @@ def _power(trace: Trace, a: Any, b: Any) -> Any:
     if made is None:
         trace.refuse("this power")
     loop = _loop(trace, np.power, (a, b), {})
-    exact = exponent in PLAIN_POWERS or exact_or_tried(trace, np.power, loop, (a, b), alone=False)
+    exact = exponent in PLAIN_POWERS or exact_or_tried(trace, np.power, loop, (a, b), operator.pow)
     read = reading(a, len(a.form.shape), exact=exact)
     form = Form(Kind.ARRAY, made.dtype, a.form.shape)
     return trace.record(form, (a.register,), lambda frame, out: read(frame) ** exponent, fresh=True, ordered=a.upright)

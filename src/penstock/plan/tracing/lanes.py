@@ -1,16 +1,22 @@
-"""Whether a universal function gives a number in a column what it gives it alone, on this machine.
+"""Whether an operation gives a number in a column what it gives it alone, on this machine.
 
 Sums, products, quotients, square roots and comparisons are exact, so they do by definition. A sine or a maximum comes
-from kernels that may treat the end of an array, single numbers and strides each in their own way: so these take memory
-without strides, and are tried, once per process, on numbers that tell kernels apart.
+from kernels that may treat the end of an array, single numbers and strides each in their own way, and a power takes a
+shorter way where one exponent is for all numbers. So these take contiguous memory, and are tried, once per process, on
+numbers that tell kernels apart, in exactly the shapes in which a function and its columns use them.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from penstock.plan.tracing.forms import Kind
 
 EXACT: frozenset[np.ufunc] = frozenset(
     [
@@ -20,8 +26,37 @@ EXACT: frozenset[np.ufunc] = frozenset(
         *(np.floor, np.ceil, np.trunc, np.rint, np.sqrt, np.square, np.reciprocal, np.sign),
     ]
 )
-ROWS = (1, 2, 3, 7, 16, 33)  # lengths of arrays
-TRIED = 3 * 7 * 16  # numbers, a multiple of most of `ROWS`
+ROWS = (1, 2, 3, 7, 16, 33)  # lengths of columns
+TRIED = 1024  # numbers of the largest operand, or the fewest rows
+FEWEST, MOST = 7, 400  # rows
+LARGEST = 1 << 12  # numbers of one element of a trial
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of a trial: how an element sees it, and the dtype and the axes in which columns have it.
+
+    An operand that is the same number for all rows has its bytes as `constant`; an array with more numbers than one
+    that is `shared` by all rows has any.
+    """
+
+    kind: Kind
+    given: np.dtype[Any]
+    taken: np.dtype[Any]
+    shape: tuple[int, ...]
+    constant: bytes | None = None
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What `alone` makes of the operands of an element, and `whole` of those of columns; by `name` it is known."""
+
+    name: Hashable
+    operands: tuple[Operand, ...]
+    alone: Callable[..., Any] = field(compare=False)
+    whole: Callable[..., Any] = field(compare=False)
+    largest: int = LARGEST
 
 
 def is_exact(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
@@ -33,24 +68,36 @@ def is_exact(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
     return ufunc in EXACT or all(dtype.kind in "biu" for dtype in dtypes)
 
 
-@lru_cache(maxsize=256)
-def same_in_columns(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...], *, alone: bool) -> bool:
-    """Whether columns equal elements contiguous in memory, or single numbers where those are `alone`: by trying."""
-    columns = [_numbers(dtype, at) for at, dtype in enumerate(dtypes)]
+@lru_cache(maxsize=1024)
+def same_in_columns(trial: Trial) -> bool:
+    """Whether columns of any length equal elements, by trying.
+
+    >>> f4 = np.dtype("f4")
+    >>> column, exponents = Operand(Kind.ARRAY, f4, f4, (3,)), Operand(Kind.NUMPY, f4, f4, ())
+    >>> same_in_columns(Trial("sqrt", (column,), np.sqrt, np.sqrt))
+    True
+    >>> shortcut = lambda x, y: x * x if y == 2 else np.float32(1) / (1 / x) ** y
+    >>> same_in_columns(Trial("power", (column, exponents), shortcut, lambda x, y: np.float32(1) / (1 / x) ** y))
+    False
+    """
+    shapes = _smaller([operand.shape for operand in trial.operands], trial.largest)
+    largest = max(map(math.prod, shapes))
+    rows = min(max(TRIED // max(largest, 1), FEWEST), MOST)
+    dimensions = max(map(len, shapes))
+    sides = [
+        _sides(operand, shape, rows, at, dimensions)
+        for at, (operand, shape) in enumerate(zip(trial.operands, shapes, strict=True))
+    ]
     with np.errstate(all="ignore"):
-        whole = ufunc(*columns)
-        parts = [np.concatenate([ufunc(*rows) for rows in _cut(columns, length)]) for length in ROWS]
-        if alone:
-            parts.append(np.array([ufunc(*numbers) for numbers in zip(*columns, strict=True)]))
-        same = all(equal(part, whole) for part in parts)
-        if len(columns) == 2 and same:  # with the same number for all rows
-            first, other = columns
-            for number in other[:: TRIED // 3]:
-                whole = ufunc(first, number)
-                for length in ROWS[::2]:
-                    same &= equal(np.concatenate([ufunc(row, number) for (row,) in _cut([first], length)]), whole)
-                same &= not alone or equal(np.array([ufunc(each, number) for each in first]), whole)
-    return bool(same)
+        try:
+            elements = np.array([trial.alone(*given) for given in zip(*(alone for alone, _ in sides), strict=True)])
+            return all(
+                equal(trial.whole(*(column(low, low + length) for _, column in sides)), elements[low : low + length])
+                for length in (*ROWS, rows)
+                for low in range(0, rows, length)
+            )
+        except (ArithmeticError, TypeError, ValueError):
+            return False
 
 
 def equal(one: np.ndarray, other: np.ndarray) -> bool:
@@ -72,20 +119,43 @@ def equal(one: np.ndarray, other: np.ndarray) -> bool:
     )
 
 
-def _cut(columns: list[np.ndarray], length: int) -> list[list[np.ndarray]]:
-    return [[column[low : low + length] for column in columns] for low in range(0, TRIED, length)]
+def _smaller(shapes: Sequence[tuple[int, ...]], largest: int) -> list[tuple[int, ...]]:
+    """Shapes that fit together as those given do, of at most `largest` numbers."""
+    made = list(shapes)
+    while max(map(math.prod, made)) > largest:
+        longest = max(size for shape in made for size in shape)
+        made = [tuple(size // 2 if size == longest else size for size in shape) for shape in made]
+    return made
 
 
-def _numbers(dtype: np.dtype[Any], at: int) -> np.ndarray:
+def _sides(
+    operand: Operand, shape: tuple[int, ...], rows: int, at: int, dimensions: int
+) -> tuple[list[Any], Callable[[int, int], Any]]:
+    """The operand of each element, and the column of the elements `low` to `high`."""
+    if operand.constant is not None:
+        one: Any = np.frombuffer(operand.constant, operand.given).reshape(shape)
+        one = one if shape else one.item() if operand.kind is Kind.PYTHON else one[()]
+        return [one] * rows, lambda low, high: one
+    if operand.shared:
+        array = _numbers(operand.given, at, math.prod(shape)).reshape(shape)
+        return [array] * rows, lambda low, high: array
+    numbers = _numbers(operand.given, at, rows * math.prod(shape)).reshape(rows, *shape)
+    column = numbers.astype(operand.taken).reshape(rows, *[1] * (dimensions - len(shape)), *shape)
+    elements: list[Any] = numbers.tolist() if operand.kind is Kind.PYTHON else list(numbers)
+    return elements, lambda low, high: column[low:high]
+
+
+def _numbers(dtype: np.dtype[Any], at: int, count: int) -> np.ndarray:
     """Numbers of every size and sign, with zeros, infinities, NaNs and denormal ones among them."""
+    places = np.arange(count)
     if dtype.kind != "f":
-        return (np.arange(TRIED) * (7 + at) % 11).astype(dtype)
-    places = np.arange(TRIED)
+        return (places * (7 + at) % 11).astype(dtype)
     numbers = np.sin(places * (1.7 + at)) * 10.0 ** ((places * (5 + 2 * at)) % 37 - 14)
     near = places % 3 == 0
     numbers[near] = np.cos(places[near] * (0.9 + at)) * 4
     info = np.finfo(dtype.type)
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0, float(info.tiny) / 4, float(info.max), 90.0]
+    special += [-0.5, 3.0, -2.0, 0.25]
     mixed = (places.astype(np.uint64) + np.uint64(977 * at)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)
     chosen = mixed % np.uint64(2) == 0
     numbers[chosen] = np.array(special)[(mixed[chosen] // np.uint64(2) % np.uint64(len(special))).astype(np.int64)]

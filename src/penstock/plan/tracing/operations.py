@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from penstock.plan.tracing import arithmetic, casting, joining, python_numbers, 
 from penstock.plan.tracing.arithmetic import kind_of
 from penstock.plan.tracing.forms import Kind, is_number
 from penstock.plan.tracing.guards import is_constant
+from penstock.plan.tracing.lanes import Trial
 from penstock.plan.tracing.standin import Trace, Value
 
 STATIC = ("dtype", "shape", "ndim", "size", "itemsize", "nbytes")
@@ -162,15 +163,16 @@ def _clip(trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, **bounds: 
     low, high = shaping.plain(trace, low), shaping.plain(trace, high)
     if bounds or not all(each is None or is_number(each) for each in (low, high)):
         trace.refuse("such bounds")
-    return _alone(trace, a, lambda x: np.clip(x, low, high), (np.maximum, np.minimum))
+    name = (np.clip, *((type(each), repr(each)) for each in (low, high)))
+    return _alone(trace, a, lambda x: np.clip(x, low, high), name)
 
 
 def _round(trace: Trace, a: Any, decimals: int = 0) -> Any:
-    return _alone(trace, a, lambda x: np.round(x, decimals), ())
+    return _alone(trace, a, lambda x: np.round(x, decimals), None)
 
 
-def _alone(trace: Trace, a: Any, function: Callable[[Any], Any], ufuncs: tuple[np.ufunc, ...]) -> Any:
-    """A function of one array or number that is made of these universal functions and of exact ones."""
+def _alone(trace: Trace, a: Any, function: Callable[[Any], Any], name: Hashable) -> Any:
+    """A function of one array or number and constants: one that is exact, or one that is tried under this `name`."""
     if not isinstance(a, Value) or is_constant(a):
         return function(shaping.plain(trace, a))
     if not a.upright:
@@ -178,8 +180,8 @@ def _alone(trace: Trace, a: Any, function: Callable[[Any], Any], ufuncs: tuple[n
     made = shaping.form_of_value(function(arithmetic.small(a)))
     if made is None:
         trace.refuse("such a function")
-    for ufunc in ufuncs:
-        arithmetic.exact_or_tried(trace, ufunc, (made.dtype, made.dtype), (a,), alone=a.form.kind is not Kind.ARRAY)
+    if name is not None and made.dtype.kind == "f":
+        arithmetic.require_same(trace, Trial(name, (arithmetic.operand_of(trace, a),), function, function), (a,))
     form = arithmetic.Form(made.kind, made.dtype, a.form.shape)
     register: int = a.register  # type: ignore[assignment] - not a constant
     return trace.record(
