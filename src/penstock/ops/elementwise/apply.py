@@ -17,11 +17,11 @@ from penstock.elements.sharing import with_own_containers
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
+from penstock.ops.elementwise.comparing import Comparing
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Rows, Single
 
-CHECKED = 256  # elements that are made both ways, in columns and one by one
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 _STOPPED = "the function raised StopIteration"
 
@@ -83,24 +83,23 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
 def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
     """Run the function's program on the chunk's columns, or call it for each element where that does not fit.
 
-    The first elements are made both ways; if they differ, the program is not used again.
+    Some elements are made both ways, as `Comparing` says; if they differ, the program is not used again.
     """
     one_by_one = element_wise(node, function.function)
-    checked, wrong = 0, False
+    comparing, wrong = Comparing(), False
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        nonlocal checked, wrong
+        nonlocal wrong
         columns = None if wrong else function.columns(chunk, out, allocate)
         if columns is None:
             return one_by_one(chunk, rows, None)
-        if checked < CHECKED:
-            some = CHECKED - checked
-            items = one_by_one(chunk.slice(0, some), rows[:some], None)
-            if not isinstance(items, Items) or not function.agrees(columns.slice(0, some), items):
+        due = comparing.due(columns)
+        if due is not None:
+            items = one_by_one(chunk.slice(due.start, due.stop), rows[due], None)
+            if not isinstance(items, Items) or not function.agrees(columns.slice(due.start, due.stop), items):
                 wrong = True
                 function.warn_of_difference()
                 return one_by_one(chunk, rows, None)
-            checked += len(items)
         return columns
 
     return apply

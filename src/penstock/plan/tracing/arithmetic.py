@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -43,6 +44,7 @@ UNARY: dict[str, tuple[Callable[[Any], Any], np.ufunc]] = {
     "abs": (abs, np.absolute),
     "~": (operator.invert, np.invert),
 }
+POWERS = (np.power, np.float_power)
 PLAIN_POWERS = (-1, 0.5, 1, 2)  # NumPy takes roots, squares and reciprocals for them
 
 
@@ -188,6 +190,8 @@ def exact_or_tried(
     """Whether the function is exact; if it is not, it must be the same for columns as long as memory is contiguous."""
     if is_exact(ufunc, loop):
         return True
+    if ufunc in POWERS and not _exponents_apart(*operands):
+        trace.refuse("a power by exponents that are one for several numbers")
     given = keywords or {}
     strong = any(kind_of(operand) is not Kind.PYTHON for operand in operands)
     tried = tuple(
@@ -197,6 +201,18 @@ def exact_or_tried(
     name = (ufunc, evaluate, *map(np.dtype, given.values()))
     require_same(trace, Trial(name, tried, lambda *a: evaluate(*a, **given), lambda *a: ufunc(*a, **given)), operands)
     return False
+
+
+def _exponents_apart(base: Any, exponent: Any) -> bool:
+    """Whether NumPy takes the same way in elements and columns: one exponent for all, or one for each number.
+
+    Where one exponent is for all numbers of an inner loop, and is 2, -1 or 0.5, it takes squares, reciprocals or roots;
+    exponents of several rows make another inner loop.
+    """
+    shape, size = shape_of(exponent), math.prod(shape_of(exponent))
+    if is_constant(exponent):
+        return size == 1
+    return size > 1 and shape == np.broadcast_shapes(shape_of(base), shape)
 
 
 def require_same(trace: Trace, trial: Trial, operands: Sequence[Any]) -> None:

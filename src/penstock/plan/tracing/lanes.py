@@ -146,20 +146,24 @@ def _sides(
 
 
 def _numbers(dtype: np.dtype[Any], at: int, count: int) -> np.ndarray:
-    """Numbers of every size and sign, with zeros, infinities, NaNs and denormal ones among them."""
-    places = np.arange(count)
+    """Numbers of every size and sign, with zeros, infinities, NaNs and denormal ones: one in four is zero."""
+    random = np.random.default_rng(at)
     if dtype.kind != "f":
-        return (places * (7 + at) % 11).astype(dtype)
-    numbers = np.sin(places * (1.7 + at)) * 10.0 ** ((places * (5 + 2 * at)) % 37 - 14)
-    near = places % 3 == 0
-    numbers[near] = np.cos(places[near] * (0.9 + at)) * 4
+        return random.integers(0 if dtype.kind in "bu" else -3, 9, count).astype(dtype)
+    near, wide = random.normal(size=count) * 4, random.normal(size=count) * 10.0 ** random.integers(-14, 23, count)
     info = np.finfo(dtype.type)
-    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0, float(info.tiny) / 4, float(info.max), 90.0]
-    special += [-0.5, 3.0, -2.0, 0.25]
-    mixed = (places.astype(np.uint64) + np.uint64(977 * at)) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)
-    chosen = mixed % np.uint64(2) == 0
-    numbers[chosen] = np.array(special)[(mixed[chosen] // np.uint64(2) % np.uint64(len(special))).astype(np.int64)]
-    zeros = places % 7 == 0  # pairs of zeros, of any signs
-    numbers[zeros] = np.where(mixed[zeros] // np.uint64(64) % np.uint64(2) == 0, 0.0, -0.0)
+    special = [
+        np.inf,
+        -np.inf,
+        np.nan,
+        float(info.tiny) / 4,
+        float(info.max),
+        90.0,
+        3.0,
+        -0.5,
+        0.25,
+        *[1, -1, 0.5, 2] * 2,
+    ]
+    zeros, others = random.choice([0.0, -0.0], count), random.choice(special, count)
     with np.errstate(over="ignore"):
-        return numbers.astype(dtype)
+        return np.choose(random.integers(0, 4, count), [near, wide, others, zeros]).astype(dtype)
