@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kWeightBits = 14;
 constexpr int kRowBits = 7;  // fractional bits between the passes
-constexpr int kRowMax = 255 << kRowBits;
+constexpr int kMiddle = 128;  // rows are kept as differences from it
 constexpr double kBias = 1 << 20;  // makes floor() of small negative numbers a truncation
 
 int64_t floor_biased(double value) { return static_cast<int64_t>(value + kBias) - static_cast<int64_t>(kBias); }
@@ -105,9 +105,9 @@ void horizontal_portable(const uint8_t* row, int64_t origin, const Taps& taps, i
     const uint8_t* pixels = row + (taps.first[i] - origin) * channels;
     const int16_t* weights = taps.weights.data() + i * taps.count;
     for (int64_t c = 0; c < channels; ++c) {
-      int32_t sum = 1 << (kWeightBits - kRowBits - 1);
+      int32_t sum = (1 << (kWeightBits - kRowBits - 1)) - (kMiddle << kWeightBits);
       for (int64_t k = 0; k < taps.count; ++k) sum += weights[k] * pixels[k * channels + c];
-      out[i * channels + c] = static_cast<int16_t>(std::clamp(sum >> (kWeightBits - kRowBits), 0, kRowMax));
+      out[i * channels + c] = static_cast<int16_t>(std::clamp(sum >> (kWeightBits - kRowBits), INT16_MIN, INT16_MAX));
     }
   }
 }
@@ -115,7 +115,7 @@ void horizontal_portable(const uint8_t* row, int64_t origin, const Taps& taps, i
 void vertical_portable(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
                        uint8_t* out) {
   for (int64_t x = 0; x < length; ++x) {
-    int32_t sum = 1 << (kWeightBits + kRowBits - 1);
+    int32_t sum = (1 << (kWeightBits + kRowBits - 1)) + (kMiddle << (kWeightBits + kRowBits));
     for (int64_t k = 0; k < count; ++k) sum += weights[k] * rows[k][x];
     out[x] = static_cast<uint8_t>(std::clamp(sum >> (kWeightBits + kRowBits), 0, 255));
   }

@@ -14,6 +14,8 @@
 namespace penstock::kernels {
 namespace {
 
+constexpr int32_t kHorizontalStart = (1 << 6) - (128 << 14), kVerticalStart = (1 << 20) + (128 << 21);
+
 PENSTOCK_AVX2 inline __m128i weight_pair(const int16_t* weights) {
   int32_t pair;
   std::memcpy(&pair, weights, sizeof pair);
@@ -29,7 +31,7 @@ PENSTOCK_AVX2 inline __m256i two_lanes(const uint8_t* low, const uint8_t* high) 
 template <int kTaps>
 PENSTOCK_AVX2 inline __m128i rgb_sum(const uint8_t* pixels, const int16_t* weights, int64_t count) {
   const __m128i interleave = _mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1);
-  __m128i sum = _mm_set1_epi32(1 << 6);
+  __m128i sum = _mm_set1_epi32(kHorizontalStart);
   const int64_t taps = kTaps > 0 ? kTaps : count;
   for (int64_t k = 0; k < taps; k += 2) {
     const __m128i pair = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(pixels + 3 * k));  // 6 bytes and 2 of slack
@@ -44,19 +46,18 @@ PENSTOCK_AVX2 void horizontal_rgb(const uint8_t* row, int64_t origin, const Taps
   const int32_t* first = taps.first.data();
   const int16_t* weights = taps.weights.data();
   const int64_t count = kTaps > 0 ? kTaps : taps.count;
-  const __m128i zero = _mm_setzero_si128(), most = _mm_set1_epi16(255 << 7);
   int64_t i = 0;
   for (; i + 2 <= outputs; i += 2) {
     const __m128i a = rgb_sum<kTaps>(row + 3 * (first[i] - origin), weights, count);
     const __m128i b = rgb_sum<kTaps>(row + 3 * (first[i + 1] - origin), weights + count, count);
-    const __m128i both = _mm_min_epi16(_mm_max_epi16(_mm_packs_epi32(a, b), zero), most);
+    const __m128i both = _mm_packs_epi32(a, b);
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 3 * i), both);  // the junk is overwritten by the next pixel
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 3 * i + 3), _mm_unpackhi_epi64(both, both));
     weights += 2 * count;
   }
   if (i < outputs) {
     const __m128i a = rgb_sum<kTaps>(row + 3 * (first[i] - origin), weights, count);
-    const __m128i one = _mm_min_epi16(_mm_max_epi16(_mm_packs_epi32(a, a), zero), most);
+    const __m128i one = _mm_packs_epi32(a, a);
     _mm_storel_epi64(reinterpret_cast<__m128i*>(out + 3 * i), one);
   }
 }
@@ -102,7 +103,7 @@ PENSTOCK_AVX2 inline __m256i lane_sums(const uint8_t* row, const Taps& taps, int
   const uint8_t* high = row + taps.window_begins[2 * half + 1];
   const int16_t* weights = taps.window_weights.data() + half * pairs * 16;
   const __m256i shuffle = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(taps.window_shuffles.data() + 32 * half));
-  __m256i sum = _mm256_set1_epi32(1 << 6);
+  __m256i sum = _mm256_set1_epi32(kHorizontalStart);
   for (int64_t pair = 0; pair < pairs; ++pair) {
     const __m256i bytes = _mm256_shuffle_epi8(two_lanes(low + 6 * pair, high + 6 * pair), shuffle);
     const __m256i both = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(weights + 16 * pair));
@@ -114,11 +115,10 @@ PENSTOCK_AVX2 inline __m256i lane_sums(const uint8_t* row, const Taps& taps, int
 template <int kPairs>
 PENSTOCK_AVX2 void horizontal_lanes(const uint8_t* row, const Taps& taps, int16_t* out) {
   const int64_t lanes = static_cast<int64_t>(taps.window_begins.size()), pairs = taps.count / 2;
-  const __m256i zero = _mm256_setzero_si256(), most = _mm256_set1_epi16(255 << 7);
   for (int64_t lane = 0; lane < lanes; lane += 4) {
     const __m256i even = lane_sums<kPairs>(row, taps, lane / 2, pairs);
     const __m256i odd = lane_sums<kPairs>(row, taps, lane / 2 + 1, pairs);
-    const __m256i all = _mm256_min_epi16(_mm256_max_epi16(_mm256_packs_epi32(even, odd), zero), most);
+    const __m256i all = _mm256_packs_epi32(even, odd);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 4 * lane), all);
   }
 }
@@ -139,7 +139,7 @@ PENSTOCK_AVX2 void horizontal(const uint8_t* row, int64_t origin, const Taps& ta
 template <int kTaps>
 PENSTOCK_AVX2 inline __m256i vertical_sum(const int16_t* const* rows, const int16_t* weights, int64_t count,
                                           int64_t x) {
-  __m256i low = _mm256_set1_epi32(1 << 20), high = low;
+  __m256i low = _mm256_set1_epi32(kVerticalStart), high = low;
   const int64_t taps = kTaps > 0 ? kTaps : count;
   for (int64_t k = 0; k < taps; k += 2) {
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[k] + x));

@@ -127,6 +127,26 @@ def test_crops_alone_decode_the_same_pixels() -> None:
         check(fused_of(image.decode(), image.random_crop(size), image.random_flip()), values, [row, row, row])
 
 
+NOISE = np.random.default_rng(3).integers(0, 256, (128, 192, 3)).astype(np.uint8)
+
+
+@pytest.mark.parametrize("size", [(64, 96), (32, 48), (16, 24), (20, 24)])
+def test_nearest_is_decoded_at_full_scale(size) -> None:
+    for subsampling in range(3):
+        data = encoded(NOISE, quality=90, subsampling=subsampling)
+        check(fused_of(image.decode(), image.resize(size, interpolation="nearest")), [data], [0])
+
+
+def test_scale_is_reduced_from_a_crop_of_twice_the_size_on_unless_the_decoding_is_exact() -> None:
+    data = encoded(NOISE, quality=90)
+    for interpolation in ("bilinear", "bicubic"):
+        check(fused_of(image.decode(), image.resize((65, 97), interpolation=interpolation)), [data], [0])
+        check(fused_of(image.decode(exact=True), image.resize((64, 96), interpolation=interpolation)), [data], [0])
+        reduced = fused_of(image.decode(), image.resize((64, 96), interpolation=interpolation))
+        difference = np.abs(reduced.run([data], np.array([0]))[0].astype(int) - composed(reduced, data, 0))
+        assert 0 < difference.max() <= 90
+
+
 def test_reduced_scale_is_near_the_full_one() -> None:
     """With antialias: below 4 of 255 levels in the mean and 64 at most, on real photographs at quality 90."""
     for photo in photos():

@@ -9,6 +9,7 @@ from PIL import Image
 from penstock import image
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
+from penstock.kernels.reference import image as reference
 from tests.image.photos import photos, picture
 
 PILLOW = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
@@ -22,6 +23,32 @@ def test_it_is_within_one_of_pillow(size, interpolation) -> None:
         expected = np.asarray(Image.fromarray(photo).resize(size[::-1], PILLOW[interpolation]))
         assert found.shape == expected.shape
         assert np.abs(found.astype(int) - expected).max() <= 1
+
+
+NOISE = np.random.default_rng(5).integers(0, 2, (100, 80, 3)).astype(np.uint8) * 255
+SIZES = [(20, 30), (150, 190), (57, 31), (33, 90), (100, 200), (300, 80)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("interpolation", ["nearest", "bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_on_noise_it_is_within_one_of_the_result_in_floats_and_equal_to_its_twin(
+    size, interpolation, antialias
+) -> None:
+    for picture in (NOISE, NOISE[..., :1]):
+        found = image.resize(size, interpolation=interpolation, antialias=antialias)(noise)
+        floats = reference.resize_floats(noise.astype(np.float64), size, interpolation, antialias=antialias)
+        assert np.abs(found - np.clip(np.rint(floats), 0, 255)).max() <= 1
+        twin = reference.resize_pixels(noise, size, interpolation, antialias=antialias)
+        np.testing.assert_array_equal(found, twin)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("interpolation", "levels"), [("bilinear", 1), ("bicubic", 32)])
+def test_on_noise_pillow_differs_where_it_clips_between_the_axes(size, interpolation, levels) -> None:
+    expected = Image.fromarray(NOISE).resize(size[::-1], getattr(Image.Resampling, interpolation.upper()))
+    found = image.resize(size, interpolation=interpolation)(NOISE)
+    assert np.abs(found.astype(int) - np.asarray(expected)).max() <= levels
 
 
 @pytest.mark.parametrize("size", [(20, 30), (77, 40), (5, 7), (33, 47)])

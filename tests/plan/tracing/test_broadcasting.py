@@ -71,6 +71,8 @@ def test_functions_of_one_operand(name):
 def test_functions_of_two_operands(function):
     for one, other in PAIRS:
         for shape in SHAPES:
+            if function is operator.pow and not shape and one == other == "i8":
+                continue  # Python's integers have no end
             x = numbers((ROWS, *shape), one)
             for second in {shape, (), (1,)} | ({(5,), (3, 1)} if shape == (3, 5) else set()):
                 y = numbers((ROWS, *second), other, seed=1)
