@@ -47,6 +47,26 @@ def test_wav_is_decoded_as_soundfile_does(subtype, container):
     np.testing.assert_array_equal(audio.decode(mono=False)(buffer.getvalue()), expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_infinities_stay_and_floats_of_64_bits_that_are_too_large_are_the_largest(dtype):
+    values = np.array([np.inf, -np.inf, np.nan, 1.5, -0.0], dtype)
+    found = audio.decode()(wav(values, "f32" if dtype is np.float32 else "f64"))
+    np.testing.assert_array_equal(found, values.astype(np.float32))
+    most = np.finfo(np.float32).max
+    assert audio.decode()(wav(np.array([1e300, -1e300]), "f64")).tolist() == [most, -most]
+
+
+def test_the_highest_integers_of_32_bits_round_to_one_as_in_soundfile():
+    soundfile = pytest.importorskip("soundfile")
+    samples = np.array([2**31 - 1, 2**31 - 64, 2**31 - 65, 2**31 - 200, -(2**31)], np.int32)
+    buffer = io.BytesIO()
+    soundfile.write(buffer, samples, 16_000, subtype="PCM_32", format="WAV")
+    found = audio.decode()(buffer.getvalue())
+    expected, _ = soundfile.read(io.BytesIO(buffer.getvalue()), dtype="float32")
+    np.testing.assert_array_equal(found, expected)
+    assert found[[0, -1]].tolist() == [1.0, -1.0]
+
+
 @pytest.mark.parametrize(
     ("container", "subtype"), [("FLAC", "PCM_16"), ("FLAC", "PCM_24"), ("AIFF", "PCM_16"), ("WAV", "ULAW")]
 )

@@ -27,6 +27,20 @@ def test_the_numbers_are_librosas():
     np.testing.assert_allclose(found[[0, 10, 62], [3, 11, 25]], expected, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("rate", "n_fft", "times", "expected"),
+    [
+        (16_000, 401, 50, [-10.281423, -18.063627, -13.164632]),
+        (16_000, 511, 50, [-11.088485, -17.971563, -13.902099]),
+        (22_051, 400, 51, [-13.705921, -15.724857, -23.018356]),
+    ],
+)
+def test_so_they_are_for_odd_windows_and_rates(rate, n_fft, times, expected):
+    found = audio.log_mel(rate, 40, n_fft=n_fft, hop_length=160, scale="slaney", norm="slaney", floor=1e-30)(rising())
+    assert found.shape == (times, 40)  # torchaudio has as many
+    np.testing.assert_allclose(found[[1, 10, 40], [3, 11, 25]], expected, atol=2e-3)
+
+
 def test_a_filter_of_librosa():
     filters = mel_filters(22_050, 512, 40, 0.0, 11_025.0, "slaney", "slaney")
     np.testing.assert_allclose([filters[3, 1], filters[250, 39]], [0.00729460688, 0.0003435856], rtol=1e-5)
@@ -36,21 +50,22 @@ def test_a_filter_of_librosa():
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("width", [None, 300])
 @pytest.mark.parametrize("log", ["ln", "log10", "db"])
-def test_it_is_the_plain_formula(center, width, log):
-    samples = rising()[:3000].astype(np.float64)
+@pytest.mark.parametrize("n_fft", [400, 401])
+def test_it_is_the_plain_formula(center, width, log, n_fft):
+    samples = rising()[:3200].astype(np.float64)
     op = audio.log_mel(
-        16_000, 23, n_fft=400, hop_length=160, window_length=width, f_min=20, f_max=7600, log=log, center=center
+        16_000, 23, n_fft=n_fft, hop_length=160, window_length=width, f_min=20, f_max=7600, log=log, center=center
     )
     padded = np.pad(samples, 200, mode="reflect") if center else samples
-    window = np.zeros(400)
-    size = width or 400
-    window[(400 - size) // 2 :][:size] = [0.5 - 0.5 * np.cos(2 * np.pi * i / size) for i in range(size)]
+    window = np.zeros(n_fft)
+    size = width or n_fft
+    window[(n_fft - size) // 2 :][:size] = [0.5 - 0.5 * np.cos(2 * np.pi * i / size) for i in range(size)]
     corners = 700 * (10 ** (np.linspace(*(2595 * np.log10(1 + np.array([20, 7600]) / 700)), 25) / 2595) - 1)
     rows = []
-    for start in range(0, len(padded) - 399, 160):
-        power = np.abs(np.fft.rfft(padded[start : start + 400] * window)) ** 2
+    for start in range(0, len(padded) - n_fft + 1, 160):
+        power = np.abs(np.fft.rfft(padded[start : start + n_fft] * window)) ** 2
         bands = [
-            sum(p * np.interp(k * 40.0, corners[m : m + 3], [0, 1, 0], 0, 0) for k, p in enumerate(power))
+            sum(p * np.interp(k * 16_000 / n_fft, corners[m : m + 3], [0, 1, 0], 0, 0) for k, p in enumerate(power))
             for m in range(23)
         ]
         rows.append(np.log(np.maximum(bands, 1e-10)) / {"ln": 1, "log10": np.log(10), "db": np.log(10) / 10}[log])
@@ -69,8 +84,9 @@ def test_silence_is_the_floor():
 
 
 @pytest.mark.parametrize("center", [True, False])
-def test_the_spec_is_the_shape(center):
-    op = audio.log_mel(16_000, 10, n_fft=64, hop_length=7, center=center)
+@pytest.mark.parametrize("n_fft", [63, 64, 2, 3])
+def test_the_spec_is_the_shape(center, n_fft):
+    op = audio.log_mel(16_000, 10, n_fft=n_fft, hop_length=7, center=center)
     for shape in ((64,), (65,), (70,), (71,), (200, 2)):
         assert op(np.zeros(shape, np.float32)).shape == op.spec(ArraySpec(shape, np.dtype(np.float32))).shape
     assert repr(op.spec(ArraySpec((None,), np.dtype(np.float32)))) == "float32[?, 10]"

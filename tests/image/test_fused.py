@@ -144,7 +144,7 @@ def test_scale_is_reduced_from_a_crop_of_twice_the_size_on_unless_the_decoding_i
         check(fused_of(image.decode(exact=True), image.resize((64, 96), interpolation=interpolation)), [data], [0])
         reduced = fused_of(image.decode(), image.resize((64, 96), interpolation=interpolation))
         difference = np.abs(reduced.run([data], np.array([0]))[0].astype(int) - composed(reduced, data, 0))
-        assert 0 < difference.max() <= 90
+        assert 0 < difference.max() <= 100
 
 
 def test_reduced_scale_is_near_the_full_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv as plain_csv
+import gzip
 import io
 
 import numpy as np
@@ -197,3 +198,27 @@ def test_damaged_files_give_rows_or_an_error_that_names_them(path):
                 list(read_csv(broken, block_bytes=700))
         except PlanError:
             continue
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_column_that_is_empty_at_first_has_the_type_of_its_first_value(tmp_path, compressed):
+    rows = [f"{i},{i / 2 if i >= 700 else ''},{'' if i < 300 else i},\n" for i in range(1000)]
+    path = tmp_path / ("x.csv.gz" if compressed else "x.csv")
+    text = ("id,score,count,note\n" + "".join(rows)).encode()
+    path.write_bytes(gzip.compress(text) if compressed else text)
+    ds = ps.read_csv(str(path), block_bytes=1000, nulls={"score": -1.0, "count": -1})
+    assert ds.element_spec["score"].dtype == np.float64
+    assert ds.element_spec["count"].dtype == np.int64
+    assert ds.element_spec["note"].type is str  # no value at all
+    found = list(ds)
+    assert found[699]["score"] == -1.0
+    assert found[900]["score"] == 450.0
+    given = ps.read_csv(str(path), block_bytes=1000, types={"score": str}, columns=["id", "score"])
+    assert list(given)[900]["score"] == "450.0"
+
+
+def test_bad_records_do_not_hide_the_types_of_later_ones(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("id,score\n" + "".join(f"{i},\n" for i in range(200)) + "7,8,9\n" * 60 + "1,2.5\n" * 60)
+    ds = ps.read_csv(str(path), block_bytes=100, nulls={"score": 0.0})
+    assert ds.element_spec["score"].dtype == np.float64

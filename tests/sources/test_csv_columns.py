@@ -9,7 +9,7 @@ import pytest
 
 from penstock.core.errors import DataError, PlanError
 from penstock.dataset.tables import read_csv
-from penstock.sources.csv_columns import check_names, names_in, schema_of, types_in
+from penstock.sources.csv_columns import BLOCKS, Block, check_names, names_in, schema_of, types_in
 from penstock.sources.csv_parsing import Form, Records
 from penstock.sources.csv_records import Dialect
 
@@ -33,11 +33,31 @@ def test_files_have_the_same_names_in_any_order():
 
 
 def test_types_are_those_given_and_else_those_found():
-    found = types_in(Records(b"1,2.5,\n3,4,\n", 2, 0, 0), "a.csv", ["a", "b", "c"], FORM)
+    found = types_in([Block("a.csv", ["a", "b", "c"], Records(b"1,2.5,\n3,4,\n", 2, 0, 0))], (), FORM)
     assert [str(field.type) for field in schema_of(["c", "b", "a"], None, found)] == ["string", "double", "int64"]
     given = schema_of(["a", "b", "c"], {"a": str, "b": np.float32, "c": pa.int8()}, found)
     assert [str(field.type) for field in given] == ["string", "float", "int8"]
-    assert [str(field.type) for field in schema_of(["a"], None, None)] == ["string"]
+    assert [str(field.type) for field in schema_of(["a"], None, {})] == ["string"]
+
+
+def test_types_of_columns_that_are_empty_are_looked_for_further_on_but_not_for_ever():
+    asked = []
+
+    def blocks(empty, last):
+        for content in [b"1,\n"] * empty + [last]:
+            asked.append(content)
+            yield Block("a.csv", ["a", "b"], Records(content, 1, 0, 0))
+
+    assert {name: str(of) for name, of in types_in(blocks(3, b"x,2.5\n"), (), FORM).items()} == {
+        "a": "int64",
+        "b": "double",
+    }
+    assert len(asked) == 4
+    assert list(types_in(blocks(9, b"1,2\n"), ["b"], FORM)) == ["a"]
+    assert len(asked) == 5
+    assert list(types_in(blocks(BLOCKS + 9, b"1,2\n"), (), FORM)) == ["a"]
+    assert len(asked) <= 5 + BLOCKS + 1
+    assert types_in([], (), FORM) == {}
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])

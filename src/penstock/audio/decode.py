@@ -38,10 +38,10 @@ def decode(sample_rate: int | None = None, *, mono: bool = True, max_samples: in
     r"""Decode the bytes of an audio file to `float32` samples, shape (frames,), or (frames, channels) if not `mono`.
 
     A file of another rate than `sample_rate` (Hz) is resampled to it, as by `resample`; `None` leaves each file at its
-    own rate, which `ps.audio.info` tells. Integers become fractions of their range, in [-1, 1); `mono` is the mean of
-    the channels. WAV is decoded natively (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg, MP3 and others need
-    soundfile. More than `max_samples` samples of all channels, a file that is cut short and anything that is no audio
-    is a `DecodeError`.
+    own rate, which `ps.audio.info` tells. Integers become fractions of their range, in [-1, 1), but that the highest of
+    32 bits round to 1.0; floats stay as they are, infinities too. `mono` is the mean of the channels. WAV is decoded
+    natively (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg, MP3 and others need soundfile. More than
+    `max_samples` samples of all channels, a file that is cut short and anything that is no audio is a `DecodeError`.
 
     >>> decode(16000)
     decode(16000)

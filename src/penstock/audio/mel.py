@@ -59,7 +59,8 @@ class LogMel(Operation):
         return self.n_fft // 2 + 1 if self.center else self.n_fft
 
     def _times(self, frames: int) -> int:
-        return 1 + (frames // self.hop_length if self.center else (frames - self.n_fft) // self.hop_length)
+        padded = frames + self.n_fft // 2 * 2 if self.center else frames
+        return 1 + (padded - self.n_fft) // self.hop_length
 
     def _of_channel(self, samples: NDArray[np.float32]) -> NDArray[np.float32]:
         if len(samples) < self._least:
@@ -110,14 +111,17 @@ def log_mel(  # noqa: PLR0913 - what the field's own functions take
     """The logarithm of the power in `n_mels` bands, time first: float32 (frames,) → (times, n_mels).
 
     Windows of `n_fft` samples, `hop_length` apart, under a periodic Hann window of `window_length` (`n_fft`) in their
-    middle; with `center`, window t is around sample t · hop_length, and the ends are reflected: there are
-    1 + frames // hop_length. Their power spectra are summed under triangles between `f_min` and `f_max` (half of
-    `sample_rate`) Hz, even on the mel scale of HTK (2595 · log10(1 + f / 700)) or of Slaney's Auditory Toolbox (linear
-    below 1 kHz); `norm="slaney"` gives each triangle an area of one. What is below `floor` counts as that; the
-    logarithm is natural, to base 10, or in decibels. (frames, channels) become (times, n_mels, channels).
+    middle; with `center`, window t is around sample t · hop_length, and the ends are reflected: there are 1 + frames //
+    hop_length, or for an odd `n_fft` 1 + (frames - 1) // hop_length. Their power spectra are summed under triangles
+    between `f_min` and `f_max` (half of `sample_rate`) Hz, even on the mel scale of HTK (2595 · log10(1 + f / 700)) or
+    of Slaney's Auditory Toolbox (linear below 1 kHz); `norm="slaney"` gives each triangle an area of one. What is below
+    `floor` counts as that; the logarithm is natural, to base 10, or in decibels. (frames, channels) become (times,
+    n_mels, channels).
 
-    The power is that of `torchaudio.transforms.MelSpectrogram` with the same arguments (which has time last), and with
-    `scale="slaney", norm="slaney"` that of `librosa.feature.melspectrogram(pad_mode="reflect")`.
+    The power is that of `librosa.feature.melspectrogram(pad_mode="reflect", htk=True, norm=None)` with the same
+    arguments, which has time last, and with `scale="slaney", norm="slaney"` that of its defaults. It is that of
+    `torchaudio.transforms.MelSpectrogram` too where `n_fft` and `sample_rate` are even: torchaudio takes the highest
+    frequency of the spectrum to be `sample_rate // 2`, which it is not for odd ones.
 
     >>> import numpy as np
     >>> tone = np.sin(np.arange(16000, dtype=np.float32) * 2 * np.pi * 1000 / 16000)
@@ -168,7 +172,7 @@ def mel_filters(
     sample_rate: int, n_fft: int, n_mels: int, f_min: float, f_max: float, scale: Scale, norm: str | None
 ) -> NDArray[np.float32]:
     """Return the share of each frequency in each band: float32 (n_fft // 2 + 1, n_mels)."""
-    frequencies = np.linspace(0, sample_rate / 2, n_fft // 2 + 1)
+    frequencies = np.fft.rfftfreq(n_fft, 1 / sample_rate)
     corners = _hertz(np.linspace(_mels(f_min, scale), _mels(f_max, scale), n_mels + 2), scale)
     widths = np.diff(corners)
     distances = corners - frequencies[:, None]  # (frequencies, n_mels + 2)

@@ -115,9 +115,9 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     two of them stand for one.
 
     A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
-    one that its values in the first block have. A value that is none of that type, and a record with more or fewer
-    fields, is a `DataError` that names the file and the line; `ignore_errors()` loses that record alone. An empty field
-    of numbers is missing; `nulls` are as in `read_parquet`.
+    one that its values have in the first block with any (text, where the first 64 blocks have none). A value that is
+    none of that type, and a record with more or fewer fields, is a `DataError` that names the file and the line;
+    `ignore_errors()` loses that record alone. An empty field of numbers is missing; `nulls` are as in `read_parquet`.
 
     Where blocks of about `block_bytes` begin is found once, at the speed of reading, and kept in an index beside the
     file. Blocks are parsed whole by pyarrow, kept and shuffled as row groups are in `read_parquet`.

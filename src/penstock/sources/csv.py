@@ -15,7 +15,7 @@ from penstock.core.lazy import require
 from penstock.elements.spec import Spec
 from penstock.sources.arrow_tables import Nulls, Table, relative, shown, side_by_side, table_of
 from penstock.sources.blocked import BlockedSource, Held
-from penstock.sources.csv_columns import check_names, names_in, schema_of, types_in
+from penstock.sources.csv_columns import Block, check_names, names_in, schema_of, types_in
 from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
 from penstock.sources.csv_records import Dialect, has_blocks, index_of
 from penstock.sources.unreadable import starts_of
@@ -132,10 +132,8 @@ def csv_files(
     for path, theirs in zip(paths, listed, strict=True):
         check_names(paths[0], listed[0], path, theirs)
     stretches = list(chain(*found))
-    first = stretches[0] if stretches else None
-    inferred = None
-    if first is not None:
-        inferred = types_in(_records(paths[first.file], first), paths[first.file], listed[first.file], form)
+    blocks = (Block(paths[each.file], listed[each.file], _records(paths[each.file], each)) for each in stretches)
+    inferred = types_in(blocks, types or (), form)
     table = table_of(schema_of(listed[0], types, inferred), columns, nulls, f"read_csv: {paths[0]}")
     makers = [Rowmaker(path, names, table, form) for path, names in zip(paths, listed, strict=True)]
     if table.drops:

@@ -1,9 +1,10 @@
-"""Which columns CSV files have: their names, by the first record, and their types, by the first block."""
+"""Which columns CSV files have: their names, by the first record, and their types, by the first block with values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,39 @@ from penstock.core.lazy import require
 from penstock.sources.arrow_tables import told
 from penstock.sources.csv_parsing import Form, Records, parsed, parsed_freely
 
+BLOCKS = 64  # that are looked at for the types of columns that are empty in those before
 
-def types_in(records: Records, path: str, names: list[str], form: Form) -> Any:
-    """Return the `pyarrow.Schema` of some records; of those that can be parsed, for others fail when they are read."""
+
+class Block(NamedTuple):
+    """Some records of a file, and the names of its columns."""
+
+    path: str
+    names: list[str]
+    records: Records
+
+
+def types_in(blocks: Iterable[Block], known: Collection[str], form: Form) -> dict[str, Any]:
+    """Return the type of each column that is not `known`: of the first block in which it has a value.
+
+    Those that are empty in the first `BLOCKS` have none.
+    """
+    types: dict[str, Any] = {}
+    for at, block in enumerate(islice(blocks, BLOCKS)):
+        try:
+            found = _types_of(block, form)
+        except DataError:
+            if at == 0:
+                raise
+            continue  # an error of its rows when they are read
+        types = {**{field.name: field.type for field in found if not _is_null(field.type)}, **types}
+        if types.keys() | set(known) >= set(block.names):
+            break
+    return types
+
+
+def _types_of(block: Block, form: Form) -> Any:
+    """The `pyarrow.Schema` of some records; of those that can be parsed, for others fail when they are read."""
+    path, names, records = block
     with told(path, records.row):
         try:
             return parsed(records, names, {}, form).schema
@@ -28,15 +59,18 @@ def types_in(records: Records, path: str, names: list[str], form: Form) -> Any:
             return found.schema
 
 
-def schema_of(names: list[str], types: Mapping[str, Any] | None, found: Any) -> Any:
-    """Return the types of the columns: those given, and others as in `found`, the schema of the first block, if any."""
+def _is_null(of: Any) -> bool:
+    return require("pyarrow", extra="arrow", purpose="read_csv").types.is_null(of)
+
+
+def schema_of(names: list[str], types: Mapping[str, Any] | None, found: Mapping[str, Any]) -> Any:
+    """Return the types of the columns: those given, others as they were `found`, and text for those without values."""
     arrow = require("pyarrow", extra="arrow", purpose="read_csv")
     given = {name: _type(name, of) for name, of in (types or {}).items()}
     for name in given:
         if name not in names:
             raise PlanError(f"read_csv: types= has {name!r}, and there are {', '.join(map(repr, names[:8]))}")
-    inferred = {field.name: field.type for field in found or () if not arrow.types.is_null(field.type)}
-    return arrow.schema([(name, given.get(name, inferred.get(name, arrow.string()))) for name in names])
+    return arrow.schema([(name, given.get(name, found.get(name, arrow.string()))) for name in names])
 
 
 def _type(name: str, of: Any) -> Any:

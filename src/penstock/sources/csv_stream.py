@@ -17,7 +17,7 @@ from penstock.elements.spec import Spec
 from penstock.elements.structure import flatten
 from penstock.sources.arrow_tables import Nulls, Table, shown, table_of
 from penstock.sources.blocked import Held
-from penstock.sources.csv_columns import check_names, names_in, schema_of, types_in
+from penstock.sources.csv_columns import Block, check_names, names_in, schema_of, types_in
 from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
 from penstock.sources.csv_records import record_ends
 from penstock.sources.stream import LARGEST, content_of_files
@@ -91,11 +91,10 @@ def csv_stream(
     nulls: Nulls,
     block_bytes: int,
 ) -> CsvStream:
-    """Return the source of `ps.read_csv` where a file is compressed; types are found in the first block."""
+    """Return the source of `ps.read_csv` where a file is compressed; types are found in the first file."""
     with closing(_blocks(paths[0], compressions[0], form, block_bytes, headed=names is None)) as blocks:
         first = _names(blocks, paths[0], form) if names is None else list(names)
-        block = next(blocks, None)
-    found = None if block is None else types_in(block, paths[0], first, form)
+        found = types_in((Block(paths[0], first, block) for block in blocks), types or (), form)
     table = table_of(schema_of(first, types, found), columns, nulls, f"read_csv: {paths[0]}")
     return CsvStream(paths, compressions, first, names is None, form, table, block_bytes)
 

@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from penstock.plan.tracing.lanes import EXACT
 from tests.plan.tracing.comparing import alone, assert_same, chunk_of, quietly, trace_of
 
-ROWS = 48
+ROWS = 32
 SHAPES = [(), (1,), (3,), (33,), (3, 5)]
 FLOATS, ALL = ["f2", "f4", "f8"], ["?", "i1", "u1", "i4", "i8", "u8", "f2", "f4", "f8"]
 PAIRS = [("f4", "f4"), ("f8", "f8"), ("f2", "f2"), ("f4", "i8"), ("i8", "f4"), ("u1", "u1"), ("i8", "i8"), ("i1", "f8")]
@@ -19,6 +20,10 @@ CONSTANTS = [2, -1, 0.5, 0, 1.7, np.float32(2), np.array([2.0]), np.array([-1], 
 UFUNCS = {ufunc.__name__: ufunc for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc) and ufunc.nout == 1}
 ONE, TWO = ({name: ufunc for name, ufunc in UFUNCS.items() if ufunc.nin == nin} for nin in (1, 2))
 OPERATORS = {name: getattr(operator, name) for name in "add sub mul truediv floordiv mod pow lt eq and_ lshift".split()}  # noqa: SIM905
+TRIED = {name: ufunc for name, ufunc in TWO.items() if ufunc not in EXACT} | {
+    "**": operator.pow,
+    "//": operator.floordiv,
+}
 REDUCTIONS = ["sum", "mean", "std", "var", "any", "all", "max", "min", "prod", "argmax", "argmin", "cumsum", "cumprod"]
 
 
@@ -69,7 +74,7 @@ def test_functions_of_one_operand(name):
 
 @pytest.mark.parametrize("function", [*TWO.values(), *OPERATORS.values()], ids=[*TWO, *OPERATORS])
 def test_functions_of_two_operands(function):
-    for one, other in PAIRS:
+    for one, other in PAIRS if function in TRIED.values() else PAIRS[::2]:
         for shape in SHAPES:
             if function is operator.pow and not shape and one == other == "i8":
                 continue  # Python's integers have no end
@@ -81,9 +86,9 @@ def test_functions_of_two_operands(function):
                     check(lambda x, y: function(y, x), (x, y))
 
 
-@pytest.mark.parametrize("function", [*TWO.values(), *OPERATORS.values()], ids=[*TWO, *OPERATORS])
+@pytest.mark.parametrize("function", TRIED.values(), ids=TRIED)
 def test_functions_of_an_operand_and_a_constant(function):
-    for dtype in ("f4", "f8", "u1"):
+    for dtype in ("f4", "f8"):
         for shape in SHAPES[:-1]:
             x = numbers((ROWS, *shape), dtype)
             for constant in CONSTANTS:

@@ -25,7 +25,8 @@ def pcm_samples(data: bytes, kind: str, channels: int, *, mixed: bool) -> NDArra
         values = np.frombuffer(data, "<f4" if kind == "f32" else "<f8").astype(np.float64)
     limits = np.finfo(np.float32)
     with np.errstate(invalid="ignore"):  # of a NaN that signals
-        frames = np.clip(values, limits.min, limits.max).astype(np.float32).reshape(-1, channels)
+        finite = np.where(np.isinf(values), values, np.clip(values, limits.min, limits.max))
+        frames = finite.astype(np.float32).reshape(-1, channels)
     return frames.astype(np.float64).mean(axis=1).astype(np.float32) if mixed else frames
 
 
