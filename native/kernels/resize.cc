@@ -9,8 +9,8 @@ namespace penstock::kernels {
 namespace {
 
 constexpr int kWeightBits = 14;
-constexpr int kRowBits = 7;  // fractional bits between the passes
-constexpr int kMiddle = 128;  // rows are kept as differences from it
+constexpr int kRowBits = 7;        // fractional bits between the passes
+constexpr int kMiddle = 128;       // rows are kept as differences from it
 constexpr double kBias = 1 << 20;  // makes floor() of small negative numbers a truncation
 
 int64_t floor_biased(double value) { return static_cast<int64_t>(value + kBias) - static_cast<int64_t>(kBias); }

@@ -1,9 +1,9 @@
 // Resamples rows of 8-bit pixels: taps are the integer weights of one axis, and the passes apply them.
 //
 // All arithmetic after the weights is on integers, so that every path (vector or scalar, fused or composed, and the
-// NumPy twin) gives the same pixels: weights have 14 fractional bits and sum to exactly 1; the horizontal pass keeps the
-// difference from 128 with 7 fractional bits in int16, which has room for what bicubic overshoots (-128 to 383); the
-// vertical pass rounds to uint8, and is the only one to clip.
+// NumPy twin) gives the same pixels: weights have 14 fractional bits and sum to exactly 1; the horizontal pass keeps
+// the difference from 128 with 7 fractional bits in int16, which has room for what bicubic overshoots (-128 to 383);
+// the vertical pass rounds to uint8, and is the only one to clip.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,8 @@ struct Sample<SampleType::kF64> {
   static constexpr std::int64_t kWidth = 8;
   static float at(const unsigned char* p) noexcept {
     const double value = load<double>(p);
-    constexpr double kMost = 3.4028234663852886e38;  // of numbers beyond, but not of infinity, a conversion is undefined
+    constexpr double kMost =
+        3.4028234663852886e38;  // of numbers beyond, but not of infinity, a conversion is undefined
     if (std::isinf(value)) return static_cast<float>(value);
     return static_cast<float>(value > kMost ? kMost : value < -kMost ? -kMost : value);
   }
