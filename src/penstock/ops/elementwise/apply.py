@@ -17,7 +17,6 @@ from penstock.elements.sharing import with_own_containers
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
-from penstock.ops.elementwise.comparing import Comparing
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Rows, Single
@@ -85,6 +84,8 @@ def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
 
     Some elements are made both ways, as `Comparing` says; if they differ, the program is not used again.
     """
+    from penstock.ops.elementwise.comparing import Comparing  # which only traced functions need
+
     one_by_one = element_wise(node, function.function)
     comparing, wrong = Comparing(), False
 
