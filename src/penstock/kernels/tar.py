@@ -86,10 +86,16 @@ class Samples:
             return self
         samples = len(self) - 1
         members = int(self.members[samples])
-        of_members = (each[:members] for each in (self.heads, self.begins, self.ends, self.extension))
-        keys = self.keys[: int(self.key_ends[samples - 1]) if samples else 0]
         return Samples(
-            *of_members, self.members[: samples + 1], keys, self.key_ends[:samples], self.extensions, self.skipped
+            self.heads[:members],
+            self.begins[:members],
+            self.ends[:members],
+            self.extension[:members],
+            self.members[: samples + 1],
+            self.keys[: int(self.key_ends[samples - 1]) if samples else 0],
+            self.key_ends[:samples],
+            self.extensions,
+            self.skipped,
         )
 
     def key(self, sample: int) -> str:
@@ -105,7 +111,9 @@ class Samples:
 
 
 NO_SAMPLES = Samples(
-    *(np.empty(0, np.int64) for _ in range(3)),
+    np.empty(0, np.int64),
+    np.empty(0, np.int64),
+    np.empty(0, np.int64),
     np.empty(0, np.int32),
     np.zeros(1, np.int64),
     np.empty(0, np.uint8),
