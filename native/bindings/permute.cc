@@ -6,6 +6,7 @@
 
 #include "bindings/buffers.h"
 #include "bindings/module.h"
+#include "kernels/permute_buffer.h"
 
 namespace nb = nanobind;
 
@@ -80,18 +81,15 @@ std::uint64_t checked_window(std::uint64_t window) {
   return window;
 }
 
-template <Direction kDirection>
 void permute_window(nb::handle positions, nb::handle out, std::uint64_t length, std::uint64_t window,
                     std::uint64_t key) {
   check_length(length);
   checked_window(window);
   const Call call(positions, out);
   call.check_inside(length);
-  run_freely(call.count > kLongCall,
-             [&] { permute_within(kDirection, call.rows, call.out, call.count, length, window, key); });
+  run_freely(call.count > kLongCall, [&] { permute_within(call.rows, call.out, call.count, length, window, key); });
 }
 
-template <Direction kDirection>
 void permute_rows_window(nb::handle rows, nb::handle out, std::uint64_t length, std::uint64_t window, std::uint64_t key,
                          bool reshuffle) {
   check_length(length);
@@ -99,7 +97,7 @@ void permute_rows_window(nb::handle rows, nb::handle out, std::uint64_t length, 
   const Call call(rows, out);
   call.check_rows(length);
   run_freely(call.count > kLongCall,
-             [&] { permute_rows_within(kDirection, call.rows, call.out, call.count, length, window, key, reshuffle); });
+             [&] { permute_rows_within(call.rows, call.out, call.count, length, window, key, reshuffle); });
 }
 
 }  // namespace
@@ -111,10 +109,8 @@ void bind_permute(nb::module_& module) {
   module.def("unpermute", permute<kInverse>);
   module.def("permute_rows", permute_all_rows<kForward>);
   module.def("unpermute_rows", permute_all_rows<kInverse>);
-  module.def("permute_within", permute_window<kForward>);
-  module.def("unpermute_within", permute_window<kInverse>);
-  module.def("permute_rows_within", permute_rows_window<kForward>);
-  module.def("unpermute_rows_within", permute_rows_window<kInverse>);
+  module.def("permute_within", permute_window);
+  module.def("permute_rows_within", permute_rows_window);
 }
 
 }  // namespace penstock::bindings

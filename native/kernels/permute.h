@@ -54,19 +54,13 @@ class Permutation {
 // First i with rows[i] outside [0, length), or `count`.
 std::size_t first_outside(const std::int64_t* rows, std::size_t count, std::uint64_t length);
 
+// The key of one epoch: mix(mix(key, epoch), length), or that of epoch 0 in every epoch if not `reshuffle`. The length
+// is part of it, so that one key gives unrelated orders to datasets of nearly equal lengths.
+std::uint64_t epoch_key(std::uint64_t key, std::uint64_t epoch, std::uint64_t length, bool reshuffle);
+
 // out[i] = epoch * length + order(position) with epoch, position = divmod(rows[i], length) and the order keyed by
-// mix(key, epoch), or by mix(key, 0) in every epoch if not `reshuffle`. Rows must not be negative.
+// epoch_key. Rows must not be negative.
 void permute_rows(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
                   std::uint64_t length, std::uint64_t key, bool reshuffle);
-
-// out[i] = order(rows[i]) where the order moves nothing by `window` positions or more: blocks of half a window are
-// permuted, and then blocks that straddle them. A window of 1 is the identity, one of `length` or more the full
-// permutation by `key`.
-void permute_within(Direction direction, const std::int64_t* positions, std::int64_t* out, std::size_t count,
-                    std::uint64_t length, std::uint64_t window, std::uint64_t key);
-
-// The same in every epoch, keyed as in permute_rows.
-void permute_rows_within(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
-                         std::uint64_t length, std::uint64_t window, std::uint64_t key, bool reshuffle);
 
 }  // namespace penstock

@@ -56,7 +56,7 @@ class Columns:
         Numbers of `int64`, `float64` and `bool` are Python's own, which are twice as fast to compute with; others are
         NumPy scalars, so that no dtype is lost.
         """
-        return self.structure.assemble(list(map(_values, self.columns)), self.length)
+        return self.structure.assemble(list(map(values_in, self.columns)), self.length)
 
     def held(self) -> list[Any]:
         """Return the elements for a look at them; here these are `elements()`."""
@@ -66,7 +66,7 @@ class Columns:
         """Return element `i`, which may be negative."""
         if not -self.length <= i < self.length:
             raise IndexError(f"element {i} of a chunk of {self.length}")
-        return structures.unflatten(self.structure, [_values(column)[i] for column in self.columns])
+        return structures.unflatten(self.structure, [values_in(column)[i] for column in self.columns])
 
     def slice(self, lo: int, hi: int) -> Columns:
         """Return elements `lo` to `hi`, as views of array columns."""
@@ -121,7 +121,8 @@ def taken(column: Stack, positions: Rows) -> Stack:
     return column.take(positions) if column.writeable else column.take(positions).frozen()
 
 
-def _values(column: Column) -> Column:
+def values_in(column: Column) -> Column:
+    """Return the leaves of a column as `Columns.elements` has them: numbers of some dtypes as Python's own."""
     if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype in _PYTHONS_OWN:
         return column.tolist()
     return column
@@ -293,7 +294,7 @@ def _concat_columns(parts: Sequence[Column]) -> Column:
         rows = [part for part in parts if isinstance(part, cls)]
         if len(rows) == len(parts) and len({_kind(part) for part in rows}) == 1:
             return cls.concatenate(rows)  # type: ignore[arg-type]
-    return [value for part in parts for value in _values(part)]
+    return [value for part in parts for value in values_in(part)]
 
 
 def _kind(rows: Ragged | Sparse) -> tuple[Any, ...]:

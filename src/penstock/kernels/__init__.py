@@ -11,8 +11,6 @@ from penstock.kernels.order import (
     permute_within,
     unpermute,
     unpermute_rows,
-    unpermute_rows_within,
-    unpermute_within,
 )
 from penstock.kernels.pack import MOST_CAPACITY, Fit, Held, begin_filling, fill_bins, pack_bins
 from penstock.kernels.rows import group_rows, stride_rows
@@ -44,6 +42,4 @@ __all__ = [
     "stride_rows",
     "unpermute",
     "unpermute_rows",
-    "unpermute_rows_within",
-    "unpermute_within",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.seeds import mix, scramble
+from penstock.kernels.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 
 _WORD = (1 << 64) - 1
 _PACKED_LENGTH = 16
@@ -31,38 +33,49 @@ def unpermute(positions: Rows, length: int, key: int) -> Rows:
 
 
 def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> Rows:
-    """Permute global rows within their epochs, keyed by `mix(key, epoch)`, or `mix(key, 0)` without `reshuffle`."""
+    """Permute global rows within their epochs, each by an order of its own, or all by that of epoch 0."""
     out = np.empty_like(rows)
     for epoch in np.unique(rows // length).tolist():
         here = rows // length == epoch
-        epoch_key = mix(key, epoch if reshuffle else 0)
+        epoch_key = mix(mix(key, epoch if reshuffle else 0), length)
         out[here] = epoch * length + permute(rows[here] - epoch * length, length, epoch_key)
     return out
 
 
 def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
-    """Return an order that moves nothing by `window` positions or more: two passes of permuted blocks."""
+    """Return the positions that come at `positions` from a buffer of `window` elements."""
     if window >= length:
         return permute(positions, length, key)
-    if window == 1:
-        return positions
-    width = max(2, (window + 1) // 2)
-    heads = [width] if window == 2 else [width, width // 2]
-    for number, head in enumerate(heads):
-        positions = _permute_blocks(positions, length, width, head, mix(key, number))
-    return positions
+    return positions if window == 1 else buffered(length, window, key)[positions]
 
 
-def _permute_blocks(positions: Rows, length: int, width: int, head: int, key: int) -> Rows:
-    """Permute blocks of `width` positions, the first of them `head` long and the last what is left."""
-    blocks = (positions - head) // width + 1
-    out = np.empty_like(positions)
-    for block in np.unique(blocks).tolist():
-        begin = max(0, head + (block - 1) * width)
-        end = min(length, head + block * width)
-        here = blocks == block
-        out[here] = begin + permute(positions[here] - begin, end - begin, mix(key, block))
-    return out
+def buffered(length: int, window: int, key: int) -> Rows:
+    """Return the whole order, made as a buffer would make it: element by element, in lanes with a queue each."""
+    delays = Delays(window)
+    size, stay, head = delays.round, delays.waiting, delays.head(key)
+    count = delays.held + head
+    if length < count:
+        head = count = length
+    pool = permute(np.arange(count), count, mix(key, POOL)).tolist()
+    made = [pool[i] for i in permute(np.arange(head), head, mix(key, HEAD)).tolist()]
+    lanes = [deque[int]() for _ in range(size)]
+    waiting = iter(pool[head:])
+    for lasting in stay:
+        for lane, position in zip(lanes[:lasting], waiting, strict=False):
+            lane.append(position)
+    spread = permute(np.arange(size), size, mix(key, LANES))
+    rounds = (length - count) // size
+    for number in range(rounds):
+        begin = count + number * size
+        places = (spread + (mix(mix(key, SHIFT), number) & (size - 1))) % size
+        for lane, place in zip(lanes, places.tolist(), strict=True):
+            lane.append(begin + place)
+        out = permute(np.arange(size), size, mix(mix(mix(key, OUT), number), size))
+        made += [lanes[i].popleft() for i in out.tolist()]
+    rest = [lane.popleft() for lasting in stay for lane in lanes[:lasting] if lane]
+    rest += range(count + rounds * size, length)
+    last = permute(np.arange(len(rest)), len(rest), mix(key, TAIL))
+    return np.array(made + [rest[i] for i in last.tolist()], np.int64)
 
 
 def _words(key: int) -> Iterator[int]:

@@ -1,0 +1,138 @@
+#include "kernels/permute_buffer.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/permute_segments.h"
+#include "kernels/random.h"
+
+namespace penstock {
+
+namespace {
+
+// What the keys that are mixed with the order's own are for.
+enum : std::uint64_t { kPool, kLanes, kOut, kShift, kHead, kTail };
+
+}  // namespace
+
+Delays::Delays(std::uint64_t buffer) {
+  round = std::max<std::uint64_t>(std::bit_floor(buffer / 4), buffer > 5 ? 4 : 2);
+  round_bits = std::countr_zero(round);
+  const std::uint64_t groups = std::min<std::uint64_t>(round, kGroups), lanes = round / groups;
+  group_bits = std::countr_zero(lanes);
+  const std::uint64_t memory = buffer + buffer / 2, most = 5 * (buffer / round) + 5 * (buffer % round) / round;
+  std::uint64_t room = (memory - round) / lanes;
+  std::uint64_t share = std::uint64_t{1} << 32;  // of a round, in units of 2^-32
+  while (count < most) {
+    share = static_cast<std::uint64_t>(static_cast<unsigned __int128>(share) * (memory - round) / memory);
+    const std::uint64_t least = held < buffer - 1;
+    const std::uint64_t wanted = std::max((groups * share + (std::uint64_t{1} << 31)) >> 32, least);
+    const std::uint64_t some = std::min({wanted, groups - 1, room});
+    if (!some) break;
+    for (std::uint64_t i = 0; i < some; ++i) ++delay_of_group[i];
+    waiting[count] = some * lanes;
+    before[++count] = held += some * lanes;
+    room -= some;
+  }
+}
+
+BufferedOrder::BufferedOrder(std::uint64_t length, const Delays& delays, std::uint64_t key)
+    : delays_(delays),
+      length_(length),
+      out_key_(mix(key, kOut)),
+      shift_key_(mix(key, kShift)),
+      head_(1 + (mix(key, kHead) & (delays.round - 1))),
+      shift_round_{} {
+  const std::uint64_t pool = std::min(length, delays.held + head_);
+  if (length < delays.held + head_) head_ = length;
+  rounds_ = (length - pool) / delays.round;
+  tail_ = head_ + rounds_ * delays.round;
+  head_key_ = mix(key, kHead);
+  tail_key_ = mix(key, kTail);
+  pool_ = Permutation(Direction::kForward, pool, mix(key, kPool));
+  lanes_ = Permutation(Direction::kForward, delays.round, mix(key, kLanes));
+}
+
+void BufferedOrder::apply(const std::int64_t* rows, std::int64_t* out, std::size_t count, std::int64_t start) {
+  permute_segments(Direction::kForward, rows, out, count, [&](std::int64_t row) -> Segment {
+    const auto position = static_cast<std::uint64_t>(row - start);
+    if (position < head_) return {start, head_, head_key_};
+    if (position >= tail_) return {start + static_cast<std::int64_t>(tail_), length_ - tail_, tail_key_};
+    const std::uint64_t number = (position - head_) >> delays_.round_bits, low = head_ + (number << delays_.round_bits);
+    return {start + static_cast<std::int64_t>(low), delays_.round, epoch_key(out_key_, number, delays_.round, true)};
+  });
+  for (std::size_t i = 0; i < count; i += kBlock) trace(out + i, std::min(kBlock, count - i), start);
+}
+
+// Where the elements come from that leave by these rows, which stand in the order of the lanes.
+void BufferedOrder::trace(std::int64_t* rows, std::size_t count, std::int64_t start) {
+  std::int64_t lanes[kBlock];
+  std::uint64_t source[kBlock];  // the round in which the element came
+  std::uint16_t place[kBlock];
+  std::size_t found = 0;
+  const std::uint64_t first = delays_.held + head_;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto position = static_cast<std::uint64_t>(rows[i] - start);
+    if (position < head_) {
+      rows[i] = start + static_cast<std::int64_t>(pool_.at(position));
+      continue;
+    }
+    std::uint64_t number = (position - head_) >> delays_.round_bits, lane = (position - head_) & (delays_.round - 1);
+    if (position >= tail_) {
+      if (position >= tail_ + delays_.held) continue;  // of the last inputs, which were never put in a lane
+      lane = position - tail_;
+      for (number = rounds_; lane >= delays_.waiting[number - rounds_]; ++number)
+        lane -= delays_.waiting[number - rounds_];
+    }
+    const std::uint64_t delay = delays_.of(lane);
+    if (number < delay) {
+      rows[i] = start + static_cast<std::int64_t>(pool_.at(head_ + delays_.before[number] + lane));
+      continue;
+    }
+    lanes[found] = static_cast<std::int64_t>(lane);
+    source[found] = number - delay;
+    place[found++] = static_cast<std::uint16_t>(i);
+  }
+  lanes_.apply(lanes, lanes, found, 0);
+  for (std::size_t i = 0; i < found; ++i) {
+    const std::uint64_t moved = (static_cast<std::uint64_t>(lanes[i]) + shift(source[i])) & (delays_.round - 1);
+    rows[place[i]] = start + static_cast<std::int64_t>(first + (source[i] << delays_.round_bits) + moved);
+  }
+}
+
+std::uint64_t BufferedOrder::shift(std::uint64_t round) {
+  const std::size_t slot = round % kShiftsKept;
+  if (shift_round_[slot] != round + 1) {
+    shift_round_[slot] = round + 1;
+    shift_[slot] = mix(shift_key_, round);
+  }
+  return shift_[slot];
+}
+
+void permute_within(const std::int64_t* positions, std::int64_t* out, std::size_t count, std::uint64_t length,
+                    std::uint64_t window, std::uint64_t key) {
+  if (window >= length) return Permutation(Direction::kForward, length, key).apply(positions, out, count, 0);
+  if (window <= 1) {
+    std::copy(positions, positions + count, out);
+    return;
+  }
+  BufferedOrder(length, Delays(window), key).apply(positions, out, count, 0);
+}
+
+void permute_rows_within(const std::int64_t* rows, std::int64_t* out, std::size_t count, std::uint64_t length,
+                         std::uint64_t window, std::uint64_t key, bool reshuffle) {
+  if (window >= length) return permute_rows(Direction::kForward, rows, out, count, length, key, reshuffle);
+  if (window <= 1) {
+    std::copy(rows, rows + count, out);
+    return;
+  }
+  const Delays delays(window);
+  for (std::size_t low = 0, high; low < count; low = high) {  // the rows of one epoch at a time
+    const std::uint64_t epoch = static_cast<std::uint64_t>(rows[low]) / length, start = epoch * length;
+    for (high = low + 1; high < count && static_cast<std::uint64_t>(rows[high]) - start < length;) ++high;
+    BufferedOrder(length, delays, epoch_key(key, epoch, length, reshuffle))
+        .apply(rows + low, out + low, high - low, static_cast<std::int64_t>(start));
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,66 @@
+// The order of a shuffle with a buffer, computed index by index.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/permute.h"
+
+namespace penstock {
+
+// How long the elements of one round stay in a buffer.
+//
+// The input is taken in rounds of `round` elements, a power of two, each with as many lanes. The element in lane k
+// comes out of(k) rounds after it came in: a geometric distribution over the lanes, cut off after five buffers. So
+// `held` elements wait between two rounds, and no more than held + round <= 3/2 of the buffer are in memory at a time.
+struct Delays {
+  static constexpr std::size_t kMostDelays = 40, kGroups = 256;
+
+  explicit Delays(std::uint64_t buffer);  // of at least 2 elements
+
+  std::uint64_t of(std::uint64_t lane) const { return delay_of_group[lane >> group_bits]; }
+
+  int round_bits, group_bits;  // a group of lanes has one delay
+  std::uint64_t round, held = 0;
+  std::size_t count = 0;                       // of rounds that the last element waits
+  std::uint64_t waiting[kMostDelays];          // elements of a round that wait for more than i rounds; decreasing
+  std::uint64_t before[kMostDelays + 1] = {};  // sums of the first i of them
+  std::uint8_t delay_of_group[kGroups] = {};
+};
+
+// One order of [0, length), chosen by a 64-bit key: what a buffer of a given size makes of a stream of that length.
+//
+// Its outputs are a head of 1 to `round` elements, then rounds, and a tail, each permuted. The first held + head inputs
+// are a pool, permuted, from which the head is taken, and then what waits in the lanes when the first round begins. The
+// inputs of a round are spread over its lanes by one order for all rounds, shifted by a number drawn for each. Where
+// less than a round is left of the input, it and all that waits become the tail. So a position costs three permutations
+// at most.
+class BufferedOrder {
+ public:
+  BufferedOrder(std::uint64_t length, const Delays& delays, std::uint64_t key);
+
+  // out[i] = start + order(rows[i] - start), rows in [start, start + length); `out` may be `rows`.
+  void apply(const std::int64_t* rows, std::int64_t* out, std::size_t count, std::int64_t start);
+
+ private:
+  void trace(std::int64_t* rows, std::size_t count, std::int64_t start);
+  std::uint64_t shift(std::uint64_t round);
+
+  static constexpr std::size_t kShiftsKept = 64;
+
+  const Delays& delays_;
+  std::uint64_t length_, out_key_, shift_key_, head_key_, tail_key_, head_, rounds_, tail_;  // `tail_`: where it begins
+  Permutation pool_, lanes_;
+  std::uint64_t shift_[kShiftsKept], shift_round_[kShiftsKept];  // the shifts of recent rounds, and one more than which
+};
+
+// out[i] = order(positions[i]) of a buffer of `window` elements. One of 1 is the identity, one of `length` or more the
+// full permutation by `key`.
+void permute_within(const std::int64_t* positions, std::int64_t* out, std::size_t count, std::uint64_t length,
+                    std::uint64_t window, std::uint64_t key);
+
+// The same in every epoch, keyed as in permute_rows.
+void permute_rows_within(const std::int64_t* rows, std::int64_t* out, std::size_t count, std::uint64_t length,
+                         std::uint64_t window, std::uint64_t key, bool reshuffle);
+
+}  // namespace penstock

@@ -1,0 +1,51 @@
+"""How long elements stay in a shuffle buffer: what its native order, the NumPy twin and streams have in common."""
+
+from __future__ import annotations
+
+from penstock.core.seeds import mix
+
+POOL, LANES, OUT, SHIFT, HEAD, TAIL = range(6)  # what the keys that are mixed with an order's own are for
+_GROUPS = 256  # of lanes with one delay
+
+
+class Delays:
+    """How many elements of a round wait in a buffer of `buffer` elements, 2 or more, and for how long.
+
+    The input is taken in rounds of `round` elements, and `waiting[i]` of each wait for more than i rounds: a geometric
+    distribution, cut off after five buffers. Between two rounds `held` elements wait; with the next round they are at
+    most one and a half times `buffer`. `native/kernels/permute_buffer.h` describes the order.
+
+    >>> delays = Delays(1000)
+    >>> delays.round, delays.waiting[:4], delays.held
+    (128, [117, 107, 98, 90], 1319)
+    """
+
+    def __init__(self, buffer: int) -> None:
+        self.round = max(1 << (buffer // 4).bit_length() >> 1, 4 if buffer > 5 else 2)
+        self.waiting: list[int] = []
+        groups = min(self.round, _GROUPS)
+        lanes = self.round // groups
+        memory = buffer + buffer // 2
+        room, share = (memory - self.round) // lanes, 1 << 32  # of a round, in units of 2**-32
+        for _ in range(5 * buffer // self.round):
+            share = share * (memory - self.round) // memory
+            wanted = max((groups * share + (1 << 31)) >> 32, self.held < buffer - 1)
+            waiting = min(wanted, groups - 1, room)
+            if not waiting:
+                break
+            self.waiting.append(waiting * lanes)
+            room -= waiting
+
+    @property
+    def held(self) -> int:
+        """Elements that wait between two rounds."""
+        return sum(self.waiting)
+
+    @property
+    def replayed(self) -> int:
+        """Elements that are made again, at most, to go on from a mark."""
+        return self.held + (1 + len(self.waiting)) * self.round
+
+    def head(self, key: int) -> int:
+        """Return how many elements come before the first round: between 1 and `round`."""
+        return 1 + (mix(key, HEAD) & (self.round - 1))
