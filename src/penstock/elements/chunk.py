@@ -76,9 +76,8 @@ class Columns:
     def select(self, indices: Sequence[int] | NDArray[Any]) -> Columns:
         """Return the elements at `indices`, in that order, as a copy; `indices` are positions, not a mask."""
         positions = np.asarray(indices, np.int64)
-        plain = positions.tolist()
         columns = [
-            [column[i] for i in plain] if isinstance(column, list) else taken(column, positions)
+            [column[i] for i in positions.tolist()] if isinstance(column, list) else taken(column, positions)
             for column in self.columns
         ]
         return Columns(self.structure, columns, len(positions))

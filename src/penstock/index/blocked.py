@@ -120,7 +120,7 @@ class Blocks:
         return self.bounds[order.blocks[at]] + inside - order.starts[at]
 
     def _order(self, key: int, epoch: int, *, reshuffle: bool) -> _Order:
-        key = mix(key & _WORD, epoch if reshuffle else 0)
+        key = mix(key & _WORD, epoch if reshuffle else 0, self.length)
         found = self._orders.get(key)
         if found is None:
             found = self._made(key)

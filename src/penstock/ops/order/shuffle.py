@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from penstock.core.seeds import mix, written_seed
 from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
+from penstock.kernels.delays import Delays
 from penstock.ops.order.lanes import buffered
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Allocate, Passing, Rows
@@ -16,7 +17,7 @@ from penstock.plan.node import Allocate, Passing, Rows
 class Shuffle(Passing):
     """Permute each epoch by a bijection keyed by `seed` and, where `reshuffle`, by the epoch.
 
-    With `window` elements move by less than about `window` places; without, anywhere in the epoch.
+    With `window` the order is that of a buffer of as many elements; without, elements move anywhere in the epoch.
     """
 
     keeps_ids = True
@@ -40,8 +41,18 @@ class Shuffle(Passing):
         return buffered(source, epoch, mark, self.window, mix(self.seed, epoch if self.reshuffle else 0))
 
     def redone(self) -> str:
-        held = 0 if self.window in (None, 1) else self.window + self.window // 2
-        return f"makes up to {held:,} elements again, as many as it holds" if held else ""
+        if self.window in (None, 1):
+            return ""
+        return f"makes up to {Delays(self.window).replayed:,} elements again, of {self.window + self.window // 2:,} that it holds"
+
+    def mixing(self) -> str:
+        if self.window in (None, 1):
+            return ""
+        return (
+            f"elements wait {self.window:,} places on average, as in a buffer, and five times as many at most; so an element "
+            f"comes up to {self.window + self.window // 2:,} places earlier than it was, and what lay further apart than a "
+            "few buffers stays apart"
+        )
 
     def arguments(self) -> str:
         window = [] if self.window is None else [str(self.window)]
