@@ -1,0 +1,93 @@
+"""Orders compared with those of a reservoir, the buffer that `tf.data` has, and with uniform ones; all seeds are fixed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+
+COUNT = 50_000
+
+
+def everything(x):
+    return True
+
+
+def reservoir(count, buffer, rng):
+    """Fill a buffer, give a random one of it, put the next in its place; give the rest in a random order."""
+    held, order = list(range(buffer)), []
+    for number, at in zip(range(buffer, count), rng.integers(0, buffer, count).tolist(), strict=False):
+        order.append(held[at])
+        held[at] = number
+    rng.shuffle(held)
+    return np.array(order + held)
+
+
+def figures(first, second, size, batch=64):
+    """What is in batches of sorted classes of `size`, and what two epochs have in common."""
+    count = len(first) // batch * batch
+    classes = np.sort(first[:count].reshape(-1, batch) // size, axis=1)
+    distinct = 1 + (np.diff(classes, axis=1) != 0).sum(axis=1)
+    at = np.empty((2, len(first)), np.int64)
+    at[0, first], at[1, second] = np.arange(len(first)), np.arange(len(first))
+    batches = at // batch
+    together = np.unique(batches[0] * len(first) + batches[1], return_counts=True)[1]
+    moved = at - np.arange(len(first))
+    return {
+        "classes": distinct.mean(),
+        "of one class": (distinct == 1).mean(),
+        "met again": (together * (together - 1)).sum() / len(first),  # batchmates of an element that it meets again
+        "correlation": abs(np.corrcoef(moved)[0, 1]),
+        "deviation": moved[0].std(),
+    }
+
+
+def orders(buffer, *, stream):
+    ds = Dataset.range(COUNT)
+    ds = (ds.filter(everything) if stream else ds).shuffle(buffer, seed=1).batch(1000)
+    return [np.concatenate(list(ds.iterator(epoch=epoch))) for epoch in (0, 1)]
+
+
+@pytest.mark.filterwarnings("ignore:PS105")
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("buffer", "size"), [(1000, 1000), (1000, 500), (1000, 2000), (100, 100), (128, 64)])
+def test_a_buffer_mixes_at_least_as_well_as_a_reservoir(buffer, size, stream):
+    rng = np.random.default_rng(2)
+    wanted = figures(reservoir(COUNT, buffer, rng), reservoir(COUNT, buffer, rng), size)
+    found = figures(*orders(buffer, stream=stream), size)
+    assert found["classes"] > wanted["classes"]
+    assert found["of one class"] <= wanted["of one class"] + 0.01
+    assert found["met again"] < 0.9 * wanted["met again"]
+    assert found["correlation"] < 0.02
+    assert found["deviation"] > wanted["deviation"]
+
+
+@pytest.mark.filterwarnings("ignore:PS105")
+def test_in_a_buffer_of_two_all_neighbours_can_change_places():
+    swapped = set()
+    for epoch in range(40):
+        order = list(Dataset.range(41).shuffle(2, seed=0).iterator(epoch=epoch))
+        swapped |= {i for i in range(40) if order.index(i) > order.index(i + 1)}
+    assert swapped == set(range(40))
+
+
+@pytest.mark.parametrize("lengths", [(40_000, 60_000), (1000, 1001), (1000, 999)])
+def test_one_seed_gives_unrelated_orders_to_other_lengths(lengths):
+    for make in (
+        lambda n: Dataset.range(n).shuffle(seed=0),
+        lambda n: Dataset.range(n).split({"a": 0.5, "b": 0.5}, seed=0)["a"],
+        lambda n: Dataset.range(n).shuffle(100, seed=0, reshuffle_each_iteration=False),
+    ):
+        one, other = (np.concatenate(list(make(n).batch(1000))) for n in lengths)
+        count = min(map(len, (one, other)))
+        assert (one[:count] == other[:count]).mean() < 0.02
+
+
+def test_variants_of_one_element_lie_apart_as_in_a_uniform_order():
+    variants = np.concatenate(list(Dataset.range(4000).expand(5).shuffle(seed=3).batch(1000)))
+    places = np.argsort(variants, kind="stable").reshape(4000, 5)
+    apart = np.abs(places[:, :, None] - places[:, None, :])[:, *np.triu_indices(5, 1)].reshape(-1) / 20_000
+    assert abs(apart.mean() - 1 / 3) < 0.01  # of two places drawn uniformly
+    assert abs(apart.var() - 1 / 18) < 0.005
+    assert abs((apart < 64 / 20_000).mean() - 128 / 20_000) < 0.003
