@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/permute.h"
+#include "kernels/permute_buffer.h"
 #include "kernels/random.h"
 #include "tests/check.h"
 
@@ -46,21 +47,37 @@ void check_large(std::uint64_t length) {
   CHECK(permuted(Direction::kInverse, order, length, 5) == rows);
 }
 
+void check_window(std::uint64_t length, std::uint64_t window) {
+  const Rows rows = counted(length);
+  Rows order(length), sorted;
+  penstock::permute_within(rows.data(), order.data(), length, length, window, window + 3);
+  sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  CHECK(sorted == rows);
+  for (std::size_t i = 0; i < length; ++i) CHECK(order[i] - rows[i] <= static_cast<std::int64_t>(window + window / 2));
+}
+
 void check_rows(std::uint64_t length, std::uint64_t window) {
   std::mt19937_64 random(length + window);
-  Rows rows(700), moved(rows.size()), back(rows.size());
+  Rows rows(700), moved(rows.size());
   for (auto& row : rows) row = static_cast<std::int64_t>(random() % (5 * length));
   for (const bool reshuffle : {false, true}) {
-    penstock::permute_rows_within(Direction::kForward, rows.data(), moved.data(), rows.size(), length, window, 3,
-                                  reshuffle);
+    penstock::permute_rows_within(rows.data(), moved.data(), rows.size(), length, window, 3, reshuffle);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       CHECK(moved[i] / static_cast<std::int64_t>(length) == rows[i] / static_cast<std::int64_t>(length));
-      CHECK(static_cast<std::uint64_t>(std::abs(moved[i] - rows[i])) < window);
+      std::int64_t alone = rows[i];
+      penstock::permute_rows_within(&alone, &alone, 1, length, window, 3, reshuffle);
+      CHECK(alone == moved[i]);
     }
-    penstock::permute_rows_within(Direction::kInverse, moved.data(), back.data(), rows.size(), length, window, 3,
-                                  reshuffle);
-    CHECK(back == rows);
   }
+}
+
+void check_delays(std::uint64_t buffer) {
+  const penstock::Delays delays(buffer);
+  CHECK(delays.held + delays.round <= buffer + buffer / 2);
+  CHECK(delays.held + 1 >= buffer);
+  CHECK(delays.count > 0 && delays.count <= penstock::Delays::kMostDelays);
+  CHECK(delays.of(delays.round - 1) == 0 && delays.of(0) == delays.count);
 }
 
 void check_in_place() {
@@ -89,7 +106,14 @@ int main() {
     for (const int d : {-1, 0, 1}) check_large((std::uint64_t{1} << k) + static_cast<std::uint64_t>(d));
   check_large(penstock::kMaxPermutationLength);
   for (const std::uint64_t length : {1, 2, 17, 100, 5000})
-    for (const std::uint64_t window : {1, 2, 3, 10, 64, 5000}) check_rows(length, window);
+    for (const std::uint64_t window : {1, 2, 3, 10, 64, 1000, 5000}) {
+      check_rows(length, window);
+      check_window(length, window);
+    }
+  for (std::uint64_t buffer = 2; buffer < 5000; ++buffer) check_delays(buffer);
+  for (int k = 13; k < 62; ++k)
+    for (const int d : {-1, 0, 1}) check_delays((std::uint64_t{1} << k) + static_cast<std::uint64_t>(d));
+  check_window(60'000, 10'000);  // lanes in groups
   check_in_place();
   check_outside();
 }

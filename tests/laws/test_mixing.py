@@ -1,4 +1,4 @@
-"""Orders compared with those of a reservoir, the buffer that `tf.data` has, and with uniform ones; all seeds are fixed."""
+"""Orders beside those of a reservoir, the buffer that `tf.data` has, and uniform ones; all seeds are fixed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
+from penstock.index.blocked import Blocks
+from penstock.kernels.image import random_resized_crop_box
 
 COUNT = 50_000
 
@@ -91,3 +93,42 @@ def test_variants_of_one_element_lie_apart_as_in_a_uniform_order():
     assert abs(apart.mean() - 1 / 3) < 0.01  # of two places drawn uniformly
     assert abs(apart.var() - 1 / 18) < 0.005
     assert abs((apart < 64 / 20_000).mean() - 128 / 20_000) < 0.003
+
+
+def torchvisions_box(height, width, rng):
+    """`RandomResizedCrop.get_params` as torchvision documents it, with its default scale and ratio."""
+    for _ in range(10):
+        area = height * width * rng.uniform(0.08, 1)
+        aspect = np.exp(rng.uniform(np.log(3 / 4), np.log(4 / 3)))
+        w, h = round(np.sqrt(area * aspect)), round(np.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return rng.integers(0, height - h + 1), rng.integers(0, width - w + 1), h, w
+    aspect = min(max(width / height, 3 / 4), 4 / 3)
+    w, h = min(width, round(height * aspect)), min(height, round(width / aspect))
+    return (height - h) // 2, (width - w) // 2, h, w
+
+
+@pytest.mark.parametrize(("height", "width"), [(375, 500), (500, 375), (256, 256), (100, 900)])
+def test_boxes_of_random_resized_crop_are_distributed_as_torchvisions(height, width):
+    def moments(boxes):
+        top, left, h, w = np.array(boxes, float).T
+        parts = [h * w / (height * width), np.log(w / h), (top + h / 2) / height, (left + w / 2) / width]
+        return np.array([moment for part in parts for moment in (part.mean(), part.std())])
+
+    rng = np.random.default_rng(0)
+    draws = rng.integers(0, 1 << 64, 20_000, np.uint64).tolist()
+    found = [random_resized_crop_box(height, width, (0.08, 1.0), (3 / 4, 4 / 3), draw) for draw in draws]
+    wanted = [torchvisions_box(height, width, rng) for _ in range(20_000)]
+    assert np.abs(moments(found) - moments(wanted)).max() < 0.012  # four standard errors of the widest of them
+
+
+def test_a_shuffle_by_blocks_mixes_the_rows_of_several_files():
+    blocks = Blocks(np.concatenate([[0], np.cumsum([700, 900, 800] * 20)]), 10)  # blocks of files of three sizes
+    order = blocks.permuted(np.arange(blocks.length), key=3)
+    block = blocks.bounds.searchsorted(order, "right") - 1
+    distinct = [len(set(block[low : low + 64].tolist())) for low in range(0, len(block) - 64, 64)]
+    assert abs(np.mean(distinct) - 10) < 0.4  # nearly every batch has rows of all blocks of its window
+    spans = [np.ptp(np.flatnonzero(block == number)) for number in range(blocks.count)]
+    assert min(spans) > 0.9 * 6 * 1000  # rows of a block lie all over their window
+    again = blocks.permuted(np.arange(blocks.length) + blocks.length, key=3) - blocks.length
+    assert abs(np.corrcoef(np.argsort(order), np.argsort(again))[0, 1]) < 0.3  # some 60 blocks change places

@@ -35,27 +35,36 @@ class Order(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Permute the elements: all of them, in an order computed on the fly, without a buffer or a start-up time.
 
-        Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` no element moves by as
-        many places or more, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means all, as in
-        `tf.data`).
+        Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` the order is that of a
+        buffer of as many elements, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means
+        all, as in `tf.data`): an element comes at most one and a half times `buffer_size` places earlier than it was,
+        and less than six times later.
 
         Without a `seed` one is drawn: each dataset that is built on this one draws its own, once, for all its epochs,
         and keeps it in its states; where this one comes in twice, as in `zip(s, s)`, both draw alike. With
         `reshuffle_each_iteration=False` the order is drawn once for all that is built on this dataset, so that
         `take(n)` and `skip(n)` share no element.
 
+        The number of elements is part of the key: with one `seed`, datasets of different lengths have unrelated
+        orders, and a dataset that grows gets another. Of equal lengths they have the same, so that features and labels
+        can be shuffled alike. A stream does not know its length: give streams that are mixed seeds of their own.
+
         Data that is read a block at a time (row groups of Parquet, blocks of CSV) and does not fit its cache is
         shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` says how far that is from
         uniform. `uniform=True` mixes all rows all the same, which reads every block many times.
 
-        A stream needs a `buffer_size`. Blocks of half as many elements are permuted, and again with blocks across their
-        borders: up to one and a half times `buffer_size` elements are held, and a restored iterator makes at most as
-        many again. Or it needs `buffer_bytes`, where elements differ in size: blocks end with the element that fills
-        half of them, so that up to one and a half times as many bytes are held, and one element. What elements hold
-        counts: the bytes of arrays, numbers and `bytes`, the characters of text, and `nbytes` of other objects, or 64.
-        What is not a stream holds no elements: all of it is permuted, whatever `buffer_bytes` says.
+        A stream needs a `buffer_size`, and is mixed at least as well as by the buffer of `tf.data`: up to one and a half
+        times `buffer_size` elements are held, and a restored iterator makes at most seven times as many again.
 
-        The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute`.
+        Or it needs `buffer_bytes`, where elements differ in size. Blocks that end with the element that fills half of
+        the buffer are permuted, and again with blocks across their borders: up to one and a half times as many bytes
+        are held, and one element. Elements move no further than the buffer reaches, about a third as far as with a
+        `buffer_size` of as many elements. The bytes of arrays, numbers and `bytes` count, the characters of text, and
+        `nbytes` of other objects, or 64. What is not a stream holds no elements: all of it is permuted, whatever
+        `buffer_bytes` says.
+
+        The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute` and
+        `permute_within`.
 
         >>> sorted(Dataset.range(5).shuffle(seed=1)) == [0, 1, 2, 3, 4]
         True

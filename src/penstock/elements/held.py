@@ -40,10 +40,10 @@ class Held:
 
 def _put(held: Column, column: Column, places: Rows) -> Column:
     """Put the values at their places of a column, or of a list in its stead where they do not fit."""
-    if isinstance(held, np.ndarray) and isinstance(column, np.ndarray):
-        if held.dtype == column.dtype and held.shape[1:] == column.shape[1:]:
-            held[places] = column
-            return held
+    arrays = isinstance(held, np.ndarray) and isinstance(column, np.ndarray)
+    if arrays and held.dtype == column.dtype and held.shape[1:] == column.shape[1:]:
+        held[places] = column
+        return held
     values = held if isinstance(held, list) else list(values_in(held))
     _replace(values, values_in(column), places)
     return values

@@ -91,15 +91,15 @@ class _Lanes:
 
     def put(self, piece: Piece, number: int) -> None:
         """Put the elements of rounds in their lanes, from round `number` on."""
-        if self._held is None:  # gone on from a mark: what came before is not asked for
+        held = self._held
+        if held is None:  # gone on from a mark: what came before is not asked for
             self._begin()
-            self._hold(piece.select(np.zeros(int(self._depths.sum()), np.int64)))
-        assert self._held is not None
+            held = self._hold(piece.select(np.zeros(int(self._depths.sum()), np.int64)))
         size, rounds = self._delays.round, len(piece) // self._delays.round
         shifts = mix_each(mix(mix(self._key, SHIFT)), np.arange(number, number + rounds)).astype(np.int64)
         lanes = self._spread[(np.arange(size) - shifts[:, None]) & (size - 1)]  # (rounds, size)
         places = self._places(number, lanes)
-        self._held.put(piece.chunk, places)
+        held.put(piece.chunk, places)
         self._ids[places] = piece.ids
 
     def take(self, low: int, high: int, after: Mark) -> Piece:
@@ -146,9 +146,11 @@ class _Lanes:
             places.append(self._firsts[:count] + (at + self._at_once) % depths)
         return np.concatenate(places)
 
-    def _hold(self, piece: Piece) -> None:
+    def _hold(self, piece: Piece) -> Held:
         self._held, self._ids = Held(piece.chunk), piece.ids
+        return self._held
 
     def _piece(self, places: Rows, after: Mark) -> Piece:
-        assert self._held is not None
+        if self._held is None:
+            raise RuntimeError("elements were taken from lanes before any came")
         return Piece(self._held.take(places), self._ids[places], after)

@@ -43,15 +43,15 @@ class Shuffle(Passing):
     def redone(self) -> str:
         if self.window in (None, 1):
             return ""
-        return f"makes up to {Delays(self.window).replayed:,} elements again, of {self.window + self.window // 2:,} that it holds"
+        held = self.window + self.window // 2
+        return f"makes up to {Delays(self.window).replayed:,} elements again; it holds up to {held:,}"
 
     def mixing(self) -> str:
         if self.window in (None, 1):
             return ""
         return (
-            f"elements wait {self.window:,} places on average, as in a buffer, and five times as many at most; so an element "
-            f"comes up to {self.window + self.window // 2:,} places earlier than it was, and what lay further apart than a "
-            "few buffers stays apart"
+            f"as a buffer of {self.window:,} does: an element comes up to {self.window + self.window // 2:,} places "
+            f"earlier than it was, or up to {6 * self.window:,} later; what lies further apart stays apart"
         )
 
     def arguments(self) -> str:

@@ -48,8 +48,8 @@ class ShuffleBytes(Shuffle):
 
     def mixing(self) -> str:
         return (
-            f"permutes blocks of {-(-self.buffer // 2):,} bytes twice, the second time across the borders of the first; "
-            "so no element moves by more than the buffer holds, about three times less than with a buffer_size of as many"
+            f"blocks of {-(-self.buffer // 2):,} bytes are permuted, and again across their borders; so no element moves "
+            "further than the buffer reaches, about a third as far as with a buffer_size of as many elements"
         )
 
     def arguments(self) -> str:

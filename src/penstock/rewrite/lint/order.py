@@ -102,7 +102,7 @@ def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
         if window is not None and shuffle.input.indexed and length > window:
             yield Found(
                 shuffle,
-                f"{shuffle.label()} moves none of {length:,} elements by {window:,} places or more; shuffle() without "
+                f"{shuffle.label()} mixes {length:,} elements over a few times {window:,} places; shuffle() without "
                 "a buffer permutes all of them, and costs no more",
             )
 
