@@ -39,8 +39,8 @@ def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> R
 
     With `epoch, position = divmod(row, length)` a row becomes `epoch * length + permute(position, length, mix(mix(key,
     epoch), length))`; without `reshuffle` every epoch takes the key of epoch 0. The length is part of the key, so that
-    one key gives unrelated orders to datasets of nearly equal lengths. A negative row is a `ValueError`, one whose epoch
-    ends beyond 2**63 - 1 an `OverflowError`.
+    one key gives unrelated orders to datasets of nearly equal lengths. A negative row is a `ValueError`, one whose
+    epoch ends beyond 2**63 - 1 an `OverflowError`.
     """
     rows = as_rows(rows)
     out = np.empty(len(rows), _INT64)
@@ -59,8 +59,9 @@ def unpermute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) ->
 def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
     """Return the positions that come at `positions` from a shuffle buffer of `window` elements; shapes `(k,)`.
 
-    An element comes at most `1.5 * window` places earlier than it was, and less than `6 * window` later. A window of 1 is the identity; one of `length` or more is `permute(positions, length, key)`. The algorithm is described
-    in `native/kernels/permute_buffer.h`.
+    An element comes at most `1.5 * window` places earlier than it was, and less than `6 * window` later. A window
+    of 1 is the identity; one of `length` or more is `permute(positions, length, key)`. The algorithm is described in
+    `native/kernels/permute_buffer.h`.
 
     >>> moved = np.arange(1000) - permute_within(np.arange(1000), 1000, window=10, key=1)
     >>> bool(moved.min() > -15), bool(moved.max() < 60)
