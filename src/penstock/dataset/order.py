@@ -53,8 +53,8 @@ class Order(Handle[T_co]):
         shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` says how far that is from
         uniform. `uniform=True` mixes all rows all the same, which reads every block many times.
 
-        A stream needs a `buffer_size`, and is mixed at least as well as by the buffer of `tf.data`: up to one and a half
-        times `buffer_size` elements are held, and a restored iterator makes at most seven times as many again.
+        A stream needs a `buffer_size`, and is mixed at least as well as by the buffer of `tf.data`: up to one and a
+        half times `buffer_size` elements are held, and a restored iterator makes at most seven times as many again.
 
         Or it needs `buffer_bytes`, where elements differ in size. Blocks that end with the element that fills half of
         the buffer are permuted, and again with blocks across their borders: up to one and a half times as many bytes
