@@ -247,7 +247,7 @@ class Dataset(PenstockDataset[T_co]):
         buffer_bytes: int | None = None,
         uniform: bool = False,
     ) -> Dataset[T_co]:
-        """Permute the elements: no element moves by `buffer_size` places or more; all of them if it is `None`.
+        """Permute the elements as a buffer of `buffer_size` does; all of them if it is `None`.
 
         Without memory or a start-up time where the elements are indexed, so give as much as you like, or nothing; see
         `penstock.Dataset.shuffle`, which has `buffer_bytes` and `uniform` too.

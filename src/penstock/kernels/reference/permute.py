@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 from penstock.core.seeds import mix, scramble
-from penstock.kernels.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 
 _WORD = (1 << 64) - 1
 _PACKED_LENGTH = 16

@@ -7,12 +7,12 @@ from collections import deque
 import numpy as np
 
 from penstock.core.arrays import Rows
+from penstock.core.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
 from penstock.elements.held import Held
 from penstock.index.keyed import mix_each
 from penstock.kernels import permute, permute_rows
-from penstock.kernels.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 from penstock.plan.flow import BEYOND, NO_IDS, Flow, Mark, Open, Piece, Reader, joined, resumed
 
 _AT_ONCE = 512

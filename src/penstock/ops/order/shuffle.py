@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from penstock.core.seeds import mix, written_seed
 from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
-from penstock.kernels.delays import Delays
-from penstock.ops.order.lanes import buffered
+from penstock.ops import order
 from penstock.plan.flow import Flow, Mark, Open
 from penstock.plan.node import Allocate, Passing, Rows
 
@@ -38,13 +37,13 @@ class Shuffle(Passing):
         (source,) = inputs
         if self.window == 1:
             return source(epoch, mark)
-        return buffered(source, epoch, mark, self.window, mix(self.seed, epoch if self.reshuffle else 0))
+        return order.lanes.buffered(source, epoch, mark, self.window, mix(self.seed, epoch if self.reshuffle else 0))
 
     def redone(self) -> str:
         if self.window in (None, 1):
             return ""
         held = self.window + self.window // 2
-        return f"makes up to {Delays(self.window).replayed:,} elements again; it holds up to {held:,}"
+        return f"makes up to {order.lanes.Delays(self.window).replayed:,} elements again; it holds up to {held:,}"
 
     def mixing(self) -> str:
         if self.window in (None, 1):

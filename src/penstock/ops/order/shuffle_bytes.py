@@ -48,7 +48,7 @@ class ShuffleBytes(Shuffle):
 
     def mixing(self) -> str:
         return (
-            f"blocks of {-(-self.buffer // 2):,} bytes are permuted, and again across their borders; so no element moves "
+            f"blocks of {-(-self.buffer // 2):,} bytes are permuted, and again across their borders; no element moves "
             "further than the buffer reaches, about a third as far as with a buffer_size of as many"
         )
 

@@ -17,7 +17,7 @@ class Delays:
 
     >>> delays = Delays(1000)
     >>> delays.round, delays.waiting[:4], delays.held
-    (128, [117, 107, 98, 90], 1319)
+    (128, [117, 107, 98, 90], 1334)
     """
 
     def __init__(self, buffer: int) -> None:

@@ -1,0 +1,51 @@
+"""Elements held in numbered places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.elements.chunk import Columns, Items
+from penstock.elements.held import Held
+from penstock.elements.ragged import Ragged
+from penstock.elements.structure import LEAF
+
+INTS = Columns(LEAF, [np.arange(3)], 3)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        Columns(LEAF, [np.array([7, 8])], 2),
+        Columns(LEAF, [np.array([7.5, 8.5])], 2),
+        Columns(LEAF, [np.ones((2, 4))], 2),
+        Columns(LEAF, [["a", "b"]], 2),
+        Items(["a", b"b"]),
+        Items([{"x": 1}, {"x": 2}]),
+    ],
+)
+@pytest.mark.parametrize("first", [INTS, Items([0, 1, 2]), Columns(LEAF, [["x", "y", "z"]], 3)])
+def test_what_is_put_is_what_is_taken_in_whatever_form(first, new):
+    kept = first.element(1)
+    held = Held(first.select(np.arange(3)))
+    held.put(new, np.array([2, 0]))
+    taken = held.take(np.array([0, 1, 2])).elements()
+    for found, wanted in zip(taken, [new.element(1), kept, new.element(0)], strict=True):
+        np.testing.assert_equal(found, wanted)
+        assert type(found) is type(wanted)
+
+
+def test_ragged_rows_keep_their_values():
+    rows = Ragged.from_rows([[1], [2, 3], []]) if hasattr(Ragged, "from_rows") else None
+    if rows is None:
+        pytest.skip("no rows")
+    held = Held(Columns(LEAF, [rows], 3))
+    held.put(Columns(LEAF, [rows], 3).slice(1, 2), np.array([2]))
+    assert [len(row) for row in held.take(np.array([0, 1, 2])).elements()] == [1, 2, 2]
+
+
+def test_what_was_taken_does_not_change_when_others_are_put_there():
+    held = Held(INTS.select(np.arange(3)))
+    taken = held.take(np.array([1]))
+    held.put(Columns(LEAF, [np.array([9])], 1), np.array([1]))
+    assert taken.elements() == [1]
