@@ -90,7 +90,7 @@ def test_what_an_operation_is_made_of_is_not_shown():
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        (lambda ds: ds.shuffle(10, seed=1), "shuffle(10, seed=1) makes up to 15 elements again"),
+        (lambda ds: ds.shuffle(10, seed=1), "shuffle(10, seed=1) makes up to 38 elements again; it holds up to 15"),
         (lambda ds: ds.shuffle(1), None),
         (lambda ds: ds.window(5, 1, 2), "window(5, shift=1, stride=2) reads up to 8 elements again"),
         (lambda ds: ds.window(5), None),

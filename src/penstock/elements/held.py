@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunk import Chunk, Column, Columns, Items, values_in
@@ -40,13 +41,19 @@ class Held:
 
 def _put(held: Column, column: Column, places: Rows) -> Column:
     """Put the values at their places of a column, or of a list in its stead where they do not fit."""
-    arrays = isinstance(held, np.ndarray) and isinstance(column, np.ndarray)
-    if arrays and held.dtype == column.dtype and held.shape[1:] == column.shape[1:]:
+    if _fits(held, column):
         held[places] = column
         return held
     values = held if isinstance(held, list) else list(values_in(held))
     _replace(values, values_in(column), places)
     return values
+
+
+def _fits(held: Column, column: Column) -> TypeGuard[NDArray[Any]]:
+    """Whether an array can take the values of another as they are."""
+    if not isinstance(held, np.ndarray) or not isinstance(column, np.ndarray):
+        return False
+    return held.dtype == column.dtype and held.shape[1:] == column.shape[1:]
 
 
 def _replace(held: list[Any], values: Iterable[Any], places: Rows) -> None:
