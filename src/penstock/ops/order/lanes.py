@@ -46,7 +46,7 @@ def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flo
         again = max(given - 1, 0)
         number = max(again - most, 0)
         while True:
-            rounds = max(min(reader.ready() // size, at_once, again - number if number < again else at_once), 1)
+            rounds = max(min(reader.ready(size) // size, at_once, again - number if number < again else at_once), 1)
             before, at = reader.mark  # of several rounds all are at hand
             piece = reader.take(rounds * size)
             if piece is None or len(piece) < rounds * size:
