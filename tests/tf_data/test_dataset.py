@@ -74,12 +74,12 @@ def test_the_plan_is_that_of_penstock():
     assert ours.fingerprint() == ps.Dataset.range(9).shuffle(4, seed=1).batch(2).prefetch(1).fingerprint()
 
 
-def test_shuffle_with_a_buffer_moves_no_element_by_as_much():
+def test_shuffle_with_a_buffer_moves_elements_by_a_few_buffers():
     ds = data.Dataset.range(10_000).shuffle(100, seed=1, reshuffle_each_iteration=False)
     first, second = list(ds), list(ds)
     assert first == second
     assert sorted(first) == list(range(10_000))
-    assert 10 < max(abs(int(x) - at) for at, x in enumerate(first)) < 100
+    assert 100 < max(abs(int(x) - at) for at, x in enumerate(first)) < 600
 
 
 def test_shuffle_reshuffles_by_default_and_a_buffer_of_any_size_costs_nothing():
