@@ -122,15 +122,16 @@ std::shared_ptr<const MappedFile> MappedFiles::open(std::size_t number) {
 }
 
 MappedFile::Change MappedFiles::change(std::size_t number, const MappedFile& file, bool many) {
+  if (!many) return file.change(paths_[number].c_str());
   Entry& entry = entries_[number];
-  if (many) {
-    struct timespec time;
-    ::clock_gettime(kClock, &time);
-    const std::int64_t now = in_ns(time);
-    if (now - entry.looked.load(std::memory_order_relaxed) < kTrusted) return MappedFile::Change::kNone;
-    entry.looked.store(now, std::memory_order_relaxed);
-  }
-  return file.change(paths_[number].c_str());
+  struct timespec time;
+  ::clock_gettime(kClock, &time);
+  const std::int64_t now = in_ns(time);
+  if (now - entry.looked.load(std::memory_order_relaxed) < kTrusted) return MappedFile::Change::kNone;
+  const MappedFile::Change change = file.change(paths_[number].c_str());
+  // A change shows again at once: what failed is made a second time to find the record at fault.
+  if (change == MappedFile::Change::kNone) entry.looked.store(now, std::memory_order_relaxed);
+  return change;
 }
 
 std::shared_ptr<const MappedFile> MappedFiles::found(std::size_t number) {

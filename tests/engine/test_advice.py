@@ -370,7 +370,7 @@ def test_rows_of_few_items_may_be_fewer_than_was_asked_for():
 def test_plans_without_anybody_who_listens_are_told_of_nothing():
     numbers, listening = ps.Dataset.from_source([1, 2, 3]), ps.Dataset.from_source(Recorded())
     assert advising(numbers._plan) is None
-    assert advising(numbers.zip(listening)._plan) is not None
+    assert advising(ps.Dataset.zip(numbers, listening)._plan) is not None
     assert advising(ps.Dataset.from_generator(lambda: iter([1])).map(abs)._plan) is None
 
 

@@ -204,7 +204,7 @@ def changed(states, index, **fields):
         ),
         (changed(states_of(), 1, version=99), "version 99"),
         (changed(states_of(), 1, ahead=[[9, 10]]), "out of order"),
-        ([1, 2], "a saved state is a dict"),
+        ([1, 2], "expected a dict as state_dict"),
     ],
 )
 def test_states_that_do_not_fit_together_are_refused(states, says):

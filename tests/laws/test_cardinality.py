@@ -62,7 +62,7 @@ LENGTHS = {
     "take_while": (lambda ds: ds.take_while(lambda x: x < 5), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
     "unique": (lambda ds: ds.take(9).unique(), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
     "flat_map": (lambda ds: ds.flat_map(lambda x: [x, x]), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
-    "interleave": (lambda ds: ds.interleave(lambda x: [x, x]), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
+    "interleave": (lambda ds: ds.interleave(lambda x: [x, x]), UNKNOWN, INFINITE, UNKNOWN, UNKNOWN),
     "ignore_errors": (lambda ds: ds.ignore_errors(), UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN),
     "unbatch": (lambda ds: ds.batch(2, drop_remainder=True).unbatch(), 6, INFINITE, UNKNOWN, 0),
     "assert_cardinality": (lambda ds: ds.take(7).assert_cardinality(7), 7, 7, 7, REFUSED),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 from hypothesis import given, settings
@@ -195,7 +196,7 @@ def test_a_deep_plan_is_pickled_and_sent_to_processes():
     copy = pickle.loads(pickle.dumps(ds))
     assert copy.fingerprint() == ds.fingerprint()
     assert copy[2] == SEVERAL + 2
-    with ProcessPoolExecutor(1) as executor:
+    with ProcessPoolExecutor(1, get_context("spawn")) as executor:
         run = ds.batch(5).with_options(Options(executor=executor))
         assert [batch.tolist()[0] for batch in run] == [SEVERAL + at for at in range(0, 20, 5)]
 

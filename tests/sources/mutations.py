@@ -48,7 +48,8 @@ def samples() -> bytes:
         (f"d{'/long' * (i * 9)}/{i}.{e}", c) for i in range(4) for e, c in (("txt", b"t" * 300), ("cls", b"%d" % i))
     ]
     extended = member(b"x", pax(b"path", b"p/5.txt") + pax(b"size", b"3"), b"x") + member(b"short", b"abc")
-    return archive(files)[:-5120] + extended + bytes(1024)
+    members = archive(files).rstrip(b"\0")
+    return members + bytes(-len(members) % 512) + extended + bytes(1024)
 
 
 def read_tfrecords(path: Path) -> list[object]:

@@ -130,7 +130,7 @@ def test_it_is_an_error_in_an_iterator_at_a_position_and_in_the_next_epoch(tmp_p
     executor = "threads" if workers else "inline"
     ds = format.read(path).with_options(ps.Options(executor=executor, workers=workers or None))
     before = list(ds)
-    with ds.shuffle(seed=1).batch(4).iterator() as it:
+    with ds.shuffle(seed=1).batch(2).iterator() as it:  # more batches than are made in one go
         next(it)
         overwrite(path, format.content(2))
         with pytest.raises(DataError, match="written to") as caught:

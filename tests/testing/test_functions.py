@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
+from penstock.plan.functions import name_of
 from penstock.testing import functions
 from penstock.testing.laws import same
 
@@ -21,7 +22,7 @@ ELEMENTS = [
 ]
 
 
-@pytest.mark.parametrize("function", functions.ELEMENTWISE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", functions.ELEMENTWISE, ids=name_of)
 @pytest.mark.parametrize("element", ELEMENTS, ids=repr)
 def test_they_are_pure_and_travel(function, element):
     before = pickle.dumps(element)

@@ -55,7 +55,7 @@ def test_ragged_and_sparse_leaves_are_left_alone():
     ragged = ps.Ragged.from_rows([[1], [2, 3]])
     signature = data.RaggedTensorSpec((None, None), np.int64)
     ds = data.Dataset.from_generator(lambda: iter([ragged]), output_signature=signature)
-    assert next(iter(ds)) is ragged
+    assert next(iter(ds)) == ragged
     assert data.RaggedTensorSpec((2, None, 3), np.int64, ragged_rank=1).ragged_rank == 1
 
 

@@ -17,5 +17,5 @@ else:
         def _refused(self, *args: Any, **settings: Any) -> NoReturn:
             name = self.__wrapped__.__name__
             raise TypeError(
-                f"ds.{name}(...) would leave out the elements of ds: call it on the class, Dataset.{name}(ds, other)"
+                f"{name}(): called on a dataset it would leave out its elements; write Dataset.{name}(ds, other)"
             )

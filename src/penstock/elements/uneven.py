@@ -133,6 +133,8 @@ def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:
     np.float32(1.0)
     """
     dtype = values.dtype
+    if dtype.kind == "O" and values.size:
+        check_text_fill(fill, type(values.flat[0]), origin)
     if fill is None or dtype.kind == "O":
         return empty_value(values) if fill is None else fill
     own = fill.dtype if isinstance(fill, np.ndarray | np.generic) else None

@@ -72,7 +72,9 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
     `items` is `None` for a stream.
     """
     if not isinstance(state, dict):
-        raise CursorError(f"a saved state is a dict as state_dict() returns it, not {type(state).__name__}")
+        raise CursorError(
+            f"load_state_dict(state=): expected a dict as state_dict() returns it, not {type(state).__name__}"
+        )
     fields = cast("dict[str, Any]", state)
     missing = [name for name in ("version", "fingerprint", "seed", "epoch", "row") if name not in fields]
     if missing:

@@ -26,7 +26,7 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.graph import fold, rebuild, with_depth
-from penstock.plan.node import INFINITE, Node, Passing, Program, Rows
+from penstock.plan.node import INFINITE, Guard, Node, Passing, Program, Rows
 from penstock.plan.step import Out, Step
 
 MOST_READ = 10_000  # elements of a source, which then counts as over: a filter may want none of them
@@ -99,6 +99,7 @@ class Trial:
         self._shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
         self.stages: list[Stage] = []
         run = rebuild(plan, _without_cache)
+        self._guards = _guards_over(run)
         way = fold(run, self._way)
         for stage, (_, depth) in zip(self.stages, with_depth(run), strict=True):
             stage.depth = depth
@@ -118,10 +119,13 @@ class Trial:
         if node.indexed:
             lines = tuple(way.line for way in inputs if way.line is not None)
             return Way(lined(node, lines, np.empty, watching), partial(self._one_by_one, own))
-        inputs = tuple(map(_in_pieces, inputs))
+        inputs = tuple(
+            _in_pieces(way, each, self._guards[id(each)]) for way, each in zip(inputs, node.inputs, strict=True)
+        )
         if node.elementwise and inputs:
             (below,) = inputs
-            return replace(below, spreads=spread_after(node, below.spreads, np.empty, watching))
+            guard = self._guards[id(node)] if node.guard is None else None
+            return replace(below, spreads=spread_after(node, below.spreads, np.empty, watching, guard))
         if isinstance(node, Unfolding):
             unpack = node.in_tasks(Given())
             inputs = tuple(
@@ -210,9 +214,25 @@ class _Watching(Unobserved):
         return run
 
 
-def _in_pieces(way: Way) -> Way:
-    """The way to make elements piece by piece."""
-    return way if way.line is None else Way(None, way.base, SpreadLine(of_rows(way.line.program)))
+def _in_pieces(way: Way, node: Node, guard: Guard | None) -> Way:
+    """The way to make the elements of a node piece by piece; `guard` runs the program of an indexed one by itself."""
+    if way.line is None:
+        return way
+    rows = of_rows(way.line.program)
+    return Way(None, way.base, SpreadLine(rows if guard is None else guard(node, rows)))
+
+
+def _guards_over(plan: Node) -> dict[int, Guard | None]:
+    """The guard that each node is run by, by the node's identity: that of the nearest one above in its stretch."""
+    guards: dict[int, Guard | None] = {}
+    waiting: list[tuple[Node, Guard | None]] = [(plan, None)]
+    while waiting:
+        node, guard = waiting.pop()
+        if id(node) not in guards:
+            guards[id(node)] = guard
+            below = (node.guard or guard) if node.elementwise and not node.indexed else None
+            waiting += [(each, below) for each in node.inputs]
+    return guards
 
 
 def _take(way: Way, last: Stage, plan: Node, rows: int) -> None:

@@ -86,7 +86,7 @@ def makes_operation(function: Callable[..., Any]) -> bool:
     >>> makes_operation(image.decode), makes_operation(image.decode()), makes_operation(records.decode_example)
     (True, False, False)
     """
-    if not inspect.isfunction(function) or not function.__module__.startswith("penstock."):
+    if not inspect.isfunction(function) or not str(function.__module__).startswith("penstock."):
         return False
     made = function.__globals__.get(str(function.__annotations__.get("return")))
     return isinstance(made, type) and callable(getattr(made, "spec", None))

@@ -105,8 +105,7 @@ class ChunkedFiles:
             _held(source.read(name, low - first, high - first), spec, high - low, f"{self.paths[file]}, {name}")
             for name, spec in zip(self.names, specs, strict=True)
         ]
-        if (state := self.states[file]) is not None:
-            state.check_open(self.paths[file])
+        self._check(file)
         return held
 
     def extents(self, block: int) -> list[Extent]:
@@ -118,7 +117,12 @@ class ChunkedFiles:
         return [extent for name in self.names for extent in source.extents(name, low, high)]
 
     def check(self, block: int) -> None:
-        """Nothing: rows are read into memory of their own."""
+        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        self._check(int(self.starts.searchsorted(self.bounds[block], "right")) - 1)
+
+    def _check(self, file: int) -> None:
+        if (state := self.states[file]) is not None:
+            state.check_open(self.paths[file])
 
     def describe(self, block: int, row: int) -> str:
         at = int(self.bounds[block]) + row

@@ -82,7 +82,7 @@ class CsvFiles:
         found = self.stretches[block]
         maker = self.makers[found.file]
         records = _records(maker.path, found)
-        self.states[found.file].check(maker.path)
+        self.check(block)
         try:
             return maker.columns(records, found.kept)
         except DataError:
@@ -94,7 +94,9 @@ class CsvFiles:
         return [(self.makers[found.file].path, found.begin, found.end)]
 
     def check(self, block: int) -> None:
-        """Nothing: parsed rows are in memory of their own."""
+        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        found = self.stretches[block]
+        self.states[found.file].check(self.makers[found.file].path)
 
     def describe(self, block: int, row: int) -> str:
         found = self.stretches[block]

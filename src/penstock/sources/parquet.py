@@ -126,7 +126,9 @@ class ParquetFiles:
         return {}
 
     def check(self, block: int) -> None:
-        """Nothing: decoded rows are in memory of their own."""
+        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        file = self.groups[block].file
+        self.states[file].check(self.paths[file])
 
     def describe(self, block: int, row: int) -> str:
         found = self.groups[block]

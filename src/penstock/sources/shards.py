@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any, NamedTuple, Protocol
@@ -113,6 +114,8 @@ class PlainShards:
     def files(self) -> RecordFiles:
         """Their samples as records, whose number is what the folder's index says."""
         files = RecordFiles([shard.path for shard in self.shards], self.kind, Framing.PLAIN, self.kind.format)
+        for fault in files.faults.values():  # its samples have numbers by index.json, which others cannot take
+            raise copy(fault)
         for shard, sidecar, offsets in zip(self.shards, files.sidecars, files.offsets, strict=True):
             if sidecar.stamp.size != shard.nbytes:
                 raise DataError(

@@ -74,8 +74,8 @@ def _fitting(path: str, found: str | None) -> str | None:
     suffix = path.rpartition(".")[2].lower()
     if found is None and suffix in SUFFIXES:
         raise DataError(
-            f"{path}: its name ends in .{suffix}, and it does not begin as {SUFFIXES[suffix]} does: it is damaged, or "
-            "not compressed; compression=None reads it as it is"
+            f"{path}, at byte 0: its name ends in .{suffix}, and it does not begin as {SUFFIXES[suffix]} does: it is "
+            "damaged, or not compressed; compression=None reads it as it is"
         )
     return found
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from penstock.core.checks import check_flag, check_path, is_one_of
+from penstock.core.checks import check_flag, check_list, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.options import Options as PenstockOptions
 from penstock.dataset.constructors import on_the_class
@@ -122,7 +122,12 @@ class Dataset(PenstockDataset[T_co]):
             dtypes, signature = dtypes_of(output_signature), output_signature
         fits = dtypes is not None and callable(generator)
         function = Fitting(generator, dtypes, checked=signature is None) if fits else generator
-        return ported(PenstockDataset.from_generator(function, signature, args=() if args is None else args))
+        given = (
+            []
+            if args is None
+            else [np.asarray(each)[()] for each in check_list("from_generator", "args", args, "arguments")]
+        )
+        return ported(PenstockDataset.from_generator(function, signature, args=given))
 
     @staticmethod
     def random(  # pyright: ignore[reportIncompatibleMethodOverride] - the same

@@ -13,12 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from penstock.core.checks import check_flag, whole
+import numpy as np
+
+from penstock.core.checks import check_flag, check_list, whole
 from penstock.core.options import AUTOTUNE
 from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.tf_data.absent import OF_EXPERIMENTAL, told
-from penstock.tf_data.dataset import Dataset
+from penstock.tf_data.dataset import Dataset, ported
+from penstock.tf_data.labelled import check_name
 from penstock.tf_data.options import AutotuneOptions, OptimizationOptions, ThreadingOptions
 
 __all__ = [
@@ -97,7 +100,6 @@ load = Dataset.load
 save = Dataset.save  # save(ds, path)
 cardinality = Dataset.cardinality
 get_single_element = Dataset.get_single_element
-from_list = Dataset.from_source
 
 
 def choose_from_datasets(
@@ -111,6 +113,19 @@ def choose_from_datasets(
     [0, 0, 10]
     """
     return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset[Any]:
+    """The elements of a list; lists among them become arrays, and an empty list is a `ValueError`.
+
+    >>> [row.tolist() for row in from_list([[1, 2], [3, 4]]).batch(2)]
+    [[[1, 2], [3, 4]]]
+    """
+    listed = check_list("from_list", "elements", elements, "elements")
+    if not listed:
+        raise ValueError("from_list(elements=[]): expected at least one element")
+    check_name(name)
+    return ported(Dataset.from_source([np.asarray(each) if isinstance(each, list) else each for each in listed]))
 
 
 def at(dataset: Dataset[Any], index: int) -> Any:
@@ -127,10 +142,10 @@ def at(dataset: Dataset[Any], index: int) -> Any:
 
 
 def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:
-    """`dataset.element_spec`.
+    """`element_spec` of a dataset, or of one of its iterators.
 
-    >>> get_structure(Dataset.range(3).batch(2))
-    int64[?]
+    >>> get_structure(Dataset.range(3).batch(2)), get_structure(iter(Dataset.range(3)))
+    (int64[?], int64)
     """
     return dataset_or_iterator.element_spec
 

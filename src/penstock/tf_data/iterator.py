@@ -18,6 +18,13 @@ class Iterator(PenstockIterator[T]):
     (0, 1)
     """
 
+    @property
+    def element_spec(self) -> Any:
+        """The spec of the elements; see `penstock.Dataset.element_spec`."""
+        from penstock.dataset.dataset import Dataset
+
+        return Dataset(self._plan).element_spec
+
     def get_next(self) -> T:
         """The next element; at the end a `StopIteration`, where `tf.data` has an `OutOfRangeError`."""
         return next(self)

@@ -6,7 +6,7 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from penstock import INFINITE, UNKNOWN, Dataset
+from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.testing.laws import verify_determinism, verify_resume
 
 
@@ -70,7 +70,13 @@ def test_windows_that_overlap_do_not_share_memory_that_can_be_written_to():
 
 def test_elements_of_overlapping_windows_are_made_once():
     made = []
-    ds = Dataset.range(8).map(lambda x: made.append(x) or x).window(4, 1).batch(8)
+    ds = (
+        Dataset.range(8)
+        .map(lambda x: made.append(x) or x)
+        .window(4, 1)
+        .batch(8)
+        .with_options(Options(executor="inline"))
+    )
     assert [list(window) for window in ds.get_single_element()][1] == [1, 2, 3, 4]
     assert sorted(made) == list(range(8))
 

@@ -47,9 +47,9 @@ def test_without_reshuffling_every_epoch_has_the_same_order():
     assert list(ds) == list(ds) != list(range(50))
 
 
-def test_without_a_seed_every_iterator_has_an_order_of_its_own():
-    ds = Dataset.range(100).shuffle()
-    assert list(ds.iterator(epoch=0)) != list(ds.iterator(epoch=0))
+def test_without_a_seed_every_dataset_has_an_order_of_its_own():
+    ds, other = Dataset.range(100).shuffle(), Dataset.range(100).shuffle()
+    assert list(ds.iterator(epoch=0)) == list(ds.iterator(epoch=0)) != list(other.iterator(epoch=0))
     seeded = ds.with_options(Options(seed=4))
     assert list(seeded.iterator(epoch=0)) == list(seeded.iterator(epoch=0))
 

@@ -60,6 +60,7 @@ def test_in_another_process_there_are_other_locks():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
 def test_a_forked_child_does_not_wait_for_threads_that_it_does_not_have():
     turns, held, go = Turns([Thing()]), threading.Event(), threading.Event()
 

@@ -20,15 +20,16 @@ def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = Non
     for known, paths in group_files(patterns, name):
         total = sum(map(os.path.getsize, paths))
         began = perf_counter()
-        source = source_of(known.read(paths))
+        dataset = known.read(paths)
+        source = source_of(dataset)
         kind = _kind_of(source)
         if kind is None:
             terminal.show(f"{known.name}: {many(len(paths), 'file')}, {size(total)}; needs no index.", 0)
             continue
         if force:
             _forget(paths, kind)
-            began, source = perf_counter(), source_of(known.read(paths))
-        count = source.length
+            began, dataset = perf_counter(), known.read(paths)
+        count = len(dataset)
         took = perf_counter() - began
         held = sum(os.path.getsize(place) for path in paths for place in _places(path, kind))
         rate = f" ({size(total / took)}/s)" if total > 1e6 else ""
