@@ -244,7 +244,14 @@ def test_rows_are_those_of_the_first_pass():
 def test_what_is_built_anew_draws_anew():
     shuffled = D.range(200).shuffle()
     assert len({tuple(shuffled.take(5)) for _ in range(5)}) == 5
-    assert list(shuffled) != list(copy.copy(shuffled))
+    assert list(shuffled) != list(shuffled.apply(lambda ds: ds.prefetch(1)))
+
+
+def test_copies_draw_alike_wherever_they_are():
+    shuffled = D.range(200).shuffle()
+    alike = [copy.copy(shuffled), copy.deepcopy(shuffled), pickle.loads(pickle.dumps(shuffled))]
+    orders = [list(each) for each in (shuffled, *alike)]
+    assert orders == [orders[0]] * 4
 
 
 def test_a_copy_has_passes_of_its_own():

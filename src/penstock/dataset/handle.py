@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from penstock import dataset, rewrite
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
+from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import surroundings
 from penstock.dataset.cuts import Cuts, Part
 from penstock.plan.node import Node
@@ -68,6 +69,7 @@ class Handle(Generic[T_co]):
                 "and their like, or by readers such as ps.read_files"
             )
         self._plan_unmarked = plan
+        self._seed = fresh_seed()  # of what is unseeded; now, so that processes which each get a copy have the same
         self._use: Use | None = None
         self._cuts = Cuts()
         self._warned_in: tuple[int, int] | None = None  # the surroundings in which it was iterated last
@@ -79,7 +81,10 @@ class Handle(Generic[T_co]):
     def __reduce__(self) -> tuple[Any, ...]:
         if self._passes.options.seed is None:  # what is drawn once for good is drawn alike by copies
             rewrite.seeds.draw_for_good(self._plan, self._passes.seed)
-        return type(self), (self._plan,)  # a copy has passes and a seed of its own, and nobody waits for its use
+        return type(self), (self._plan,), self._passes.seed  # a copy has passes of its own; nobody waits for its use
+
+    def __setstate__(self, seed: int) -> None:
+        self._seed = seed
 
     @property
     def _plan(self) -> Node:
@@ -91,7 +96,8 @@ class Handle(Generic[T_co]):
     def _passes(self) -> Passes:
         if self._use is not None:
             self._use.used = True
-        return self._passes_made or vars(self).setdefault("_first_passes", dataset.passes.Passes(self._plan_unmarked))
+        made = self._passes_made or dataset.passes.Passes(self._plan_unmarked, self._seed)
+        return vars(self).setdefault("_first_passes", made)  # of threads that ask at once, one makes it for all
 
     @property
     def _passes_made(self) -> Passes | None:

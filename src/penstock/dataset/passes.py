@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import dataset
 from penstock.core.options import Options
-from penstock.core.seeds import fresh_seed
 from penstock.engine.cursor import Cursor
 from penstock.ops.buffer.options import options_of
 from penstock.plan.node import Node
@@ -27,13 +26,13 @@ class Passes:
     what has none is drawn once, and replaced by that of a state that is loaded.
     """
 
-    def __init__(self, plan: Node) -> None:
+    def __init__(self, plan: Node, seed: int) -> None:
         self.plan = plan
+        self._seed = seed
         self.lock = threading.RLock()  # a signal handler may ask for the position in the midst of it
         self.left = 0  # passes begun, all left early; 0 where one has reached the end
         self.ended = False
         self._epoch = 0
-        self._seed: int | None = None
         self._loaded: Cursor | None = None  # where the next pass begins, if not at the beginning of its epoch
         self._last: weakref.ref[Iterator[Any]] | None = None  # the pass begun last
 
@@ -50,13 +49,7 @@ class Passes:
     @property
     def seed(self) -> int:
         """The seed that was set for the dataset, or else the one that was drawn."""
-        seed = self.options.seed
-        if seed is not None:
-            return seed
-        with self.lock:
-            if self._seed is None:
-                self._seed = fresh_seed()
-            return self._seed
+        return self._seed if self.options.seed is None else self.options.seed
 
     def beginning(self, epoch: int) -> Cursor:
         """The beginning of an epoch."""

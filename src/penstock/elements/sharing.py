@@ -8,6 +8,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from operator import methodcaller
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -42,6 +43,8 @@ def with_own_containers(values: list[Any]) -> list[Any]:
 
 def with_sealed_arrays(values: list[Any]) -> list[Any]:
     """Return the elements with read-only views of their arrays, in new containers where there are any.
+
+    Tensors of PyTorch, which cannot be read-only, are copied.
 
     >>> mine = np.zeros(2)
     >>> (element,) = with_sealed_arrays([{"x": mine}])
@@ -139,8 +142,15 @@ def _travelling_copy(cls: type) -> Change | None:
     return _of_container(cls, travelling, always=False)
 
 
+def _is_tensor(cls: type) -> bool:
+    """Whether values are tensors of PyTorch, which cannot be made read-only."""
+    return cls.__module__.partition(".")[0] == "torch" and hasattr(cls, "clone")
+
+
 @lru_cache(maxsize=4096)
 def _whole_copy(cls: type) -> Change | None:
+    if _is_tensor(cls):
+        return methodcaller("clone")
     if issubclass(cls, np.ndarray | Ragged | Sparse):
         return own_array
     return _of_container(cls, with_own_arrays, always=True)
@@ -148,6 +158,8 @@ def _whole_copy(cls: type) -> Change | None:
 
 @lru_cache(maxsize=4096)
 def _sealed_copy(cls: type) -> Change | None:
+    if _is_tensor(cls):
+        return methodcaller("clone")
     if issubclass(cls, np.ndarray | Ragged | Sparse):
         return sealed
     return _of_container(cls, with_sealed_arrays, always=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import islice
 from time import perf_counter_ns
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 
@@ -231,6 +231,13 @@ def pulled(flow: Flow, wanted: int | None) -> Piece | None:
         return None
 
 
+@runtime_checkable
+class Deferring(Protocol):
+    """A part of a mark that is made when somebody asks for it; see `plan.deferred`."""
+
+    def told(self) -> list[Mark]: ...
+
+
 def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:
     """What a node's mark holds; `start` where there is none. A mark of another form than `start` is a `CursorError`.
 
@@ -242,6 +249,8 @@ def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:
     """
     if mark is None:
         return start
+    if isinstance(mark, list):  # of this run, perhaps: what it defers is made now
+        mark = [part.told() if isinstance(part, Deferring) else part for part in cast("list[Any]", mark)]
     if not _has_form(mark, start):
         raise CursorError(f"the saved state's mark has {mark!r:.80} where it should have the like of {list(start)}")
     return cast("list[Any]", mark)

@@ -72,7 +72,7 @@ class IndexableSource:
         if type(self.data) in (list, tuple):
             with suppress(IndexError):  # it has shrunk: one by one it is seen where
                 return Kept(list(map(self.data.__getitem__, positions)))
-        return Items(with_own_arrays(self._one_by_one(positions)))
+        return Items(self._one_by_one(positions))
 
     @property
     def advise(self) -> Callable[[Rows], Any] | None:
@@ -96,7 +96,7 @@ class IndexableSource:
         elements: list[Any] = []
         try:
             for position in positions:
-                elements.append(get(position))  # noqa: PERF401 - how many there are says which one failed
+                elements += with_own_arrays([get(position)])  # now: the object may write into it for the next one
         except Exception as error:
             failed = positions[len(elements)]
             if isinstance(error, IndexError):

@@ -50,7 +50,7 @@ class KeptRows:
                 gathered(column, positions, into) for column, into in zip(columns, memory, strict=True)
             ]
             return Columns(structure, made, len(positions))
-        return Items([(items or [])[position] for position in positions.tolist()])
+        return handed_out(Items([(items or [])[position] for position in positions.tolist()]))
 
     def _put_columns(self, positions: Rows, chunk: Chunk) -> bool:
         """Write the chunk's columns into ours, if they are arrays that fit there."""
@@ -96,6 +96,11 @@ def sealed_chunk(chunk: Chunk) -> Chunk:
     return Items(with_sealed_arrays(chunk.elements()))
 
 
+def handed_out(kept: Chunk) -> Chunk:
+    """The elements of a sealed chunk, with copies of what cannot be sealed, such as tensors of PyTorch."""
+    return Items(with_sealed_arrays(kept.values)) if isinstance(kept, Items) else kept
+
+
 class KeptStream:
     """The first elements of a stream, as chunks, and the mark to go on with after them."""
 
@@ -125,4 +130,5 @@ class KeptStream:
         """Some of the elements that come at `at`, which are here."""
         which = int(np.searchsorted(self._ends, at, side="right"))
         chunk = self._chunks[which]
-        return chunk.slice(len(chunk) - (self._ends[which] - at), len(chunk))
+        rest = chunk.slice(len(chunk) - (self._ends[which] - at), len(chunk))
+        return handed_out(rest)

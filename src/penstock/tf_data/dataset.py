@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from penstock.core.checks import check_flag, check_list, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.options import Options as PenstockOptions

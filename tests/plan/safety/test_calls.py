@@ -23,9 +23,10 @@ class Lazy:
 
 def test_the_first_call_shows_what_the_code_does_not(tmp_path):
     buffer = np.zeros(3)
+    copy_into = np.copyto  # by another name
 
     def writes(x):
-        np.copyto(buffer, x)
+        copy_into(buffer, x)
         return buffer.sum()
 
     calls = Calls(writes, None)

@@ -14,7 +14,7 @@ from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
-from penstock.storage.kept import KeptRows, KeptStream, sealed_chunk
+from penstock.storage.kept import KeptRows, KeptStream, handed_out, sealed_chunk
 
 
 class Store:
@@ -108,7 +108,7 @@ class Cache(Node):
                 kept.add(at, chunk, reader.mark)
                 ids = ordinals(0, at, len(piece))
                 at += len(piece)
-                yield Piece(chunk, ids, [at, reader.mark])
+                yield Piece(handed_out(chunk), ids, [at, reader.mark])
             kept.end(at)
 
     @property

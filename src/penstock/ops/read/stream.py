@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -62,7 +62,7 @@ class ReadStream(Streamed):
                     if done:  # in a file that is not there any more
                         raise CursorError(BEYOND)
                     return
-                for made in opened[0]:
+                for made in self._with_end(opened[0]):
                     chunk = self._kept(made) if isinstance(made, Faulty) else made
                     ids = ordinals(epoch, count, len(chunk))
                     done, count = done + len(chunk), count + len(chunk)
@@ -77,6 +77,17 @@ class ReadStream(Streamed):
         finally:
             for ahead in opened:
                 ahead.close()
+
+    def _with_end(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """The chunks of a file; where others can follow, what ends it too early stands for the rest of it."""
+        try:
+            yield from chunks
+        except (CursorError, MemoryError):
+            raise
+        except Exception as error:
+            if not self.faults:
+                raise
+            yield Faulty(error)
 
     def _kept(self, faulty: Faulty) -> Chunk:
         if not self.faults:

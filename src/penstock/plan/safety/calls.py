@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+from penstock.elements.sharing import with_own_arrays
 from penstock.plan.safety.guard import Turns, seen_of
 from penstock.plan.safety.hazards import Hazard
 from penstock.plan.safety.walk import Walk
@@ -61,12 +62,12 @@ class Calls:
         if self.turns is None:
             return self._function(*args, **named)
         with self.turns:
-            return self._function(*args, **named)
+            return _own(self._function(*args, **named))
 
     def _watched(self, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         before = Look(self._objects)
         try:
-            return self._function(*args, **named)
+            return _own(self._function(*args, **named))
         finally:
             after = Look(self._objects)
             changed = before.changed(after)
@@ -78,6 +79,15 @@ class Calls:
             self.settled = True
 
 
+def _own(result: Any) -> Any:
+    """A result with arrays and containers of its own: those that a function keeps, its next call may write into."""
+    return with_own_arrays([result])[0]
+
+
+def _copying(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **named: _own(function(*args, **named))
+
+
 def in_turns(
     build: Callable[[Callable[..., Any]], Callable[P, T]], function: Any, thread_safe: bool | None
 ) -> Callable[P, T]:
@@ -85,12 +95,12 @@ def in_turns(
     calls, free = Calls(function, thread_safe), build(function)
     if calls.settled and calls.turns is None:
         return free
-    watched = build(calls)
+    watched, copied = build(calls), build(_copying(function))
 
     def apply(*args: P.args, **named: P.kwargs) -> T:
         if calls.turns is not None:
             with calls.turns:
-                return free(*args, **named)
+                return copied(*args, **named)
         return (free if calls.settled else watched)(*args, **named)
 
     return apply

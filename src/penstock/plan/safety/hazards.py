@@ -52,13 +52,17 @@ GROWS = {
 """Methods that one thread does in one go, and that hurt nobody who does not look at what is there."""
 CHANGES: tuple[tuple[type, frozenset[str]], ...] = (
     (Counter, frozenset(["update", "subtract", "clear", "pop", "popitem"])),
-    (dict, frozenset(["pop", "popitem", "clear"])),
+    (dict, frozenset(["pop", "popitem", "clear", "update"])),
     (list, frozenset(["clear", "pop", "remove", "insert", "sort", "reverse"])),
     (set, frozenset(["clear", "pop", "remove", "discard"])),
     (deque, frozenset(["clear", "pop", "popleft", "remove", "rotate"])),
     (bytearray, frozenset(["append", "extend", "clear", "pop", "insert", "reverse"])),
     (np.ndarray, frozenset(["fill", "sort", "put", "resize", "partition", "setfield"])),
 )
+
+
+WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
+"""Functions of NumPy that write into an array which they are given."""
 
 
 def hazard_of(thing: Any, name: str) -> Hazard | None:

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.plan.safety.hazards import Hazard, changed_by, grown_by, hazard_of, is_for_threads
+from penstock.plan.safety.hazards import WRITERS, Hazard, changed_by, grown_by, hazard_of, is_for_threads
 from penstock.plan.safety.instructions import Known, follow
 
 MOST_FOLLOWED = 256  # functions and methods
@@ -50,8 +50,10 @@ class Walk:
         self._grown: dict[int, Known] = {}
         self._followed: set[tuple[int, int]] = set()
         self._reached: dict[int, Any] = {}  # kept, so that no identity is used twice
+        self._names: set[str] = set()  # of attributes and globals that the code uses
         for function in functions:
             self.call(Known(function, getattr(function, "__name__", type(function).__name__)))
+            self._look_at_what_is_not_followed(function)
 
     @property
     def hazards(self) -> list[Hazard]:
@@ -130,10 +132,35 @@ class Walk:
             self.is_known = False
             return
         self._followed.add((id(code), id(own)))
+        self._names |= _names_in(code)
         self._reached[id(function)] = function
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         closed = {name: Known(_content(cell), name) for name, cell in cells.items() if _content(cell) is not ABSENT}
         follow(code, _defaults(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
+
+    def _look_at_what_is_not_followed(self, function: Any) -> None:
+        """Take every object of the user's that was reached to be used by every name that the code uses.
+
+        An object out of a collection, a loop or a call is not known where its method is called, nor an array where it
+        is given to a function.
+        """
+        seen = set[int]()
+        while left := [key for key in self._reached if key not in seen]:
+            for key in left:
+                seen.add(key)
+                thing = self._reached[key]
+                if isinstance(thing, (types.FunctionType, *PLAIN)) or is_library(type(thing).__module__):
+                    continue
+                for name in sorted(self._names):
+                    method = _behind(_class_attribute(type(thing), name))
+                    if isinstance(method, types.FunctionType):
+                        self._method(method, Known(thing, type(thing).__name__))
+        if self._names & WRITERS:
+            for known in list(self.contents.values()):
+                if isinstance(known.thing, np.ndarray):
+                    self.found(known.thing, f"may write into `{known.name}`")
+        if "setattr" in self._names:
+            self.found(function, "sets attributes by their names")
 
     def reaches(self, known: Known, *, depth: int = DEEPEST) -> None:
         """Look at an object that the code has in hand."""
@@ -263,6 +290,14 @@ class _Scope:
     def writes_name(self, name: str) -> None:
         owner: Any = self._cells.get(name, self._function.__globals__)
         self._walk.found(owner, f"writes the variable `{name}`")
+
+
+def _names_in(code: types.CodeType) -> set[str]:
+    """The names that the code uses; where it gets attributes by their names, all words in it may be one."""
+    names = set(code.co_names)
+    if "getattr" in names:
+        names |= {each for each in code.co_consts if isinstance(each, str)}
+    return names.union(*(_names_in(each) for each in code.co_consts if isinstance(each, types.CodeType)))
 
 
 def is_library(module: str | None) -> bool:
