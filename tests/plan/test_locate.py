@@ -258,3 +258,24 @@ def test_a_function_that_exits_is_named_and_its_code_stays(ds, blamed, workers):
         list(ds.with_options(way))
     assert caught.value.code == 7
     assert caught.value.__notes__[:2] == [f"in {blamed}, at row 2", "made from the number 3"]
+
+
+@pytest.mark.parametrize(
+    ("element", "function"),
+    [((1, 2), lambda x: x), ({"a": 1, "b": 2}, lambda a, b: a), (1, lambda a, b: a)],
+    ids=["tuple", "dict", "number"],
+)
+@pytest.mark.parametrize("method", ["map", "filter"])
+def test_a_wrong_number_of_arguments_is_told_how_elements_come(element, function, method):
+    with pytest.raises(TypeError, match="positional argument") as caught:
+        list(getattr(Dataset.from_source([element]), method)(function))
+    assert [note for note in caught.value.__notes__ if note.startswith("a tuple comes as arguments, a dict as one")]
+
+
+def test_a_wrong_call_in_the_function_is_the_users_own():
+    def wrong(x):
+        return sorted()
+
+    with pytest.raises(TypeError) as caught:
+        list(Dataset.range(1).map(wrong))
+    assert not any("a tuple comes" in note for note in caught.value.__notes__)

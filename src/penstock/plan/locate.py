@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from penstock.core.errors import ElementError
+from penstock.core.frames import is_ours
 from penstock.plan.flow import EPOCH_BITS
 from penstock.plan.graph import post_order
 from penstock.plan.node import INFINITE, Node, Rows
@@ -16,6 +17,10 @@ from penstock.plan.node import INFINITE, Node, Rows
 MOST_RECORDS_NAMED = 3
 BLAMED = (Exception, SystemExit)
 """What a function may raise that is blamed on it: its errors and `sys.exit()`, but not Ctrl-C."""
+AS_ARGUMENTS = (
+    "a tuple comes as arguments, a dict as one: lambda a, b: ... for a tuple of two, lambda d: d['a'] for a dict"
+)
+_SAYS_ARGUMENTS = re.compile("takes .*positional argument|missing .*required positional argument")
 COPY_FIRST = "arrays of sources and caches are read-only, for others see them too: copy first, as in x = x.copy()"
 _OF_READ_ONLY = (ValueError, TypeError, BufferError)
 _SAYS_READ_ONLY = re.compile("read-?only")
@@ -63,6 +68,7 @@ def blame(error: BaseException, node: Node, row: int | None, of: Node | None = N
     where = "" if row is None else _where(made, row, is_named=True)
     error.add_note(f"in {node.blamed}, at {where}" if where else f"in {node.blamed}")
     tell_to_copy(error)
+    _tell_how_elements_come(error)
     if row is not None and not named:
         _blame_base(error, made, row)
 
@@ -78,6 +84,17 @@ def tell_to_copy(error: BaseException) -> None:
     is_told = COPY_FIRST in getattr(error, "__notes__", ())
     if not is_told and isinstance(error, _OF_READ_ONLY) and _SAYS_READ_ONLY.search(str(error)):
         error.add_note(COPY_FIRST)
+
+
+def _tell_how_elements_come(error: BaseException) -> None:
+    """Say in the notes of an error about the number of arguments of a call of ours how elements are passed."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    ours = trace is None or is_ours(trace.tb_frame.f_code.co_filename)
+    notes: list[str] = getattr(error, "__notes__", [])
+    if ours and isinstance(error, TypeError) and _SAYS_ARGUMENTS.search(str(error)) and AS_ARGUMENTS not in notes:
+        error.add_note(AS_ARGUMENTS)
 
 
 def blame_given(error: BaseException, node: Node, row: int) -> None:

@@ -49,3 +49,35 @@ GENERATOR = np.random.default_rng(0)
 )
 def test_a_generator_of_its_own_is_none(function):
     assert codes(Dataset.range(4).map(function)) == []
+
+
+def added(x):
+    x += 1
+    return x
+
+
+def scaled(d):
+    d["x"] /= 255
+    return d
+
+
+def replaced(d):
+    d["x"] = d["x"] / 255
+    return d
+
+
+def summed(x):
+    total = 0
+    for each in x:
+        total += each
+    return total
+
+
+def test_operators_in_place_are_found_where_there_are_arrays():
+    arrays = Dataset.from_tensor_slices(np.zeros((4, 2)))
+    dicts = Dataset.from_source([{"x": 1.0}])
+    assert codes(arrays.map(lambda x: x * 2).map(added)) == ["PS402"]
+    assert codes(dicts.map(scaled)) == ["PS402"]
+    assert codes(Dataset.range(4).map(added)) == []
+    assert codes(dicts.map(replaced)) == []
+    assert codes(arrays.map(summed)) == []

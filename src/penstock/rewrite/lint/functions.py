@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.elements.spec import Spec
+from penstock.elements.structure import flatten
 from penstock.plan.graph import post_order
+from penstock.plan.safety.instructions import Known, follow
 from penstock.rewrite.lint.written import Found, Written
 
 OF_TORCH = ("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randn", "randn_like", "randperm")
@@ -33,6 +36,63 @@ def global_generator_in_a_function(written: Written) -> Iterator[Found]:
                     f"{node.label()} calls {drawn}(), which draws from a generator of the whole process; give the "
                     "function a parameter `rng` and draw from that",
                 )
+
+
+def in_place_function(written: Written) -> Iterator[Found]:
+    """A function changes its element by `+=` or the like, which writes into an array.
+
+    An array of a source or a cache is read-only, so that is an error there; one that a function before has kept changes
+    for everybody who holds it.
+    """
+    for node in post_order(written.plan):
+        if not node.inputs or _are_numbers(node.inputs[0].spec()):
+            continue
+        for function in vars(node).values():
+            if isinstance(function, FunctionType) and (name := _changed_by(function)) is not None:
+                yield Found(
+                    node,
+                    f"{node.label()} changes its element in place, by an operator such as `{name} += 1`; return a new "
+                    f"array, as by `{name} + 1`",
+                )
+
+
+def _are_numbers(spec: Spec | None) -> bool:
+    """Whether it is known that elements have no arrays that could be written to."""
+    return spec is not None and all(not getattr(leaf, "shape", ()) for leaf in flatten(spec)[0])
+
+
+def _changed_by(function: FunctionType) -> str | None:
+    """The parameter that a function changes by an operator in place, or a part of which it does."""
+    code = function.__code__
+    writes = _Writes()
+    names = [name for name in code.co_varnames[: code.co_argcount] if name != "rng"]
+    follow(code, {name: Known(object(), name) for name in names}, writes, frozenset())
+    return next(iter(writes.names), None)
+
+
+class _Writes:
+    """Hears which parameters a function changes by an operator in place."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def global_of(self, name: str) -> Known | None:
+        return None
+
+    def reaches(self, known: Known) -> None: ...
+
+    def attribute(self, known: Known, name: str) -> Known | None:
+        return None
+
+    def parent_method(self, known: Known, name: str) -> None: ...
+
+    def writes(self, known: Known, what: str) -> None: ...
+
+    def writes_item(self, known: Known, *, again: bool, constant: bool) -> None:
+        if again:
+            self.names.append(known.name)
+
+    def writes_name(self, name: str) -> None: ...
 
 
 def _drawn_by(function: FunctionType, code: CodeType) -> str | None:

@@ -31,6 +31,7 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS302", lambda: lint.buffer.shuffle_before_cache, ("cache", "shuffle")),
     Rule("PS303", lambda: lint.buffer.repeat_before_cache, ("cache", "repeat")),
     Rule("PS401", lambda: lint.functions.global_generator_in_a_function, warns=False),
+    Rule("PS402", lambda: lint.functions.in_place_function, warns=False),
 )
 OF_RUNS: tuple[Rule, ...] = (
     Rule("PS501", lambda: lint.runs.dataset_in_a_dataloader_worker),
