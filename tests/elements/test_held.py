@@ -47,3 +47,19 @@ def test_what_was_taken_does_not_change_when_others_are_put_there():
     taken = held.take(np.array([1]))
     held.put(Columns(LEAF, [np.array([9])], 1), np.array([1]))
     assert taken.elements() == [1]
+
+
+def test_read_only_arrays_are_held_in_copies():
+    array = np.arange(6.0).reshape(3, 2)
+    array.flags.writeable = False
+    held = Held(Columns(LEAF, [array], 3))
+    held.put(Columns(LEAF, [np.zeros((1, 2))], 1), np.array([1]))
+    assert held.take(np.arange(3)).columns[0].tolist() == [[0, 1], [0, 0], [4, 5]]
+    assert array.tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_rows_of_ragged_stay_ragged():
+    held = Held(Columns(LEAF, [Ragged.from_rows([[1], [2, 3]])], 2))
+    held.put(Columns(LEAF, [Ragged.from_rows([[4, 5, 6]])], 1), np.array([0]))
+    (column,) = held.take(np.array([1, 0])).columns
+    assert column == Ragged.from_rows([[2, 3], [4, 5, 6]])

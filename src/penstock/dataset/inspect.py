@@ -257,6 +257,7 @@ def _of_any_batch(spec: Spec, plan: Node) -> Spec:
     """The spec of elements like the first one, where that was made of a batch and others are made of shorter ones."""
     unsure = [batch for batch in _batches(plan) if getattr(batch, "static_size", None) is None]
     sizes = {getattr(batch, "size", None) for batch in unsure}
+    sizes |= {batch.inputs[0].length % size for batch in unsure if (size := getattr(batch, "size", 0))}
     any_size = None in sizes or any(batch.inputs[0].length in range(getattr(batch, "size", 0)) for batch in unsure)
 
     def loosened(_: str, leaf: Any) -> Any:

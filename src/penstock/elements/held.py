@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.elements.chunk import Chunk, Column, Columns, Items, values_in
+from penstock.elements.ragged import Ragged
 
 
 class Held:
@@ -22,21 +23,51 @@ class Held:
     """
 
     def __init__(self, chunk: Chunk) -> None:
-        self._chunk = chunk if isinstance(chunk, Columns) else Items(chunk.values)
+        self._chunk = _own_columns(chunk) if isinstance(chunk, Columns) else Items(chunk.values)
+        self._splits: dict[int, np.dtype[Any]] = {}  # of columns that are lists of the rows of `Ragged`
 
     def take(self, places: Rows) -> Chunk:
         """Return the elements at `places`, `int64[k]`, which stay there until others are put in their places."""
-        return self._chunk.select(places)
+        chunk = self._chunk.select(places)
+        if isinstance(chunk, Columns) and len(places):
+            for number, dtype in self._splits.items():
+                chunk.columns[number] = _ragged(cast("list[Any]", chunk.columns[number]), dtype)
+        return chunk
 
     def put(self, chunk: Chunk, places: Rows) -> None:
         """Put the `k` elements of `chunk` at `places`, all different."""
         held = self._chunk
         if isinstance(held, Columns):
             if isinstance(chunk, Columns) and chunk.structure == held.structure:
+                self._note_ragged(held.columns, chunk.columns)
                 held.columns = [_put(old, new, places) for old, new in zip(held.columns, chunk.columns, strict=True)]
                 return
             held = self._chunk = Items(list(held.elements()))
-        _replace(held.values, chunk.elements(), places)
+        _replace(held.values, chunk.held(), places)
+
+    def _note_ragged(self, held: list[Column], columns: list[Column]) -> None:
+        """Note which columns become lists of rows of `Ragged`, and which are no such lists any more."""
+        for number, (old, new) in enumerate(zip(held, columns, strict=True)):
+            if isinstance(old, Ragged):
+                self._splits[number] = old.row_splits.dtype
+            if not isinstance(new, Ragged):
+                self._splits.pop(number, None)
+
+
+def _own_columns(chunk: Columns) -> Columns:
+    """The elements in arrays that can be written to."""
+    columns: list[Column] = [
+        column.copy() if isinstance(column, np.ndarray) and not column.flags.writeable else column
+        for column in chunk.columns
+    ]
+    return Columns(chunk.structure, columns, len(chunk))
+
+
+def _ragged(rows: list[Any], splits: np.dtype[Any]) -> Ragged:
+    """Return rows that were those of a `Ragged` as one again."""
+    if isinstance(rows[0], Ragged):
+        return Ragged.stack(rows)
+    return Ragged(np.concatenate(rows), np.cumsum([0, *map(len, rows)], dtype=splits))
 
 
 def _put(held: Column, column: Column, places: Rows) -> Column:

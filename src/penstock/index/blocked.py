@@ -66,7 +66,7 @@ class Blocks:
         `(k,)`; a negative row is a `ValueError`.
 
         >>> Blocks(np.array([0, 2, 4, 6]), window=1).permuted(np.arange(6), key=2).tolist()
-        [2, 3, 4, 5, 1, 0]
+        [5, 4, 0, 1, 3, 2]
         """
         if not len(rows):
             return rows

@@ -144,6 +144,7 @@ def at(dataset: Dataset[Any], index: int) -> Any:
 def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:
     """`element_spec` of a dataset, or of one of its iterators.
 
+    >>> from penstock.tf_data import Dataset
     >>> get_structure(Dataset.range(3).batch(2)), get_structure(iter(Dataset.range(3)))
     (int64[?], int64)
     """

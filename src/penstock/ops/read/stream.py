@@ -62,7 +62,7 @@ class ReadStream(Streamed):
                     if done:  # in a file that is not there any more
                         raise CursorError(BEYOND)
                     return
-                for made in self._with_end(opened[0]):
+                for made in opened[0]:
                     chunk = self._kept(made) if isinstance(made, Faulty) else made
                     ids = ordinals(epoch, count, len(chunk))
                     done, count = done + len(chunk), count + len(chunk)
@@ -95,7 +95,7 @@ class ReadStream(Streamed):
         return Items([Fault(faulty.error)])
 
     def _opened(self, file: int, done: int) -> Ahead[Chunk]:
-        return Ahead(lambda: without_first(self.source.read(file), done), CHUNKS_AHEAD)
+        return Ahead(lambda: without_first(self._with_end(self.source.read(file)), done), CHUNKS_AHEAD)
 
     def arguments(self) -> str:
         return "" if self.step == 1 else f"every {self.step}-th file from file {self.first} on"
