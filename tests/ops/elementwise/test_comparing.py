@@ -29,8 +29,11 @@ def test_the_first_elements_are_compared_in_however_many_chunks_they_come():
 def test_and_one_now_and_then_later():
     later = compared([FIRST, *[1024] * 640])
     assert later[0] == FIRST
-    assert sum(later[1:]) == 640 * 1024 // RARELY
     assert set(later[1:]) == {0, 1}
+    gaps = np.diff(np.flatnonzero(later[1:]))  # in chunks: twice as many each time
+    assert gaps.tolist() == [1, 1, 1, 2, 4, 8, 16, 32, 64, 128, 256]
+    rare = compared([FIRST, *[RARELY // 4] * 400])
+    assert 100 <= sum(rare[1:]) < 120
 
 
 def test_of_large_elements_more_often():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.elements.chunk import Columns
 
 FIRST = 256  # elements that are compared before columns are taken at their word
-RARELY = 1 << 16  # rows, at most, from one comparison to the next after that
+RARELY = 1 << 20  # rows, at most, from one comparison to the next after that
 SELDOM = 1 << 23  # bytes of columns that take a hundred times as long as one element
 SPREAD = 0x9E3779B1
 
@@ -14,7 +14,8 @@ class Comparing:
     """Counts the rows that came out of columns, and says which of them to compare with elements.
 
     That is the first `FIRST` of them, in however many chunks they come, and then one at a time, at places that differ
-    from chunk to chunk: so seldom that it takes less than a hundredth of the time. Threads share the counts without a
+    from chunk to chunk, each after twice as many rows as the one before, up to `RARELY`: so seldom that it takes about
+    a hundredth of the time. Threads share the counts without a
     lock: what one of them loses of another's is compared once more.
     """
 
@@ -27,13 +28,13 @@ class Comparing:
         count, compared = len(columns), self._compared
         if compared < FIRST:
             self._compared = compared + min(count, FIRST - compared)
-            self._left = _interval(columns)
+            self._left = FIRST
             return slice(0, FIRST - compared)
         left = self._left - count
         if left > 0:
             self._left = left
             return None
-        self._left = _interval(columns)
+        self._left = min(_interval(columns), FIRST << min(compared - FIRST, 30))
         self._compared = compared + 1
         at = compared * SPREAD % count
         return slice(at, at + 1)
