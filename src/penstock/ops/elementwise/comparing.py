@@ -5,6 +5,7 @@ from __future__ import annotations
 from penstock.elements.chunk import Columns
 
 FIRST = 256  # elements that are compared before columns are taken at their word
+NEXT = 1 << 12  # rows until the next comparison
 RARELY = 1 << 20  # rows, at most, from one comparison to the next after that
 SELDOM = 1 << 23  # bytes of columns that take a hundred times as long as one element
 SPREAD = 0x9E3779B1
@@ -28,13 +29,13 @@ class Comparing:
         count, compared = len(columns), self._compared
         if compared < FIRST:
             self._compared = compared + min(count, FIRST - compared)
-            self._left = FIRST
+            self._left = min(_interval(columns), NEXT)
             return slice(0, FIRST - compared)
         left = self._left - count
         if left > 0:
             self._left = left
             return None
-        self._left = min(_interval(columns), FIRST << min(compared - FIRST, 30))
+        self._left = min(_interval(columns), NEXT << min(compared - FIRST, 30))
         self._compared = compared + 1
         at = compared * SPREAD % count
         return slice(at, at + 1)
