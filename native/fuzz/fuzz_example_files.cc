@@ -127,7 +127,8 @@ void check_framed(const uint8_t* data, size_t size) {
   demand(::pwrite(other, &changed, 1, static_cast<off_t>(at)) == 1, "not written");
   demand(!parses(), "a byte that nobody misses");
   demand(::pwrite(other, content.data() + at, 1, static_cast<off_t>(at)) == 1, "not written");
-  demand(parses() == sound, "not as it was");
+  // The same bytes again, in a file that was written to: an error, unless its time has not gone on yet.
+  demand(!parses() || sound, "not as it was");
   demand(::ftruncate(other, static_cast<off_t>(at)) == 0, "not cut short");
   parses();  // the rest of its last page reads as zeros
   demand(::ftruncate(other, 0) == 0, "not cut short");
