@@ -215,7 +215,7 @@ def test_ragged_and_sparse_values_become_one():
         ),
         ([Ragged([1], [0, 1]), Ragged([1], [0, 1]).fold(1)], r"ragged int64\[\?, ~, ~\]"),
         ([Ragged([1], [0, 1]), np.zeros(2)], r"ragged int64\[1, ~\] against float64\[2\]"),
-        ([Sparse.from_dense([1]), Sparse.from_dense([1, 2])], "use sparse_batch"),
+        ([Sparse.from_dense([1]), Sparse.from_dense([1, 2])], "make them of one dense_shape"),
     ],
 )
 def test_ragged_and_sparse_values_that_differ_name_the_rows(column, message):

@@ -46,9 +46,9 @@ class Group(Handle[T_co]):
 
         Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects an array of objects. Where
         the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
-        `int64[~]` in `element_spec`), they become `Ragged`, and `Sparse` arrays are as large as the largest. Elements
-        that do not fit together are an `ElementError` that names the leaf, both shapes or dtypes, and both rows. A
-        batch is the consumer's own: it may be kept, and written to.
+        `int64[~]` in `element_spec`), they become `Ragged`. `Sparse` arrays are as large as the largest of their batch
+        in each dimension. Elements that do not fit together are an `ElementError` that names the leaf, both shapes or
+        dtypes, and both rows. A batch is the consumer's own: it may be kept, and written to.
 
         >>> [batch.tolist() for batch in Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
@@ -221,7 +221,7 @@ def _batch_of(plan: Node, size: int, left: Policy) -> Node:
     splits = uneven_splits(spec)
     unseen = spec is None and fold_once(plan, _makes_uneven)
     if splits is None and not unseen:
-        return group.batch.Batch(plan, size, **left)
+        return group.batch.Batch(plan, size, shapes_known=spec is not None, **left)
     return group.uneven.UnevenBatch(plan, size, splits, **left)
 
 

@@ -11,13 +11,19 @@ from penstock.elements.structure import LEAF, Structure, paths
 
 
 def stack_all(
-    chunk: Chunk, rows: np.ndarray, *, out: list[np.ndarray] | None, allocate: Allocate, keep_ragged: bool = False
+    chunk: Chunk,
+    rows: np.ndarray,
+    *,
+    out: list[np.ndarray] | None,
+    allocate: Allocate,
+    keep_ragged: bool = False,
+    to_largest: bool = False,
 ) -> tuple[Structure, list[Stack]]:
     """The chunk's structure, and one array of shape (k, ...) for each of its leaves, or `Ragged` or `Sparse` rows.
 
     An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or
     dtype of the memory given for it, it gets memory of its own. Arrays that are rows of a `Ragged` must agree in their
-    shapes, unless it is to be kept.
+    shapes, unless it is to be kept, and `Sparse` values in theirs, unless all are to be as large as the largest.
     """
     if isinstance(chunk, Items) and (out is None or len(out) == 1):
         found = numbers(chunk.values, None if out is None else out[0], allocate)
@@ -33,7 +39,7 @@ def stack_all(
         elif keep_ragged and isinstance(column, Ragged) and column.ragged_rank == 1:
             array = column
         else:
-            array = stack(column, memory, path=path, rows=rows, allocate=allocate, types=types)
+            array = stack(column, memory, path=path, rows=rows, allocate=allocate, types=types, to_largest=to_largest)
         arrays.append(owned(array, allocate))
     return columns.structure, arrays
 

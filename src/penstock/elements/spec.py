@@ -190,6 +190,19 @@ def batched(spec: Spec, size: int | None) -> Spec:
     return map_leaves(batch, spec)
 
 
+def of_any_largest(spec: Spec) -> Spec:
+    """Return the spec of an element without the sizes of `Sparse` leaves, in which others differ.
+
+    >>> of_any_largest((SparseSpec((8, 3), np.dtype("f4")), ArraySpec((2,), np.dtype("f4"))))
+    (sparse float32[?, ?], float32[2])
+    """
+
+    def loosened(_: str, leaf: LeafSpec) -> LeafSpec:
+        return replace(leaf, shape=(None,) * len(leaf.shape)) if isinstance(leaf, SparseSpec) else leaf
+
+    return map_leaves(loosened, spec)
+
+
 def of_size(spec: Spec, size: int | None) -> Spec:
     """Return the spec of a batch with another number of elements (`None`: not known).
 

@@ -75,6 +75,7 @@ def stack(
     allocate: Allocate = np.empty,
     operation: str = "batch",
     types: set[type] | None = None,
+    to_largest: bool = False,
 ) -> Stack:
     """Return the values of `column` as one array with a leading dimension; an array is returned as it is.
 
@@ -83,8 +84,9 @@ def stack(
     array of objects. `Ragged` values become one with another ragged dimension, `Sparse` ones with a leading one: they
     must agree in dtype and in the dimensions that are not ragged, and get memory of their own. An array is `out` where
     that has the right shape and dtype, otherwise fresh memory from `allocate`, or from NumPy for objects. Values that
-    differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`. `types` are those of the
-    values, where the caller has looked already.
+    differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`. Only `Sparse`
+    values of one dtype may differ in their shapes where all are to be as large as the largest (`to_largest`). `types`
+    are those of the values, where the caller has looked already.
 
     >>> stack([1, 2, 3])
     array([1, 2, 3])
@@ -107,7 +109,8 @@ crop, resize or pad them to one shape, or use padded_batch or ragged_batch
         dtype = _SCALARS.get(cls)
         if dtype is not None:
             return _scalars(column, dtype, out, origin, allocate)
-        return _OF_ONE_TYPE.get(cls, _mixed)(column, out, origin, allocate)
+        make = _as_large_as_the_largest if to_largest and cls is Sparse else _OF_ONE_TYPE.get(cls, _mixed)
+        return make(column, out, origin, allocate)
     return _mixed(column, out, origin, allocate)
 
 
@@ -138,10 +141,16 @@ def folded(array: Stack, size: int) -> Stack:
 def joined(parts: Sequence[Stack], allocate: Allocate = np.empty) -> Stack:
     """Return the values of all parts, which fit together, one after another: a copy, in memory from `allocate`.
 
+    `Sparse` values are as large as the largest.
+
     >>> joined([np.arange(2), np.arange(1)]).tolist()
     [0, 1, 0]
     """
     first: Any = parts[0]
+    if isinstance(first, Sparse):
+        values = cast("Sequence[Sparse]", parts)
+        largest = _largest_shape([value.dense_shape[1:] for value in values])
+        return Sparse.concatenate([value.resized((len(value), *largest)) for value in values], allocate)
     if not isinstance(first, np.ndarray):
         return type(first).concatenate(parts, allocate)
     arrays = cast("Sequence[NDArray[Any]]", parts)
@@ -179,6 +188,20 @@ def _rows(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate:
     if len(set(specs)) > 1:
         refuse_different(specs, origin)
     return type(column[0]).stack(column, allocate)
+
+
+def _as_large_as_the_largest(
+    column: list[Sparse], out: NDArray[Any] | None, origin: Origin, allocate: Allocate
+) -> Sparse:
+    """Stack `Sparse` values that may differ in their shapes."""
+    specs = [SparseSpec((None,) * value.ndim, value.dtype) for value in column]
+    if len(set(specs)) > 1:
+        refuse_different(specs, origin)
+    return Sparse.stack(column, allocate, shape=_largest_shape([value.dense_shape for value in column]))
+
+
+def _largest_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(max, zip(*shapes, strict=True)))
 
 
 def _scalars(
@@ -280,7 +303,7 @@ def refuse_different(specs: Sequence[LeafSpec], origin: Origin, remedy: str | No
 _REMEDY = {
     ArraySpec: "crop, resize or pad them to one shape, or use padded_batch or ragged_batch",
     RaggedSpec: "only rows may have different lengths: the other dimensions must agree",
-    SparseSpec: "make them of one dense_shape, or use sparse_batch(n, row_shape=[None]), which takes the largest",
+    SparseSpec: "make them of one dense_shape",
 }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock.elements.sharing import with_own_containers
 from penstock.elements.size import bytes_of, text_bytes_of
+from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec
 from penstock.elements.stacking import Origin, Stack, joined
 from penstock.elements.structure import Structure, describe, flatten, paths
@@ -53,6 +54,8 @@ class Maker:
         self._single = single if job.batch is None else None
         self.advise = advising(job.source)
         self._meter = Meter()
+        self.grows = False
+        """Whether batches have leaves as large as the largest of their elements, so that each is stacked by itself."""
         self.item_bytes = 0
         """Bytes of one item: of a batch's memory, or of an element's leaves, as the last was; 0 before the first."""
         self._rows = 0  # of the parcel before
@@ -103,7 +106,8 @@ class Maker:
             return Listed(with_own_containers([element]), took)
         if self.job.batch is None:
             return make_listed(program, rows, meter)
-        return make_stacked(program, rows, parcel.memory_of(piece), self.memory.allocate, meter)
+        allocate, memory = self.memory.allocate, parcel.memory_of(piece)
+        return make_stacked(program, rows, memory, allocate, meter, batches=parcel.items)
 
     def fill(self, parcel: Parcel) -> Parcel:
         """Make the pieces of a parcel that are not made yet, here, up to one that fails."""
@@ -147,7 +151,7 @@ class Maker:
     def errand(self, shipment: Shipment, parcel: Parcel, piece: int) -> tuple[Any, ...]:
         """What another process is to call to make one piece."""
         soon = parcel.soon if piece == 0 else None
-        return run_shipped, shipment, parcel.rows[piece], self.job.batch is not None, soon
+        return run_shipped, shipment, parcel.rows[piece], parcel.items if self.job.batch else 0, soon
 
     def items(self, parcel: Parcel) -> list[Any]:
         """The items of a parcel whose pieces are all made."""
@@ -159,6 +163,7 @@ class Maker:
         pieces = cast("list[Stacked]", parcel.results)
         arrays = self._joined(parcel, pieces)
         self._know(list(map(_shape_of, arrays)))
+        self.grows = any(isinstance(array, Sparse) for array in arrays)
         size = sum(map(len, parcel.rows)) // parcel.items  # of each batch: perhaps all of them are short
         return self.job.delivered(pieces[0].structure, arrays, size, parcel.items, self.memory.allocate)
 
@@ -210,6 +215,7 @@ def _check_fit(first: Stacked, other: Stacked, first_row: int, other_row: int) -
         if one.dtype != two.dtype:
             problem = f"{between}{at}: dtype {one.dtype} against {two.dtype}; return the same dtype for every row"
             raise origin.misfit(problem, 0, 1)
-        if one.shape[1:] != two.shape[1:]:
+        grows = isinstance(one, Sparse) and one.ndim == two.ndim
+        if one.shape[1:] != two.shape[1:] and not grows:
             shapes = f"shape {one.shape[1:]} against {two.shape[1:]}"
             raise origin.misfit(f"{between}{at}: {shapes}; crop, resize or pad them to one shape", 0, 1)

@@ -148,12 +148,12 @@ class Spreaded(Done):
 
 
 def make_stacked(
-    program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate, meter: Meter
+    program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate, meter: Meter, *, batches: int = 1
 ) -> Stacked:
-    """Make the elements of `rows` and stack them, in `out` where they fit."""
+    """Make the elements of `rows`, which go into so many batches, and stack them, in `out` where they fit."""
 
     def make() -> tuple[Structure, list[Stack]]:
-        return stack_all(program(rows, out), rows, out=out, allocate=allocate)
+        return stack_all(program(rows, out), rows, out=out, allocate=allocate, to_largest=batches == 1)
 
     (structure, arrays), took = meter.measure(make)
     in_place = out is not None and len(out) == len(arrays) and all(a is b for a, b in zip(arrays, out, strict=True))

@@ -21,7 +21,7 @@ def test_a_small_plan_travels_with_every_task():
     shipment = shipped(ps.Dataset.range(9).map(lambda x: x * 2)._plan, Unobserved())
     assert shipment.path is None
     assert len(shipment.data) <= LARGEST_CARRIED
-    made, counted = run_shipped(pickle.loads(pickle.dumps(shipment)), ROWS, stack=False)
+    made, counted = run_shipped(pickle.loads(pickle.dumps(shipment)), ROWS, batches=0)
     assert made.elements == [6, 2]
     assert counted is None
     shipment.remove()
@@ -31,7 +31,7 @@ def test_a_large_plan_travels_once_by_file_which_is_removed():
     shipment = shipped(large(), Unobserved())
     assert shipment.data is None
     assert Path(shipment.path).stat().st_size > LARGEST_CARRIED
-    made, _ = run_shipped(pickle.loads(pickle.dumps(shipment)), ROWS, stack=True)
+    made, _ = run_shipped(pickle.loads(pickle.dumps(shipment)), ROWS, batches=1)
     assert made.arrays[0].tolist() == [3, 1]
     shipment.remove()
     assert not Path(shipment.path).exists()
@@ -41,5 +41,5 @@ def test_a_large_plan_travels_once_by_file_which_is_removed():
 def test_what_was_counted_comes_back_once():
     shipment = shipped(ps.Dataset.range(9).map(lambda x: x)._plan, Counters())
     for _ in range(2):
-        _, counted = run_shipped(shipment, ROWS, stack=False)
+        _, counted = run_shipped(shipment, ROWS, batches=0)
         assert [cell[1] for cell in counted] == [2, 2]

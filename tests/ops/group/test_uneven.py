@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,8 +73,50 @@ def test_sparse_arrays_are_as_large_as_the_largest_of_their_batch():
     assert ds.element_spec == {"x": SparseSpec((None, None), "i8")}
     verify_resume(ds, most=4)
     assert same(list(parsed.map(dict).batch(2)), list(ds))  # a parser below tells as much
-    with pytest.raises(ElementError, match="use sparse_batch"):  # where the plan knows nothing
-        list(Dataset.from_source([element["x"] for element in parsed]).batch(2))
+
+
+def one_at(place, size):
+    """An array of `size` with one value."""
+    return ps.Sparse([[place]], [1.0], (size,))
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=20), st.integers(1, 4))
+def test_sparse_arrays_that_a_function_makes_are_as_large_as_the_largest_too(sizes, size):
+    numbers = Dataset.from_source(sizes)
+    for ds in (
+        numbers.map(lambda n: one_at(n - 1, n)).batch(size),
+        numbers.filter(lambda n: n > 0).map(lambda n: one_at(n - 1, n)).batch(size),
+        numbers.map(lambda n: one_at(n - 1, n)).batch(size).map(lambda batch: batch),
+        Dataset.from_source([one_at(n - 1, n) for n in sizes]).batch(size),
+    ):
+        runs = [sizes[low : low + size] for low in range(0, len(sizes), size)]
+        for batches in (list(ds), list(ds)):  # the second pass makes several batches in one go
+            assert [batch.dense_shape for batch in batches] == [(len(run), max(run)) for run in runs]
+            assert [batch.indices[:, 1].tolist() for batch in batches] == [[n - 1 for n in run] for run in runs]
+
+
+def test_their_sizes_do_not_depend_on_the_executor():
+    ds = Dataset.range(60).map(lambda n: {"x": one_at(0, int(n) % 7 + 1), "n": n}).shuffle(seed=1).batch(4)
+    verify_determinism(ds)
+    verify_resume(ds, most=4)
+    assert ds.element_spec == {"x": SparseSpec((4, None), "f8"), "n": ArraySpec((4,), "i8")}
+
+
+def test_a_batch_that_is_split_over_workers_is_as_large_as_its_largest():
+    gate = threading.Barrier(2, timeout=30)
+
+    def meeting(n):
+        gate.wait()  # only two workers that share the batch get past it
+        return one_at(0, int(n) + 1)
+
+    ds = Dataset.range(2).map(meeting, thread_safe=True).batch(2).with_options(ps.Options(workers=2))
+    assert [batch.dense_shape for batch in ds] == [(2, 2)]
+
+
+def test_sparse_arrays_of_other_dtypes_or_dimensions_do_not_fit():
+    for other in (ps.Sparse([[0]], [1], (1,)), ps.Sparse([[0, 0]], [1.0], (1, 1))):
+        with pytest.raises(ElementError, match=r"rows 2 and 3 differ"):
+            list(Dataset.from_source([one_at(0, 1), one_at(0, 2), one_at(0, 3), other]).batch(2))
 
 
 def test_any_executor_makes_the_same_batches_and_states():

@@ -58,12 +58,15 @@ def shipped(node: Node, observer: Any) -> Shipment:
     return Shipment(None, path)
 
 
-def run_shipped(shipment: Shipment, rows: Rows, stack: bool, soon: Rows | None = None) -> tuple[Stacked | Listed, Any]:
-    """In the worker: the task's result, and what its observer counted; sources are told of the rows `soon` first."""
+def run_shipped(shipment: Shipment, rows: Rows, batches: int, soon: Rows | None = None) -> tuple[Stacked | Listed, Any]:
+    """In the worker: the task's result, and what its observer counted; sources are told of the rows `soon` first.
+
+    The elements go into so many `batches`; for none they are listed.
+    """
     program, advise, observer = _program(shipment)
     program = advised(program, advise, soon)
-    if stack:
-        made: Stacked | Listed = make_stacked(program, rows, None, _fresh, Meter())
+    if batches:
+        made: Stacked | Listed = make_stacked(program, rows, None, _fresh, Meter(), batches=batches)
     else:
         made = make_listed(program, rows, Meter())
     return made, observer.drain()
@@ -98,4 +101,4 @@ def _fresh(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     return np.empty(shape, dtype)
 
 
-Run = Callable[[Shipment, Rows, bool, Rows | None], tuple[Stacked | Listed, Any]]
+Run = Callable[[Shipment, Rows, int, Rows | None], tuple[Stacked | Listed, Any]]

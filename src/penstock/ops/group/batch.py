@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from penstock import elements
+from penstock.core.errors import ElementError
 from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.ragged import Ragged
-from penstock.elements.spec import batched
+from penstock.elements.spec import batched, of_any_largest
 from penstock.elements.stacking import Stack, folded
 from penstock.elements.structure import Structure, unflatten
 from penstock.ops.group.grouping import Grouping, spans
@@ -20,14 +21,21 @@ from penstock.plan.node import Allocate, Program, Rows, Spec
 
 @dataclass(frozen=True)
 class Batch(Grouping):
-    """Stack `size` consecutive elements."""
+    """Stack `size` consecutive elements; `Sparse` arrays of a batch are as large as the largest.
+
+    `shapes_known` is whether the plan told the shapes of the elements when it was built.
+    """
+
+    shapes_known: bool = field(default=True, kw_only=True, metadata={"runs": True})
 
     def spec(self) -> Spec | None:
         spec, size = self.input.spec(), self.static_size
-        return None if spec is None else self.completed_spec(batched(spec, size), size)
+        if spec is None:
+            return None
+        return self.completed_spec(batched(spec if self.shapes_known else of_any_largest(spec), size), size)
 
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
-        structure, arrays = self._stacked(chunk, rows, None, allocate)
+        structure, arrays = self._stacked(chunk, rows, None, allocate, to_largest=True)
         return unflatten(structure, arrays)
 
     def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
@@ -35,12 +43,18 @@ class Batch(Grouping):
         return self.folded(structure, arrays, self.size, len(rows) // self.size, allocate)
 
     def _stacked(
-        self, chunk: Chunk, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate
+        self,
+        chunk: Chunk,
+        rows: Rows,
+        out: list[np.ndarray] | None,
+        allocate: Allocate,
+        *,
+        to_largest: bool = False,
     ) -> tuple[Structure, list[Stack]]:
         """The elements stacked; rows of `Ragged` stay such rows where the plan did not tell what they are."""
         uneven = isinstance(chunk, Columns) and any(isinstance(column, Ragged) for column in chunk.columns)
         keep = uneven and self.input.spec() is None
-        return stack_all(chunk, rows, out=out, allocate=allocate, keep_ragged=keep)
+        return stack_all(chunk, rows, out=out, allocate=allocate, keep_ragged=keep, to_largest=to_largest)
 
     def takes_views(self, chunk: Chunk | None) -> bool:
         columns = chunk.columns if isinstance(chunk, Columns) else [None]
@@ -56,14 +70,14 @@ class Batch(Grouping):
             memory = None
             if (below := self._below(out)) is not None and uniform:
                 memory = [_for_elements(array, len(rows), int(counts[0])) for array in below]
+            chunk = source(its_rows, memory)
             try:
-                structure, arrays = self._stacked(source(its_rows, memory), its_rows, memory, allocate)
-                if uniform:
-                    return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
-                return self._cut(structure, arrays, counts, allocate)
-            except Exception as error:
-                self.blame(error, int(rows[0]))
-                raise
+                structure, arrays = self._stacked(chunk, its_rows, memory, allocate)
+            except ElementError:  # of elements of one batch, or of several, which may fit by themselves
+                return self.one_by_one(chunk, its_rows, counts, rows, allocate)
+            if uniform:
+                return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
+            return self._cut(structure, arrays, counts, allocate)
 
         return run
 

@@ -77,17 +77,20 @@ class Grouping(Batching):
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
             its_rows, counts = self.grouped(rows)
-            chunk = source(its_rows)
-            made: list[Any] = []
-            try:
-                for low, high in spans(counts):
-                    made.append(self._whole(chunk.slice(low, high), its_rows[low:high], allocate))
-            except Exception as error:
-                self.blame(error, int(rows[len(made)]))
-                raise
-            return Items(made)
+            return self.one_by_one(source(its_rows), its_rows, counts, rows, allocate)
 
         return run
+
+    def one_by_one(self, chunk: Chunk, its_rows: Rows, counts: np.ndarray, rows: Rows, allocate: Allocate) -> Items:
+        """The groups `rows`, each collected by itself from so many elements of `chunk`, which are `its_rows`."""
+        made: list[Any] = []
+        try:
+            for low, high in spans(counts):
+                made.append(self._whole(chunk.slice(low, high), its_rows[low:high], allocate))
+        except Exception as error:
+            self.blame(error, int(rows[len(made)]))
+            raise
+        return Items(made)
 
     def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
         """The elements of some whole groups that follow one another in `chunk`."""
