@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock import Dataset, Options
-from penstock.core.errors import FailuresError
+from penstock.core.errors import FailuresError, PlanError
 from penstock.testing.laws import verify_resume
 
 WAYS = [Options(executor="inline"), Options(executor="threads", workers=2), Options()]
@@ -193,3 +193,11 @@ def test_few_elements_are_lost_where_few_fail(options):
     for ds in streams:
         ignored = ds.map(lambda x: 1 // (x - 150)).ignore_errors().with_options(options)
         assert len(list(islice(ignored, 300))) == 199
+
+
+def test_the_first_element_that_does_not_fail_tells_the_spec():
+    ds = Dataset.range(4).map(lambda x: np.full(2, 6 // x)).ignore_errors()
+    assert repr(ds.element_spec) == "int64[2]"
+    assert repr(ds.batch(2).element_spec) == "int64[?, 2]"
+    with pytest.raises(PlanError, match="no element to tell the spec from"):
+        _ = Dataset.range(4).map(lambda x: np.full(2, 6 // (x - x))).ignore_errors().element_spec

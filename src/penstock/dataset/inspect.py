@@ -234,7 +234,7 @@ def _described(plan: Node) -> Node:
 
 def _tells_itself(node: Node) -> bool:
     """Whether an element is made to tell its spec, whatever that of the inputs is."""
-    if node.has_own_spec:
+    if node.has_own_spec or node.forgives:  # of what it forgives there is no element to tell it
         return True
     if isinstance(node, elementwise.map.Map) and not (
         is_declared(node.function) and isinstance(node.function, ElementFunction | ColumnFunction)
