@@ -16,8 +16,8 @@ class Comparing:
 
     That is the first `FIRST` of them, in however many chunks they come, and then one at a time, at places that differ
     from chunk to chunk, each after twice as many rows as the one before, up to `RARELY`: so seldom that it takes about
-    a hundredth of the time. Threads share the counts without a
-    lock: what one of them loses of another's is compared once more.
+    a hundredth of the time. Threads share the counts without a lock: what one of them loses of another's is compared
+    once more.
     """
 
     def __init__(self) -> None:
