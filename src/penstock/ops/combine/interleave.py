@@ -164,7 +164,8 @@ class Interleave(Unfolding):
                 if slot is None:
                     slots.stay_empty()
                     continue
-                piece = slot.reader.read(self.block_length - used, slots.share(wanted, self.block_length))
+                slot.reader.ready(slots.share(wanted, self.block_length))
+                piece = slot.reader.read(self.block_length - used)
                 if piece is None:
                     slots.end()
                     slots.pass_on()
