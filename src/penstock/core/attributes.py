@@ -21,6 +21,8 @@ def attribute_of(value: Any, name: str) -> Any:
     try:
         return getattr(value, name)
     except AttributeError:
+        if not hasattr(type(value), name) and not hasattr(type(value), "__getattr__"):
+            return None
         from inspect import getattr_static  # only to tell a missing name from one that raises
 
         if getattr_static(value, name, None) is None:

@@ -36,8 +36,9 @@ class DerivedValue(cached_property[Any]):
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         if instance is not None:
             name = str(self.attrname)
-            for below in _far_below(cast("Node", instance), lambda each: name in vars(each)):
-                getattr(below, name)
+            if cast("Node", instance).inputs:
+                for below in _far_below(cast("Node", instance), lambda each: name in vars(each)):
+                    getattr(below, name)
         return super().__get__(instance, owner)
 
 

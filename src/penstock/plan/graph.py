@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 def post_order(plan: Node) -> Iterator[Node]:
     """Every node, inputs before what reads them; a node read twice comes twice."""
-    return (node for node, _ in with_depth(plan))
+    return (node for node, _ in with_depth(plan)) if plan.inputs else iter((plan,))
 
 
 def with_depth(plan: Node) -> Iterator[tuple[Node, int]]:
