@@ -246,9 +246,13 @@ OPERATIONS = {
     "skip_errors": lambda ds: ds.map(add_one, on_error="skip"),
     "ignore_errors": lambda ds: ds.map(add_one).ignore_errors(),
 }
-CHAINS = st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(1, 40)), min_size=3, max_size=12)
+CHAINS = st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), st.integers(1, 40)), min_size=3, max_size=12).filter(
+    # each input of an interleave is opened again by itself, so that every one below multiplies what a restore takes
+    lambda chain: sum(times for name, times in chain if name == "interleave") <= 4
+)
 
 
+@pytest.mark.filterwarnings("ignore::penstock.core.errors.PlanWarning")  # of chains that nobody would write
 @given(CHAINS)
 @settings(max_examples=8, deadline=None)
 def test_a_chain_of_any_operations_yields_what_its_plain_form_does(chain):

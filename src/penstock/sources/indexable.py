@@ -21,6 +21,7 @@ from penstock.elements.sharing import own_array, with_own_arrays
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
+from penstock.kernels import gather
 from penstock.sources.arrays import digest_values
 from penstock.sources.protocol import Called
 
@@ -72,6 +73,8 @@ class IndexableSource:
         if type(self.data) in (list, tuple):
             with suppress(IndexError):  # it has shrunk: one by one it is seen where
                 return Kept(list(map(self.data.__getitem__, positions)))
+        if type(self.data) in (np.ndarray, np.memmap) and not self.data.dtype.hasobject:
+            return Columns(structures.LEAF, [gather(self.data, rows)], len(rows))
         return Items(self._one_by_one(positions))
 
     @property
