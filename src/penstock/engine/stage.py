@@ -14,6 +14,7 @@ from penstock.core.errors import CursorError, WorkerError
 from penstock.core.seeds import mix
 from penstock.elements.chunk import Items
 from penstock.elements.size import own_bytes_of
+from penstock.elements.variants import duplicate
 from penstock.engine.advice import Advisor, RowsOf, spacing
 from penstock.engine.crew import Crew
 from penstock.engine.feeder import Feeder
@@ -149,9 +150,15 @@ class Stage:
         return result
 
     def _unit(self, work: Work) -> Unit:
-        unit = Unit(work.given, self._tuner.item_bytes * len(work.given))
+        unit = Unit(self._to_be_written(work.given), self._tuner.item_bytes * len(work.given))
         unit.soon = None if work.later is None else self._advisor.after(*work.later)
         return unit
+
+    def _to_be_written(self, given: Piece) -> Piece:
+        """What functions may write into: where some elements may have to be made again, those stay as they are."""
+        if self._base is not None or len(given) <= 1:
+            return given
+        return given.over(duplicate(given.chunk))
 
     def _spacing(self) -> float:
         return 0.0 if self._base is None else spacing(self._base, self._base.stride, 1)
@@ -197,8 +204,9 @@ class Stage:
         """What comes before the element at fault, which is found by making each alone; then the failure."""
         if not isinstance(failure, Exception) or isinstance(failure, WorkerError):
             raise failure or RuntimeError("a task ended with nothing")
+        is_written = self._base is None and len(work.given) == 1  # by the function, perhaps, before it failed
         for at in range(len(work.given)):
-            result = self._made_here(Unit(work.given.slice(at, at + 1), 0))
+            result = failure if is_written else self._made_here(Unit(work.given.slice(at, at + 1), 0))
             if not isinstance(result, Spreaded):
                 if self._of is not None and isinstance(result, Exception):
                     blame_given(result, self._of, int(work.given.ids[at]))

@@ -71,6 +71,10 @@ class Piece:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def over(self, chunk: Chunk) -> Piece:
+        """The same with the elements of another chunk."""
+        return Piece(chunk, self.ids, self.after, self.failed, self.lost, self.given, self.parents)
+
     def slice(self, low: int, high: int) -> Piece:
         """Elements `low` to `high`; the mark is not theirs any more."""
         return Piece(self.chunk.slice(low, high), self.ids[low:high])
