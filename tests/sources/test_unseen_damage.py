@@ -54,6 +54,23 @@ def test_a_damaged_stored_member_is_named(tmp_path):
         list(ps.read_numpy(path))
 
 
+def test_a_directory_of_npz_that_leaves_a_member_out_is_an_error(tmp_path):
+    path = tmp_path / "a.npz"
+    content = bytearray(npz(path))
+    first = content.index(b"PK\x01\x02")
+    content[first + 32] = 100  # the length of a comment, which then takes in the entry of the second member
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.npz: its directory is damaged: it has 1 members of 2"):
+        ps.read_numpy(path)
+
+
+def test_a_truncated_npz_says_so_and_what_next(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(npz(path)[:-30])
+    with pytest.raises(DataError, match=r"a\.npz has [\d,]+ bytes, without the directory .* cut short"):
+        ps.read_numpy(path)
+
+
 @pytest.mark.parametrize("name", ["a.npy", "b.npz"])
 def test_text_with_an_invalid_code_point_is_named_with_its_row(tmp_path, name):
     made = io.BytesIO()

@@ -33,6 +33,8 @@ _LONGEST_HEADER = 1 << 20
 _LONGEST_TEXT = 10_000  # of a header, as NumPy has it
 _MOST_DEFLATED = 1032  # how many times its size deflate can make of something
 _LOCAL_HEADER = 30  # bytes of a zip file's, before the name
+_DIRECTORY_END = 22  # bytes of what ends its directory, before a comment
+_IN_ZIP64 = 0xFFFF  # members: the number is elsewhere
 _UTF8 = 1 << 11  # the flag of a name in UTF-8
 _LAST_CODE_POINT = 0x10FFFF
 _AT_ONCE = 1 << 20  # bytes of which the checksum is made
@@ -269,8 +271,14 @@ def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
         if not zipped:
             yield "", _described(source, f"{path}", file, 0, size, "")
             return
+    if not zipfile.is_zipfile(path):
+        raise DataError(
+            f"{path} has {size:,} bytes, without the directory of its arrays that ends an .npz file: it was cut short, "
+            "or is still being written; copy or write it again"
+        )
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as source:
+            _check_members(archive, source, path, size)
             for info in archive.infolist():
                 begin = _content_begin(source, info, path)  # also of what is left out: its name may be damaged
                 if info.filename.endswith(".npy"):
@@ -281,6 +289,14 @@ def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
         if error.errno != errno.EINVAL:  # a place before the beginning of the file
             raise
         raise DataError(f"{path}: its directory is damaged: {error}") from None
+
+
+def _check_members(archive: zipfile.ZipFile, source: IO[bytes], path: str, size: int) -> None:
+    """Refuse a directory of which damage hides entries: it says how many there are at its end."""
+    source.seek(size - _DIRECTORY_END - len(archive.comment))
+    found, told = len(archive.infolist()), int.from_bytes(source.read(_DIRECTORY_END)[10:12], "little")
+    if told not in (found, _IN_ZIP64):
+        raise DataError(f"{path}: its directory is damaged: it has {found} members of {told}; copy or write it again")
 
 
 def _member(
