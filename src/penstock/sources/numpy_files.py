@@ -7,7 +7,7 @@ import os
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from io import BytesIO
@@ -37,6 +37,7 @@ _DIRECTORY_END = 22  # bytes of what ends its directory, before a comment
 _IN_ZIP64 = 0xFFFF  # members: the number is elsewhere
 _UTF8 = 1 << 11  # the flag of a name in UTF-8
 _LAST_CODE_POINT = 0x10FFFF
+_ENDLESS = 1 << 200  # bytes, more than any array has
 _AT_ONCE = 1 << 20  # bytes of which the checksum is made
 
 
@@ -227,12 +228,12 @@ def _opened_again(
 
 def numpy_files(paths: list[str]) -> OfFiles | WithUnreadable:
     """Return the source of `ps.read_numpy`; a file that cannot be read among others is one row that fails."""
-    return with_unreadable(paths, _numpy_files, lambda path: list(_members(0, path)))
+    return with_unreadable(paths, _numpy_files, lambda path: list(_members(0, path)), _begins_as_npy)
 
 
-def _numpy_files(paths: list[str]) -> NumpyFiles:
+def _numpy_files(paths: list[str], torn: Collection[str]) -> NumpyFiles:
     states, stamps = states_of(paths), [Stamp.of(path) for path in paths]
-    found = [dict(_members(file, path)) for file, path in enumerate(paths)]
+    found = [{"": _torn(file, path)} if path in torn else dict(_members(file, path)) for file, path in enumerate(paths)]
     first = found[0]
     if not first:
         raise DataError(f"{paths[0]}: there is no array in it")
@@ -260,6 +261,24 @@ def _numpy_files(paths: list[str]) -> NumpyFiles:
 
 def _joined(arrays: list[Array]) -> Array:
     return replace(arrays[0], parts=tuple(part for array in arrays for part in array.parts))
+
+
+def _begins_as_npy(path: str) -> bool:
+    """Whether there are rows of an `.npy` file before it was cut."""
+    try:
+        return _torn(0, path).parts[0].begin >= 0
+    except (DataError, OSError):
+        return False
+
+
+def _torn(file: int, path: str) -> Array:
+    """The array of an `.npy` file that was cut short: the rows that are whole."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as source:
+        described = _described(source, path, file, 0, _ENDLESS, "")
+    part = described.parts[0]
+    whole = max(size - part.begin, 0) // max(described.width, 1)
+    return replace(described, parts=(part._replace(rows=min(part.rows, whole)),))
 
 
 def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
