@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from penstock.core.checks import check_count, check_mapping, check_names, check_text
+from penstock.core.checks import check_count, check_mapping, check_names, check_text, is_one_of
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -56,7 +56,9 @@ def read_parquet(
     def make(files: list[str], _: Collection[str]) -> BlockedSource:
         return parquet_files(files, columns, filters, nulls, cache_bytes)
 
-    return reading(with_unreadable(list_files(paths, "read_parquet"), make, footer))
+    reads_now = filters is not None or is_one_of(nulls, "drop")
+    look = (lambda path: make([path], ())) if reads_now else footer
+    return reading(with_unreadable(list_files(paths, "read_parquet"), make, look))
 
 
 def read_arrow(
@@ -91,7 +93,8 @@ def read_arrow(
     def make(files: list[str], _: Collection[str]) -> BlockedSource:
         return arrow_files(files, columns, nulls, cache_bytes)
 
-    return reading(with_unreadable(list_files(paths, "read_arrow"), make, batches_of))
+    look = (lambda path: make([path], ())) if is_one_of(nulls, "drop") else batches_of
+    return reading(with_unreadable(list_files(paths, "read_arrow"), make, look))
 
 
 def read_csv(  # noqa: PLR0913 - files are written in many ways

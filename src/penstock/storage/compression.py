@@ -82,8 +82,8 @@ def _named(path: str) -> str | None:
 
 def _misnamed(path: str) -> DataError:
     return DataError(
-        f"{path}, at byte 0: its name ends in .{path.rpartition('.')[2]}, and it does not begin as {_named(path)} does: it "
-        "is damaged, or not compressed; compression=None reads it as it is"
+        f"{path}, at byte 0: its name ends in .{path.rpartition('.')[2]}, and it does not begin as {_named(path)} "
+        "does: it is damaged, or not compressed; compression=None reads it as it is"
     )
 
 
