@@ -18,6 +18,8 @@ import pytest
 import penstock as ps
 from penstock.core.errors import DataError
 from penstock.sources.tfrecord_writing import framed
+from penstock.testing.alike import same
+from tests.sources import shard_files
 
 COUNT = 40  # elements of a file
 FILES = 3
@@ -208,3 +210,69 @@ def test_one_bad_file_among_several_loses_only_itself(files, damage, bad, tmp_pa
         assert paths[bad].name in quarantine.read_text()
         with pytest.raises(DataError, match=re.escape(paths[bad].name)):
             list(made.read(list(map(str, paths))))
+
+
+def tokens(folder: Path) -> Path:
+    shard_files.tokens(folder, [[list(range(100 * chunk, 100 * chunk + 21))] for chunk in range(FILES)])
+    return folder
+
+
+def arrow_chunks(folder: Path) -> Path:
+    pytest.importorskip("pyarrow")
+    return shard_files.arrow_chunks(folder, [[{"n": 7 * chunk + i} for i in range(7)] for chunk in range(FILES)])
+
+
+SHARDED = {
+    "mds": (lambda folder: shard_files.simple_mds(folder, 21), ps.read_mds),
+    "mds.gz": (lambda folder: shard_files.simple_mds(folder, 21, "gz"), ps.read_mds),
+    "litdata": (lambda folder: shard_files.simple_litdata(folder, 21), ps.read_litdata),
+    "litdata.batch": (lambda folder: shard_files.simple_litdata(folder, 21, "batch"), ps.read_litdata),
+    "litdata.sample": (lambda folder: shard_files.simple_litdata(folder, 21, "sample"), ps.read_litdata),
+    "litdata.chunk": (lambda folder: shard_files.simple_litdata(folder, 21, "chunk"), ps.read_litdata),
+    "litdata.arrow": (arrow_chunks, ps.read_litdata),
+    "litdata.tokens": (tokens, lambda folder: ps.read_litdata(folder, block_size=3)),
+}
+
+
+@pytest.mark.parametrize("bad", range(FILES))
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("name", SHARDED)
+def test_one_bad_shard_of_a_folder_loses_only_its_samples(tmp_path, name, damage, bad):
+    if name.startswith("litdata."):
+        pytest.importorskip("zstandard")
+    make, read = SHARDED[name]
+    whole = list(read(make(tmp_path / "whole")))
+    folder = make(tmp_path / "damaged")
+    path = sorted(path for path in folder.iterdir() if path.name != "index.json")[bad]
+    path.write_bytes(DAMAGE[damage](path.read_bytes()))
+    quarantine = tmp_path / "lost.jsonl"
+    found = list(read(folder).ignore_errors(budget=7, quarantine=quarantine))
+    others = [element for number, element in enumerate(whole) if number // 7 != bad]
+    if name == "litdata.tokens" and damage != "empty":
+        others = whole[: 7 * bad] + found[7 * bad : 7 * bad + len(found) - 14] + whole[7 * bad + 7 :]
+    assert len(found) == len(others)
+    assert all(map(same, found, others))
+    if (name, damage) != ("litdata.tokens", "garbage"):
+        assert path.name in quarantine.read_text()
+        with pytest.raises(DataError, match=re.escape(path.name)):
+            list(read(folder))
+
+
+@pytest.mark.parametrize("bad", range(FILES))
+def test_a_damaged_frame_of_seekable_zstd_loses_the_records_from_there_on(tmp_path, bad):
+    pytest.importorskip("zstandard")
+    paths = [tmp_path / f"file{number}.tfrecord.zst" for number in range(FILES)]
+    for number, path in enumerate(paths):
+        path.write_bytes(seekable(number))
+    content = bytearray(paths[bad].read_bytes())
+    content[len(content) // 2] ^= 0x55
+    paths[bad].write_bytes(content)
+    ds = ps.read_tfrecord(paths)
+    with pytest.raises(DataError, match=re.escape(paths[bad].name)):
+        list(ds)
+    kept = [i for i in map(int, ds.ignore_errors(budget=1)) if i in numbers(bad)]
+    assert kept == list(numbers(bad))[: len(kept)]
+    assert len(kept) > 10
+    assert sorted(map(int, ds.shuffle(seed=1).ignore_errors())) == sorted(
+        [*kept, *(i for number in range(FILES) if number != bad for i in numbers(number))]
+    )
