@@ -67,7 +67,7 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
     return bool(begins_and_ends and frames_fit)
 
 
-_NOTHING = dict.fromkeys(("offsets", "compressed", "content"), np.zeros(1, np.int64))
+_NOTHING: Mapping[str, NDArray[Any]] = dict.fromkeys(("offsets", "compressed", "content"), np.zeros(1, np.int64))
 TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound, nothing=_NOTHING, is_checked=True)
 
 
