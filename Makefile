@@ -69,7 +69,7 @@ fuzz: native-test ## Fuzz each native kernel for FUZZ_SECONDS (60) seconds under
 	@for target in $$(find $(SANITIZED) -name 'fuzz_*' -type f -perm -u+x | sort); do \
 	  echo "$$target"; $$target --seconds $(FUZZ_SECONDS) native/hostile || exit 1; done
 
-mutations: environment ## Read MUTATIONS (10000) damaged files of each format: each gives data or an error with its place.
+mutations: environment ## Read MUTATIONS (10000) damaged files of each format: each gives what is promised of it, or an error.
 	$(call say,Reading $(MUTATIONS) damaged files of each format)
 	@$(BIN)/python -m tests.sources.mutations $(MUTATIONS)
 	@$(BIN)/python -m tests.sources.damaged_tables $(MUTATIONS)

@@ -66,7 +66,7 @@ def test_what_is_missing_is_found_in_the_row_where_it_is(of, values):
     def check(rows, low):
         array = pa.array(rows, of).slice(low)
         missing = [value is None for value in rows[low:]]
-        assert null_rows(array).tolist() == missing
+        assert null_rows(array, "x").tolist() == missing
         if any(missing):
             with pytest.raises(NullError) as caught:
                 held(leaf, array, {})
@@ -80,7 +80,7 @@ def test_what_is_missing_deep_inside_is_found_and_filled(rows):
     of = pa.list_(pa.list_(pa.int32()))
     array = pa.array(rows, of)
     missing = [r is None or any(c is None or None in c for c in r) for r in rows]
-    assert null_rows(array).tolist() == missing
+    assert null_rows(array, "x").tolist() == missing
     (leaf,) = leaves_of(of)
     if any(missing):
         with pytest.raises(NullError):
@@ -97,7 +97,7 @@ def test_fields_and_pairs_are_missing_where_what_holds_them_is():
     for array in (pa.array(rows, of), pa.array([rows[0], *rows], of).slice(1)):
         found = {leaf.path: plain(held(leaf, array, fill)) for leaf in leaves}
         assert found == {"x.a": [1, 0, 0], "x.m.key": [["k"], [], []], "x.m.value": [[1], [], []]}
-        assert null_rows(array).tolist() == [False, True, True]
+        assert null_rows(array, "x").tolist() == [False, True, True]
 
 
 def test_a_value_that_does_not_fit_the_column_is_refused():

@@ -178,7 +178,8 @@ def test_one_file_of_many_that_cannot_be_read_is_lost_alone(tmp_path, extension,
         len(ds)
     with pytest.raises(DataError, match=os.path.basename(paths[which])):
         next(iter(ds))
-    kept = [i for i in range(30) if i // 10 != which]
+    before_the_cut = 8 if extension in ("npy", "bin") else 0
+    kept = [i for i in range(30) if i // 10 != which or i % 10 < before_the_cut]
     for made in (ds, pickle.loads(pickle.dumps(ds))):
         found = made.ignore_errors()
         assert [int(row["x"] if isinstance(row, dict) else row) for row in found] == kept

@@ -110,7 +110,7 @@ def npy(shape="(3,)", descr="'<f8'", body=24, version=1):
         (npy(descr="'<f9'"), "no array"),
         (npy(descr="[('a', '|O')]"), "Python objects"),
         (npy(descr="__import__('os').getcwd()"), "no array"),
-        (b"PK\x03\x04" + bytes(50), "not a zip file"),
+        (b"PK\x03\x04" + bytes(50), "without the directory"),
         (b"PK\x05\x06" + bytes(18), "there is no array"),
     ],
 )

@@ -54,6 +54,23 @@ def test_a_damaged_stored_member_is_named(tmp_path):
         list(ps.read_numpy(path))
 
 
+def test_a_directory_of_npz_that_leaves_a_member_out_is_an_error(tmp_path):
+    path = tmp_path / "a.npz"
+    content = bytearray(npz(path))
+    first = content.index(b"PK\x01\x02")
+    content[first + 32] = 100  # the length of a comment, which then takes in the entry of the second member
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"a\.npz: its directory is damaged: it has 1 members of 2"):
+        ps.read_numpy(path)
+
+
+def test_a_truncated_npz_says_so_and_what_next(tmp_path):
+    path = tmp_path / "a.npz"
+    path.write_bytes(npz(path)[:-30])
+    with pytest.raises(DataError, match=r"a\.npz has [\d,]+ bytes, without the directory .* cut short"):
+        ps.read_numpy(path)
+
+
 @pytest.mark.parametrize("name", ["a.npy", "b.npz"])
 def test_text_with_an_invalid_code_point_is_named_with_its_row(tmp_path, name):
     made = io.BytesIO()
@@ -113,9 +130,44 @@ def test_a_plain_file_with_such_a_name_is_read_where_that_is_said(tmp_path):
     assert list(ps.read_text(tmp_path / "a.txt.gz", compression=None)) == ["one"]
 
 
+def coded(path: Path) -> None:
+    """An Arrow file whose column `k` has in row 7, which is row 2 of record batch 1, a code that there is not."""
+    pa = pytest.importorskip("pyarrow")
+    codes = pa.array([0, 1, 0, 1, 0, 1, 1, 0, 1, None], pa.int8())
+    kinds = pa.DictionaryArray.from_arrays(codes, pa.array(["u", "v"]))
+    table = pa.table({"n": np.arange(len(codes)), "k": kinds})
+    with pa.ipc.new_file(path, table.schema) as file:
+        file.write_table(table, max_chunksize=5)
+    content = bytearray(path.read_bytes())
+    content[content.rindex(bytes([1, 1, 0, 1])) + 2] = 77
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("nulls", ["raise", {"k": "z"}])
+def test_a_code_that_a_dictionary_does_not_have_loses_its_row_alone(tmp_path, nulls):
+    coded(tmp_path / "a.arrow")
+    ds = ps.read_arrow(tmp_path / "a.arrow", nulls=nulls)
+    with pytest.raises(DataError, match=r"a\.arrow, record batch 1: column k is damaged: the code 77 of its row 2 "):
+        ds[7]
+    lost = {7} if nulls != "raise" else {7, 9}
+    assert [int(row["n"]) for row in ds.ignore_errors()] == [n for n in range(10) if n not in lost]
+
+
+def test_a_code_that_a_dictionary_does_not_have_is_seen_where_rows_with_nulls_are_left_out(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from penstock.sources.arrow_values import null_rows
+
+    coded(tmp_path / "a.arrow")
+    with pytest.raises(DataError, match=r"a\.arrow, record batch 1: column k is damaged: the code 77 of its row 2 "):
+        ps.read_arrow(tmp_path / "a.arrow", nulls="drop")
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, 5, 0, None], pa.int8()), pa.array(["a", "b"]), safe=False)
+    lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 5], pa.int32()), codes)
+    with pytest.raises(DataError, match="column l is damaged: the code 5 of its row 2 "):
+        null_rows(lists, "l")
+
+
 def test_codes_of_a_dictionary_that_are_out_of_range_are_named(tmp_path):
     pa = pytest.importorskip("pyarrow")
-    from penstock.sources.arrow_layout import Leaf  # noqa: F401
     from penstock.sources.arrow_values import held
 
     for code in (-1, 3, 1 << 20):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from numpy.typing import DTypeLike
@@ -104,13 +104,13 @@ def fixed_records(
     from penstock.sources.fixed_stream import FixedStream
     from penstock.sources.unreadable import with_unreadable
 
-    def make(some: list[str], *, compressed: bool = False) -> FixedFiles:
-        return fixed_files(some, record_bytes, call=call, compressed=compressed, **layout)
+    def make(some: list[str], torn: Collection[str] = (), *, compressed: bool = False) -> FixedFiles:
+        return fixed_files(some, record_bytes, call=call, compressed=compressed, torn=torn, **layout)
 
     how = compressions_of(files, compression)
     if any(how):
         return Dataset(ReadStream(FixedStream(make(files, compressed=True), how)))
-    return reading(with_unreadable(files, make, lambda path: make([path])))
+    return reading(with_unreadable(files, make, lambda path: make([path]), os.path.isfile))
 
 
 def write_tfrecord(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from penstock.core.checks import check_count, check_mapping, check_names, check_text
+from penstock.core.checks import check_count, check_mapping, check_names, check_text, is_one_of
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -53,10 +53,12 @@ def read_parquet(
 
     check_count("read_parquet", "cache_bytes", cache_bytes, least=1)
 
-    def make(files: list[str]) -> BlockedSource:
+    def make(files: list[str], _: Collection[str]) -> BlockedSource:
         return parquet_files(files, columns, filters, nulls, cache_bytes)
 
-    return reading(with_unreadable(list_files(paths, "read_parquet"), make, footer))
+    reads_now = filters is not None or is_one_of(nulls, "drop")
+    look = (lambda path: make([path], ())) if reads_now else footer
+    return reading(with_unreadable(list_files(paths, "read_parquet"), make, look))
 
 
 def read_arrow(
@@ -88,10 +90,11 @@ def read_arrow(
 
     check_count("read_arrow", "cache_bytes", cache_bytes, least=1)
 
-    def make(files: list[str]) -> BlockedSource:
+    def make(files: list[str], _: Collection[str]) -> BlockedSource:
         return arrow_files(files, columns, nulls, cache_bytes)
 
-    return reading(with_unreadable(list_files(paths, "read_arrow"), make, batches_of))
+    look = (lambda path: make([path], ())) if is_one_of(nulls, "drop") else batches_of
+    return reading(with_unreadable(list_files(paths, "read_arrow"), make, look))
 
 
 def read_csv(  # noqa: PLR0913 - files are written in many ways
@@ -132,7 +135,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     >>> read_csv(file, types={"age": "int16"})[0]
     {'age': np.int16(31), 'name': 'Ann\nLee'}
     """
-    from penstock.sources.csv import csv_files, index_of_file
+    from penstock.sources.csv import begins_as_csv, check_csv, csv_files
     from penstock.sources.csv_parsing import Form
     from penstock.sources.csv_records import Dialect
     from penstock.sources.csv_stream import csv_stream
@@ -161,10 +164,13 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     if any(how):
         return Dataset(ReadStream(csv_stream(files, how, columns, names, types, form, nulls, block_bytes)))
 
-    def make(files: list[str]) -> BlockedSource:
-        return csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes)
+    def make(files: list[str], torn: Collection[str]) -> BlockedSource:
+        return csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes, torn=torn)
 
-    return reading(with_unreadable(files, make, lambda path: index_of_file(path, form, block_bytes)))
+    def look(path: str) -> None:
+        check_csv(path, form, block_bytes, headed=names is None)
+
+    return reading(with_unreadable(files, make, look, lambda path: begins_as_csv(path, form, block_bytes)))
 
 
 def keeps_ascii(encoding: Any) -> bool:

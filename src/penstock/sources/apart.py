@@ -11,6 +11,7 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.sources.arrow_tables import Table, told
+from penstock.sources.arrow_values import wrong_code
 from penstock.sources.blocked import Held
 
 T = TypeVar("T")
@@ -52,7 +53,8 @@ class TableApart:
         arrow = require("pyarrow", extra="arrow", purpose=place)
         with told(place):
             for at, field in enumerate(found.schema):
-                if arrow.types.is_dictionary(field.type):  # a bad entry would be one of all rows
+                coded = arrow.types.is_dictionary(field.type)  # a bad entry would be one of all rows
+                if coded and not any(map(wrong_code, found.column(at).chunks)):
                     found = found.set_column(at, field.name, found.column(at).cast(field.type.value_type))
         self._found = found
         self._table = table

@@ -200,8 +200,16 @@ def read_batch(mapped: MappedFile, found: Batch, schema: Any, columns: Sequence[
     batch = batch.select([schema.names[column] for column in columns])
     if batch.num_rows != found.rows:
         raise DataError(f"there are {batch.num_rows:,} rows, where there were {found.rows:,}")
-    batch.validate(full=True)
+    batch.validate()
+    for column in batch.columns:
+        for part in _parts(arrow, column):
+            part.validate(full=True)
     return batch
+
+
+def _parts(arrow: Any, column: Any) -> tuple[Any, ...]:
+    """A column, or its codes and its dictionary; codes are held against that where the error can name their row."""
+    return (column.indices, column.dictionary) if arrow.types.is_dictionary(column.type) else (column,)
 
 
 def _chosen(schema: Any, columns: Sequence[str] | None) -> Any:

@@ -18,7 +18,7 @@ from penstock.core.errors import DataError, ElementError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.spec import ArraySpec
 from penstock.sources.arrow_layout import Layout, differences, layout_of
-from penstock.sources.arrow_values import NullError, held, null_rows
+from penstock.sources.arrow_values import CodeError, NullError, held, null_rows
 from penstock.sources.blocked import Held
 
 Nulls: TypeAlias = Literal["raise", "drop"] | Mapping[str, Any]
@@ -65,7 +65,7 @@ class Table:
         """Which rows have nothing missing, `bool[k]`."""
         found = np.ones(table.num_rows, np.bool_)
         for name in self.schema.names:
-            found &= ~null_rows(table.column(name))
+            found &= ~null_rows(table.column(name), name)
         return found
 
 
@@ -122,6 +122,8 @@ def told(place: str, first_row: int = 0) -> Generator[None]:
             f"{place}: column {error.path} is null in row {first_row + error.row:,}; "
             f"give nulls={{{error.path!r}: a value}}, nulls='drop' to leave such rows out, or columns= without it"
         ) from None
+    except CodeError as error:
+        raise DataError(f"{place}: {error.behind(first_row)}") from None
     except DataError as error:
         raise DataError(f"{place}: {error}") from None
     except (arrow.ArrowException, ElementError, UnicodeDecodeError, OverflowError) as error:

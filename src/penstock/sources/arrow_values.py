@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -84,6 +84,21 @@ class NullError(DataError):
         self.row = row
 
 
+class CodeError(DataError):
+    """A value of a column is coded by a number that its dictionary does not have."""
+
+    def __init__(self, path: str, row: int, code: int, count: int) -> None:
+        super().__init__(
+            f"column {path} is damaged: the code {code} of its row {row:,} is none of its dictionary, which has "
+            f"{count:,} values; write the file again"
+        )
+        self.path, self.row, self.code, self.count = path, row, code, count
+
+    def behind(self, rows: int) -> CodeError:
+        """Return the error of a column of which these rows are a part, with this many rows before them."""
+        return CodeError(self.path, rows + self.row, self.code, self.count)
+
+
 def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
     """Return the values of a leaf from its column of a table; `fill` has what stands for missing values, by path.
 
@@ -114,12 +129,16 @@ def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
     return _shaped(leaf, _filled(leaf, array, fill, splits, sizes), splits, sizes, count)
 
 
-def null_rows(array: Any) -> NDArray[np.bool_]:
-    """Return which rows have something missing, at any depth; shape `(k,)`."""
+def null_rows(array: Any, path: str, row_of: Callable[[int], int] = int) -> NDArray[np.bool_]:
+    """Return which rows of the column at `path` have something missing, at any depth; shape `(k,)`.
+
+    A code that its dictionary does not have is a `CodeError`; `row_of` says of which row a value is.
+    """
     arrow = _arrow()
     array = _joined(array)
     if isinstance(array, arrow.ExtensionArray):
         array = array.storage
+    _check_codes(array, path, row_of)
     if arrow.types.is_run_end_encoded(array.type) or arrow.types.is_dictionary(array.type):
         array = _plain(array)
     found = np.zeros(len(array), np.bool_)
@@ -127,12 +146,13 @@ def null_rows(array: Any) -> NDArray[np.bool_]:
         found |= array.is_null().to_numpy(zero_copy_only=False)
     if arrow.types.is_struct(array.type):
         for child in array.flatten():
-            found |= null_rows(child)
+            found |= null_rows(child, path, row_of)
     elif arrow.types.is_nested(array.type):
         array = _as_list(array)
-        inner = null_rows(array.flatten())
+        lengths = _lengths(array)
+        ends = np.cumsum(lengths)
+        inner = null_rows(array.flatten(), path, lambda at: row_of(int(ends.searchsorted(at, "right"))))
         if inner.any():
-            lengths = _lengths(array)
             found[np.repeat(np.arange(len(array)), lengths)[inner]] = True
     return found
 
@@ -141,12 +161,7 @@ def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], 
     """The innermost array, as one of plain values without any missing."""
     arrow = _arrow()
     coded = arrow.types.is_dictionary(array.type)
-    if coded and (wrong := _wrong_code(array)) is not None:
-        at, code = wrong
-        raise DataError(
-            f"column {leaf.path} is damaged: the code {code} of its row {_row_of(at, splits, sizes):,} is none of its "
-            f"dictionary, which has {len(array.dictionary):,} values"
-        )
+    _check_codes(array, leaf.path, lambda at: _row_of(at, splits, sizes))
     top = leaf.dtype is None and not splits and not sizes
     if not (coded and top) or array.null_count or array.dictionary.null_count:
         array = _plain(array)
@@ -163,8 +178,15 @@ def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], 
         raise DataError(f"column {leaf.path} is {array.type}, and nulls= gives {value!r} for it: {error}") from None
 
 
-def _wrong_code(array: Any) -> tuple[int, int] | None:
-    """The first value whose code is none of the dictionary, and that code."""
+def _check_codes(array: Any, path: str, row_of: Callable[[int], int]) -> None:
+    """Refuse codes that a dictionary does not have, for what would be decoded is none of its values."""
+    if _arrow().types.is_dictionary(array.type) and (wrong := wrong_code(array)) is not None:
+        at, code = wrong
+        raise CodeError(path, row_of(at), code, len(array.dictionary))
+
+
+def wrong_code(array: Any) -> tuple[int, int] | None:
+    """Return the first value whose code is none of the dictionary, and that code; `None` where all are."""
     codes = array.indices
     codes = (codes.fill_null(0) if codes.null_count else codes).to_numpy(zero_copy_only=False)
     most = len(array.dictionary)

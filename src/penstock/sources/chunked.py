@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -21,6 +21,7 @@ from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, Spec
 from penstock.elements.structure import LEAF, Structure, flatten, unflatten
 from penstock.sources.arrow_tables import relative, shown
 from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.local import Extent
 from penstock.storage.state import FileState
 
@@ -90,6 +91,11 @@ class ChunkedFiles:
     starts: NDArray[np.int64]
     """The first row of each file, and the end."""
     bounds: NDArray[np.int64]
+
+    @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return self.starts[:-1]
 
     @property
     def block_bytes(self) -> int:
@@ -172,8 +178,18 @@ def corners(shape: Sequence[int], chunks: Sequence[int], low: int, high: int) ->
 
 def chunked_files(
     call: str, library: Library, paths: list[str], keys: str | Sequence[str] | None, cache_bytes: int
+) -> OfFiles | WithUnreadable:
+    """Return the source of `ps.read_hdf5` and `ps.read_zarr`; a file that cannot be read is one row that fails."""
+
+    def make(some: list[str], _: Collection[str]) -> BlockedSource:
+        return _chunked_files(call, library, some, keys, cache_bytes)
+
+    return with_unreadable(paths, make, lambda path: library(path).described())
+
+
+def _chunked_files(
+    call: str, library: Library, paths: list[str], keys: str | Sequence[str] | None, cache_bytes: int
 ) -> BlockedSource:
-    """Return the source of `ps.read_hdf5` and `ps.read_zarr`."""
     states = [FileState.of(path) if os.path.isfile(path) else None for path in paths]
     found = [library(path).described() for path in paths]
     names, structure = _chosen(call, paths[0], found[0], keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from penstock.sources.arrow_tables import Nulls, Table, relative, shown, side_by
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.csv_columns import Block, check_names, names_in, schema_of, types_in
 from penstock.sources.csv_parsing import Apart, Form, Records, Rowmaker, described
-from penstock.sources.csv_records import Dialect, has_blocks, index_of
+from penstock.sources.csv_records import NO_BLOCKS, Dialect, has_blocks, index_of
 from penstock.sources.unreadable import starts_of
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.local import Extent
@@ -112,7 +112,7 @@ class CsvFiles:
         self.__dict__.update({**state, "states": states_again(state["states"], [m.path for m in state["makers"]])})
 
 
-def csv_files(
+def csv_files(  # noqa: PLR0913 - files are written in many ways
     paths: list[str],
     columns: Sequence[str] | None,
     names: Sequence[str] | None,
@@ -121,10 +121,12 @@ def csv_files(
     nulls: Nulls,
     block_bytes: int,
     cache_bytes: int,
+    *,
+    torn: Collection[str] = (),
 ) -> BlockedSource:
-    """Return the source of `ps.read_csv`."""
+    """Return the source of `ps.read_csv`; of files that are `torn`, the records before the damage are read."""
     require("pyarrow.csv", extra="arrow", purpose="read_csv")
-    sidecars = index_files(paths, _kind_of_index(form.dialect, block_bytes))
+    sidecars = index_files(paths, _kind_of_index(form.dialect, block_bytes), tolerant=bool(torn))
     headed = names is None
     listed = [
         _header(path, sidecar, form) if names is None else list(names)
@@ -147,10 +149,17 @@ def csv_files(
     return BlockedSource(CsvFiles(makers, stamps, states, form, table, stretches, bounds, block_bytes), cache_bytes)
 
 
-def index_of_file(path: str, form: Form, block_bytes: int) -> Sidecar:
-    """Return the index of a file; one that is no CSV is a `DataError`."""
+def check_csv(path: str, form: Form, block_bytes: int, *, headed: bool) -> None:
+    """Raise a `DataError` where a file is no CSV to its end, or has no names of columns though it is `headed`."""
     (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes))
-    return sidecar
+    if headed:
+        _header(path, sidecar, form)
+
+
+def begins_as_csv(path: str, form: Form, block_bytes: int) -> bool:
+    """Whether there are records before what is wrong with a file."""
+    (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes), tolerant=True)
+    return sidecar.fault is not None and len(sidecar.arrays["offsets"]) > 1
 
 
 def _kind_of_index(dialect: Dialect, block_bytes: int) -> Kind:
@@ -159,7 +168,7 @@ def _kind_of_index(dialect: Dialect, block_bytes: int) -> Kind:
     def scan(path: str, tell: Any) -> Mapping[str, NDArray[Any]]:
         return index_of(path, dialect, block_bytes, tell)
 
-    return Kind("csv", scan, has_blocks, parameters)
+    return Kind("csv", scan, has_blocks, parameters, NO_BLOCKS)
 
 
 def _records(path: str, found: Stretch) -> Records:

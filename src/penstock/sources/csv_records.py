@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.errors import DataError
+from penstock.kernels.records import ScanError
 from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form
 
 _READ = 4 << 20  # bytes looked at at a time
 _MORE = 1 << 12
 _LF, _CR = 10, 13
+NO_BLOCKS = dict.fromkeys(("offsets", "rows", "lines"), np.zeros(1, np.int64)) | {"head": np.zeros(2, np.int64)}
+"""The index of a file without records."""
 _MARK = b"\xef\xbb\xbf"  # what some programs begin UTF-8 with
 
 
@@ -45,37 +49,65 @@ def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int]
     """Return where blocks of about `block_bytes` begin and where the last ends, with the rows and lines before each.
 
     `offsets`, `rows` and `lines` have shape `(m + 1,)`; `head` is where the first record that is not empty ends, and
-    how many lines that takes. A quote that is never closed is a `DataError` that names its line.
+    how many lines that takes. A quote that is never closed is a `ScanError` that names its line, with the index of the
+    records before it.
     """
-    offsets, rows, lines = [0], [0], [0]
-    head: tuple[int, int] | None = None
-    row = line = 0
-    end = 0
+    blocks = _Blocks(block_bytes)
+    failure: ScanError | None = None
     with open(path, "rb") as file:
-        for ends in record_ends(file, path, dialect, tell):
-            full = ends.records & ~ends.empty
-            before = row + np.cumsum(full)  # rows up to each end
-            if head is None and full.any():
-                first = int(full.argmax())
-                head = int(ends.lines[first]), line + first + 1
-            cuts = np.flatnonzero(ends.records)
-            positions = ends.lines[cuts]
-            while (at := int(positions.searchsorted(offsets[-1] + block_bytes))) < len(cuts):
-                cut = int(cuts[at])
-                if before[cut] > rows[-1]:
-                    offsets.append(int(positions[at]))
-                    rows.append(int(before[cut]))
-                    lines.append(line + cut + 1)
-                else:  # nothing but empty lines
-                    offsets[-1], lines[-1] = int(positions[at]), line + cut + 1
-            if len(ends.lines):
-                end, row, line = int(ends.lines[-1]), int(before[-1]), line + len(ends.lines)
-    if row > rows[-1]:
-        offsets.append(end)
-        rows.append(row)
-        lines.append(line)
-    made = {"offsets": offsets, "rows": rows, "lines": lines, "head": head or (0, 0)}
-    return {name: np.array(values, np.int64) for name, values in made.items()}
+        try:
+            for ends in record_ends(file, path, dialect, tell):
+                blocks.add(ends)
+        except DataError as error:
+            failure = ScanError(str(error))
+    if failure is not None:
+        failure.arrays = blocks.arrays()
+        raise failure
+    return blocks.arrays()
+
+
+class _Blocks:
+    """Where blocks begin, with the rows and lines before each, as records come."""
+
+    def __init__(self, block_bytes: int) -> None:
+        self._block_bytes = block_bytes
+        self._offsets, self._rows, self._lines = [0], [0], [0]
+        self._head: tuple[int, int] | None = None
+        self._row = self._line = 0  # before what comes next
+        self._end = (0, 0)  # of the last record, and the lines up to there
+
+    def add(self, ends: Ends) -> None:
+        """Take in the records that end in the next stretch of the file."""
+        full = ends.records & ~ends.empty
+        before = self._row + np.cumsum(full)  # rows up to each end
+        if self._head is None and full.any():
+            first = int(full.argmax())
+            self._head = int(ends.lines[first]), self._line + first + 1
+        cuts = np.flatnonzero(ends.records)
+        positions = ends.lines[cuts]
+        while (at := int(positions.searchsorted(self._offsets[-1] + self._block_bytes))) < len(cuts):
+            cut = int(cuts[at])
+            if before[cut] > self._rows[-1]:
+                self._offsets.append(int(positions[at]))
+                self._rows.append(int(before[cut]))
+                self._lines.append(self._line + cut + 1)
+            else:  # nothing but empty lines
+                self._offsets[-1], self._lines[-1] = int(positions[at]), self._line + cut + 1
+        if len(cuts):
+            self._end = int(positions[-1]), self._line + int(cuts[-1]) + 1
+            self._row = int(before[-1])
+        self._line += len(ends.lines)
+
+    def arrays(self) -> dict[str, NDArray[np.int64]]:
+        """The index of all records that have come."""
+        is_open = self._row > self._rows[-1]  # the last block
+        made = {
+            "offsets": self._offsets + [self._end[0]] * is_open,
+            "rows": self._rows + [self._row] * is_open,
+            "lines": self._lines + [self._end[1]] * is_open,
+            "head": self._head or (0, 0),
+        }
+        return {name: np.array(values, np.int64) for name, values in made.items()}
 
 
 def has_blocks(arrays: Arrays, size: int) -> bool:
@@ -105,9 +137,13 @@ def record_ends(
         data = np.frombuffer(content, np.uint8)
         toggles = _toggles(content, data, dialect, inside=inside, previous=previous)
         ends = _line_ends(data)
+        failure: DataError | None = None
         if base + len(data) > start and (not len(ends) or ends[-1] != len(data)):
-            head = file.read(1)  # of the next stretch; none at the end of the file, which ends the line
-            ends = ends if head else np.append(ends, len(data))
+            try:
+                head = file.read(1)  # of the next stretch; none at the end of the file, which ends the line
+                ends = ends if head else np.append(ends, len(data))
+            except DataError as error:
+                failure = error
         odd = (toggles.searchsorted(ends, "left") + inside) % 2 == 1
         if len(toggles):
             inside ^= len(toggles) % 2 == 1
@@ -118,6 +154,8 @@ def record_ends(
             start = base + int(ends[-1])
         lines += len(ends)
         yield Ends(ends + base, ~odd, _are_empty(data, starts, ends), content, base)
+        if failure is not None:
+            raise failure
         previous = int(data[-1])
         base += len(data)
         tell(base)
@@ -126,11 +164,12 @@ def record_ends(
 
 
 def _completed(content: bytes, file: io.BufferedReader | io.BytesIO, dialect: Dialect) -> bytes:
-    """A stretch that ends with neither half of a line's end nor half of two quotes."""
+    """A stretch that ends with neither half of a line's end nor half of two quotes, where there is more to read."""
     halves = b"\r" + (dialect.quote or "").encode()
     parts = [content]
-    while parts[-1][-1:] in (halves[:1], halves[1:2]) and parts[-1] and (more := file.read(_MORE)):
-        parts.append(more)
+    with suppress(DataError):  # which comes again with the next stretch
+        while parts[-1][-1:] in (halves[:1], halves[1:2]) and parts[-1] and (more := file.read(_MORE)):
+            parts.append(more)
     return b"".join(parts)
 
 

@@ -28,12 +28,13 @@ from penstock.storage.compression import open_decompressed
 class CsvStream:
     """The rows of CSV files, file by file, each decompressed by `compressions[i]`; `None`: not at all.
 
-    `first` has the names of the columns as the first file orders them; without `headed`, all files are of these.
+    `names` has those of the columns as the file `first` orders them; without `headed`, all files are of these.
     """
 
     paths: list[str]
     compressions: list[str | None]
-    first: list[str]
+    first: str
+    names: list[str]
     headed: bool
     form: Form
     table: Table
@@ -50,8 +51,8 @@ class CsvStream:
         path = self.paths[file]
         blocks = _blocks(path, self.compressions[file], self.form, self.block_bytes, headed=self.headed)
         with closing(blocks):
-            names = _names(blocks, path, self.form) if self.headed else self.first
-            check_names(self.paths[0], self.first, path, names)
+            names = _names(blocks, path, self.form) if self.headed else self.names
+            check_names(self.first, self.names, path, names)
             maker = Rowmaker(path, names, self.table, self.form)
             for block in blocks:
                 for chunk in self._chunks(block, maker):
@@ -91,12 +92,20 @@ def csv_stream(
     nulls: Nulls,
     block_bytes: int,
 ) -> CsvStream:
-    """Return the source of `ps.read_csv` where a file is compressed; types are found in the first file."""
-    with closing(_blocks(paths[0], compressions[0], form, block_bytes, headed=names is None)) as blocks:
-        first = _names(blocks, paths[0], form) if names is None else list(names)
-        found = types_in((Block(paths[0], first, block) for block in blocks), types or (), form)
-    table = table_of(schema_of(first, types, found), columns, nulls, f"read_csv: {paths[0]}")
-    return CsvStream(paths, compressions, first, names is None, form, table, block_bytes)
+    """Return the source of `ps.read_csv` where a file is compressed; types are found in the first that can be read."""
+    headed = names is None
+    failure: DataError | None = None
+    for path, compression in zip(paths, compressions, strict=True):
+        try:
+            with closing(_blocks(path, compression, form, block_bytes, headed=headed)) as blocks:
+                first = _names(blocks, path, form) if names is None else list(names)
+                found = types_in((Block(path, first, block) for block in blocks), types or (), form)
+        except DataError as error:
+            failure = failure or error
+            continue
+        table = table_of(schema_of(first, types, found), columns, nulls, f"read_csv: {path}")
+        return CsvStream(paths, compressions, path, first, headed, form, table, block_bytes)
+    raise failure or DataError("there are no files")
 
 
 def _names(blocks: Iterator[Records], path: str, form: Form) -> list[str]:
@@ -112,8 +121,17 @@ def _blocks(
     begin = line = done = 0  # where the next block begins; lines and records before it
     total = lines = 0  # records and lines that have come
     wanted = 1 if headed else block_bytes
+    last = 0  # where the last record that has come ends
+    failure: DataError | None = None
     with open_decompressed(path, compression) as file:
-        for ends in record_ends(file, path, form.dialect, lambda _: None):
+        found = record_ends(file, path, form.dialect, lambda _: None)
+        while True:
+            try:
+                ends = next(found, None)
+            except DataError as error:  # behind the records that have come
+                failure, ends = error, None
+            if ends is None:
+                break
             begin = begin if held else ends.begin  # after the mark, if there is one
             held.append(ends.content)
             cuts = np.flatnonzero(ends.records)
@@ -130,10 +148,13 @@ def _blocks(
             held = [held[0][begin - low :]] if begin > low else held
             lines += len(ends.lines)
             total = int(before[-1]) if len(before) else total
+            last = int(positions[-1]) if len(positions) else last
             if sum(map(len, held)) > LARGEST:
                 raise DataError(f"{path}: the record at byte {begin:,} of its content has more than {LARGEST} bytes")
     if total > done:
-        yield Records(b"".join(held), total - done, line, max(done - headed, 0))
+        yield Records(b"".join(held)[: last - begin], total - done, line, max(done - headed, 0))
+    if failure is not None:
+        raise failure
 
 
 def _column(held: Held) -> Column:

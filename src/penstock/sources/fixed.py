@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -53,8 +53,9 @@ class FixedFiles:
         """What reads the records."""
         first, step = self.header_bytes, self.record_bytes
         ends = [state.size - self.footer_bytes for state in self.states]
-        begins = [range(first, end, step) for end in ends]
-        return self._reader(begins, [range(first + step, end + 1, step) for end in ends])
+        counts = [max(end - first, 0) // step for end in ends]
+        begins = [range(first, first + count * step, step) for count in counts]
+        return self._reader(begins, [range(first + step, first + count * step + 1, step) for count in counts])
 
     def _reader(self, begins: Sequence[range], ends: Sequence[range]) -> RecordReader:
         sizes, times = [state.size for state in self.states], [state.mtime_ns for state in self.states]
@@ -103,7 +104,7 @@ class FixedFiles:
         self.__dict__.update({**state, "states": states_again(state["states"], state["paths"])})
 
 
-def fixed_files(
+def fixed_files(  # noqa: PLR0913 - files are written in many ways
     paths: list[str],
     record_bytes: int | None = None,
     *,
@@ -112,16 +113,21 @@ def fixed_files(
     dtype: DTypeLike | None = None,
     shape: Sequence[int] | None = None,
     compressed: bool = False,
+    torn: Collection[str] = (),
     call: str = "read_fixed_length",
 ) -> FixedFiles:
-    """Return the records of files of them; a file whose size does not fit is a `DataError`, unless it is compressed."""
+    """Return the records of files of them; a file whose size does not fit is a `DataError`, unless it is compressed.
+
+    Of those that are `torn`, the records before the cut are read.
+    """
     header = check_count(call, "header_bytes", header_bytes, least=0)
     footer = check_count(call, "footer_bytes", footer_bytes, least=0)
     length = None if record_bytes is None else check_count(call, "record_bytes", record_bytes, least=1)
     length, kind, sides = _layout(call, length, dtype, shape)
     states = [] if compressed else states_of(paths)
     for path, state in zip(paths, states, strict=not compressed):
-        _check_size(path, state.size, length, header, footer)
+        if path not in torn:
+            _check_size(path, state.size, length, header, footer)
     name = f"{call}({paths[0]!r})" if len(paths) == 1 else f"{call}({len(paths)} files)"
     return FixedFiles(paths, states, length, header, footer, kind, sides, name)
 

@@ -11,30 +11,15 @@ import numpy as np
 
 from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk, Columns
-from penstock.elements.spec import Spec
 from penstock.elements.structure import LEAF
 from penstock.sources.fixed import FixedFiles
-from penstock.sources.stream import READ_AT_ONCE, content_of_files
+from penstock.sources.stream import READ_AT_ONCE, Compressed, content_of_files
 from penstock.storage.compression import open_decompressed
 
 
 @dataclass(frozen=True, eq=False)
-class FixedStream:
+class FixedStream(Compressed[FixedFiles]):
     """The records that `form` describes, file by file, each decompressed by `compressions[i]`, or `None`."""
-
-    form: FixedFiles
-    compressions: list[str | None]
-
-    @property
-    def name(self) -> str:
-        return self.form.name
-
-    @property
-    def paths(self) -> list[str]:
-        return self.form.paths
-
-    def spec(self) -> Spec:
-        return self.form.spec()
 
     def read(self, file: int, /) -> Iterator[Chunk]:
         path, size, footer = self.paths[file], self.form.record_bytes, self.form.footer_bytes

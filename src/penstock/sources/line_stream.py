@@ -9,32 +9,17 @@ from typing import IO, Any
 
 from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
-from penstock.elements.spec import Spec
 from penstock.kernels.lines import MARK, Wanted
 from penstock.sources.lines import LineError, LineFiles
-from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files, with_faults
+from penstock.sources.stream import LARGEST, READ_AT_ONCE, Compressed, content_of_files, with_faults
 from penstock.storage.compression import compression_of, first_bytes, open_decompressed
 
 _BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 
 
 @dataclass(frozen=True, eq=False)
-class LineStream:
+class LineStream(Compressed[LineFiles]):
     """What `form` makes of lines, file by file, each decompressed by `compressions[i]`; `None`: not at all."""
-
-    form: LineFiles
-    compressions: list[str | None]
-
-    @property
-    def name(self) -> str:
-        return self.form.name
-
-    @property
-    def paths(self) -> list[str]:
-        return self.form.paths
-
-    def spec(self) -> Spec:
-        return self.form.spec()
 
     def read(self, file: int, /) -> Iterator[Chunk]:
         path, number, form = self.paths[file], 0, self.form

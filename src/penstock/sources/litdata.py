@@ -55,6 +55,7 @@ _BYTES = (
     "graph",
     "pickle",
 )  # fmt: skip - as they are, or were in the file that was written
+_TELLING = 3  # chunks
 _LEAF = {"type": None, "context": None, "children_spec": []}
 
 
@@ -77,7 +78,7 @@ def litdata_samples(folder: str | os.PathLike[str], *, decode: bool = True) -> S
         hint = "; say block_size=" if loader == "TokensLoader" else ""
         raise PlanError(f"{CALL}: {index.path} was written for {loader}{hint}")
     shown = f"{CALL}({os.fspath(folder)!r})"
-    if shards and ends_in_arrow(shards[0].path):
+    if _are_arrow(shards):
         return ArrowRows(shards, shown)
     formats = config.names("data_format")
     nested = nesting(config, len(formats))
@@ -85,6 +86,11 @@ def litdata_samples(folder: str | os.PathLike[str], *, decode: bool = True) -> S
     named = names_of(nested, len(formats))
     layout = Layout(tuple(Stored(name, encoding) for name, encoding in zip(named, made, strict=True)), nested)
     return SampleFiles(payloads(config, shards), layout, shown, "litdata")
+
+
+def _are_arrow(shards: list[Shard]) -> bool:
+    """Whether the samples of chunks are Arrow tables, as any of the first tells: one of them may be damaged."""
+    return any(ends_in_arrow(shard.path) for shard in shards[:_TELLING] if os.path.isfile(shard.path))
 
 
 def opened(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderIndex, list[Shard]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +22,7 @@ from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader
 from penstock.sources.arrow_tables import told
 from penstock.sources.records import content_of
-from penstock.sources.shards import CACHE_BYTES, Shard, check_count
+from penstock.sources.shards import CACHE_BYTES, Shard, faults_of
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.recent import Recent
 from penstock.storage.sidecar import Sidecar
@@ -66,7 +67,8 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
     return int(arrays["table"].sum()) <= size and are_offsets(arrays, _MOST, "rows") and arrays["rows"][0] == 0
 
 
-ARROW = Kind("litdata-arrow", _scan, _is_sound)
+_NOTHING = {"table": np.zeros(2, np.int64), "rows": np.zeros(1, np.int64)}
+ARROW = Kind("litdata-arrow", _scan, _is_sound, nothing=_NOTHING)
 
 
 class Batch:
@@ -90,21 +92,29 @@ class ArrowRows:
 
     @cached_property
     def _sidecars(self) -> list[Sidecar]:
-        sidecars = index_files([shard.path for shard in self.shards], ARROW)
-        for shard, sidecar in zip(self.shards, sidecars, strict=True):
-            check_count(shard, int(sidecar.arrays["rows"][-1]))
-        return sidecars
+        return index_files([shard.path for shard in self.shards], ARROW, tolerant=True)
+
+    @cached_property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with chunks, by their number: each is the error of all samples that index.json says it has."""
+        return faults_of(self.shards, self._sidecars, [int(one.arrays["rows"][-1]) for one in self._sidecars])
+
+    @cached_property
+    def _rows(self) -> list[Rows]:
+        """The rows before each record batch of a chunk, and in all; one batch of all where the chunk has a fault."""
+        lost = [np.array([0, shard.samples], np.int64) for shard in self.shards]
+        return [lost[i] if i in self.faults else one.arrays["rows"] for i, one in enumerate(self._sidecars)]
 
     @cached_property
     def _firsts(self) -> Rows:
         """The first record batch of each chunk, and the number of all."""
-        return np.cumsum([0, *(len(sidecar.arrays["rows"]) - 1 for sidecar in self._sidecars)])
+        return np.cumsum([0, *(len(rows) - 1 for rows in self._rows)])
 
     @cached_property
     def _bounds(self) -> Rows:
         """The first sample of each record batch, and the number of all."""
         starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
-        rows = [sidecar.arrays["rows"][:-1] for sidecar in self._sidecars]
+        rows = [rows[:-1] for rows in self._rows]
         found = [start + first for start, first in zip(starts.tolist(), rows, strict=False)]
         return np.concatenate([*found, starts[-1:]]).astype(np.int64)
 
@@ -156,6 +166,10 @@ class ArrowRows:
 
     def _loaded(self, piece: int) -> Batch:
         chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1
+        if chunk in self.faults:
+            error = copy(self.faults[chunk])  # what is noted on one that is raised belongs to that time alone
+            error.piece = piece  # type: ignore[attr-defined] - for who asked, who knows which samples lie in it
+            raise error
         begin, length = self._sidecars[chunk].arrays["table"].tolist()
         arrow = require("pyarrow", extra="arrow", purpose=self.name)
         try:
@@ -172,7 +186,7 @@ class ArrowRows:
     def _where(self, piece: int) -> str:
         chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1
         number = piece - int(self._firsts[chunk])
-        first = int(self._sidecars[chunk].arrays["rows"][number])
+        first = int(self._rows[chunk][number])
         return f"{self.shards[chunk].path}, record batch {number}, from sample {first} on"
 
     def describe(self, row: int) -> str:

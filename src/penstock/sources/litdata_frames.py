@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader
-from penstock.sources.shards import CACHE_BYTES, PackedShards, PlainShards, Samples, check_count
+from penstock.sources.shards import CACHE_BYTES, PackedShards, PlainShards, Samples, faults_of
 from penstock.storage.compression import decompress
 from penstock.storage.indexing import Kind, index_files
 from penstock.storage.sidecar import Sidecar
@@ -98,10 +99,25 @@ class FramedShards(PackedShards):
 
     @cached_property
     def _sidecars(self) -> list[Sidecar]:
-        sidecars = index_files([shard.path for shard in self.shards], FRAMES)
-        for shard, sidecar in zip(self.shards, sidecars, strict=True):
-            check_count(shard, len(sidecar.arrays["offsets"]) - 1)
-        return sidecars
+        return index_files([shard.path for shard in self.shards], FRAMES, tolerant=True)
+
+    @property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with chunks, by their number: each is the error of all samples that index.json says it has."""
+        return self._faults
+
+    @cached_property
+    def _faults(self) -> Mapping[int, Exception]:
+        return faults_of(self.shards, self._sidecars, [len(one.arrays["offsets"]) - 1 for one in self._sidecars])
+
+    @cached_property
+    def _tables(self) -> list[NDArray[np.int64]]:
+        """The frames of each chunk, as `scan_frames` has them; one for all samples of a chunk that has a fault."""
+        lost = [np.array([[0] * 4, [shard.samples, 0, 0, 0]], np.int64) for shard in self.shards]
+        return [
+            lost[chunk] if chunk in self.faults else sidecar.arrays["frames"]
+            for chunk, sidecar in enumerate(self._sidecars)
+        ]
 
     @property
     def length(self) -> int:
@@ -110,23 +126,25 @@ class FramedShards(PackedShards):
     @cached_property
     def _starts(self) -> Rows:
         """The first frame of each chunk, and the number of all."""
-        return np.cumsum([0, *(len(sidecar.arrays["frames"]) - 1 for sidecar in self._sidecars)])
+        return np.cumsum([0, *(len(table) - 1 for table in self._tables)])
 
     @cached_property
     def bounds(self) -> Rows:
         """The first sample of each frame, and the number of all."""
         starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
-        firsts = [sidecar.arrays["frames"][:-1, 0] for sidecar in self._sidecars]
+        firsts = [table[:-1, 0] for table in self._tables]
         found = [start + first for start, first in zip(starts.tolist(), firsts, strict=False)]
         return np.concatenate([*found, starts[-1:]]).astype(np.int64)
 
     def blocks(self) -> Blocks | None:
-        largest = max((int(sidecar.arrays["frames"][:, 3].max()) for sidecar in self._sidecars), default=1)
+        largest = max((int(table[:, 3].max()) for table in self._tables), default=1)
         window = max(CACHE_BYTES // 2 // max(largest, 1), 1)
         return Blocks(self.bounds, window) if len(self.bounds) > 1 else None
 
     def load(self, piece: int) -> Samples:
         chunk = int(np.searchsorted(self._starts, piece, side="right")) - 1
+        if chunk in self.faults:
+            raise copy(self.faults[chunk])  # what is noted on one that is raised belongs to that time alone
         path, arrays, number = self.shards[chunk].path, self._sidecars[chunk].arrays, piece - int(self._starts[chunk])
         first, begin, size, content = arrays["frames"][number].tolist()
         with open(path, "rb", buffering=0) as file:
@@ -146,7 +164,7 @@ class FramedShards(PackedShards):
     @cached_property
     def _compressed(self) -> RecordReader:
         """The frames as they lie in the files."""
-        tables = [sidecar.arrays["frames"][:-1] for sidecar in self._sidecars]
+        tables = [table[:-1] for table in self._tables]
         begins = [np.ascontiguousarray(table[:, 1]) for table in tables]
         ends = [np.ascontiguousarray(table[:, 1] + table[:, 2]) for table in tables]
         sizes = [sidecar.stamp.size for sidecar in self._sidecars]

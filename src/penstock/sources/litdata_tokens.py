@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,7 @@ from penstock.core.errors import DataError, PlanError
 from penstock.kernels.records import RecordReader
 from penstock.sources.fixed import FixedFiles
 from penstock.sources.litdata import CALL, dtype_of, opened
+from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.state import states_of
 
 
@@ -29,7 +31,7 @@ class TokenBlocks(FixedFiles):
         return self._reader(begins, [range(part.start + step, part.stop + step, step) for part in begins])
 
 
-def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> TokenBlocks:
+def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles | WithUnreadable:
     """Return the tokens of a folder that was written for LitData's `TokensLoader`, `block_size` at a time."""
     index, config, shards = opened(folder)
     formats = config.names("data_format")
@@ -39,16 +41,26 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> TokenBloc
     if config.get("compression", str, None) is not None:
         raise PlanError(f"{CALL}: {index.path} says that its tokens are compressed: no block of them can be found")
     dtype = dtype_of(config, kind, number)
-    heads: list[int] = []
-    for shard, part in zip(shards, index.parts("chunks"), strict=True):
-        head, found = 4 * (shard.samples + 2), os.path.getsize(shard.path)
-        tokens = part.count("dim") * dtype.itemsize
-        if found != head + tokens:
-            raise DataError(
-                f"{shard.path} has {found} bytes, and {head + tokens} by index.json: it was cut short, or is another"
-            )
-        heads.append(head)
-    paths = [shard.path for shard in shards]
-    shown = f"{CALL}({os.fspath(folder)!r})"
+    told = {
+        shard.path: (shard.samples, part.count("dim"))
+        for shard, part in zip(shards, index.parts("chunks"), strict=True)
+    }
     step = block_size * dtype.itemsize
-    return TokenBlocks(paths, states_of(paths), step, 0, 0, dtype, (block_size,), shown, tuple(heads))
+    shown = f"{CALL}({os.fspath(folder)!r})"
+
+    def head(path: str) -> int:
+        return 4 * (told[path][0] + 2)
+
+    def look(path: str) -> None:
+        found, expected = os.path.getsize(path), head(path) + told[path][1] * dtype.itemsize
+        if found != expected:
+            raise DataError(f"{path} has {found} bytes, and {expected} by index.json: it was cut short, or is another")
+
+    def make(paths: list[str], torn: Collection[str]) -> TokenBlocks:
+        for path in paths:
+            if path not in torn:
+                look(path)
+        heads = tuple(map(head, paths))
+        return TokenBlocks(paths, states_of(paths), step, 0, 0, dtype, (block_size,), shown, heads)
+
+    return with_unreadable(list(told), make, look, os.path.isfile)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import threading
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from io import BytesIO
-from math import prod
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,52 +21,13 @@ from penstock.elements.structure import LEAF, Structure, flatten, unflatten
 from penstock.kernels import gather
 from penstock.kernels.records import RecordReader
 from penstock.sources.arrow_tables import relative, shown
+from penstock.sources.numpy_headers import Array, Part, begins_as_npy, members_of, torn_array
 from penstock.sources.unreadable import OfFiles, WithUnreadable, with_unreadable
 from penstock.storage.sidecar import Stamp
 from penstock.storage.state import FileState, states_again, states_of
 
-_LONGEST_HEADER = 1 << 20
-_LONGEST_TEXT = 10_000  # of a header, as NumPy has it
-_MOST_DEFLATED = 1032  # how many times its size deflate can make of something
-_LOCAL_HEADER = 30  # bytes of a zip file's, before the name
-_UTF8 = 1 << 11  # the flag of a name in UTF-8
 _LAST_CODE_POINT = 0x10FFFF
 _AT_ONCE = 1 << 20  # bytes of which the checksum is made
-
-
-class Part(NamedTuple):
-    """The rows that one file has of an array."""
-
-    file: int
-    begin: int
-    """Where the first row is in the file; -1 where the rows are not one after another, or are compressed."""
-    rows: int
-    member: str
-    """In an `.npz` file."""
-    stored: tuple[int, int, int] | None = None
-    """Where the member begins and ends in the file, and its CRC-32, where it is not compressed."""
-
-
-@dataclass(frozen=True)
-class Array:
-    """One array along all files: the same type and shape of rows in each."""
-
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    """Of one row."""
-    parts: tuple[Part, ...]
-    swapped: bool = False
-    """Whether the file has the bytes of each number in the other order."""
-
-    @property
-    def width(self) -> int:
-        """Bytes of a row."""
-        return self.dtype.itemsize * prod(self.shape)
-
-    @property
-    def in_place(self) -> bool:
-        """Whether rows can be read where they are."""
-        return self.width > 0 and all(part.begin >= 0 for part in self.parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,12 +182,15 @@ def _opened_again(
 
 def numpy_files(paths: list[str]) -> OfFiles | WithUnreadable:
     """Return the source of `ps.read_numpy`; a file that cannot be read among others is one row that fails."""
-    return with_unreadable(paths, _numpy_files, lambda path: list(_members(0, path)))
+    return with_unreadable(paths, _numpy_files, lambda path: list(members_of(0, path)), begins_as_npy)
 
 
-def _numpy_files(paths: list[str]) -> NumpyFiles:
+def _numpy_files(paths: list[str], torn: Collection[str]) -> NumpyFiles:
     states, stamps = states_of(paths), [Stamp.of(path) for path in paths]
-    found = [dict(_members(file, path)) for file, path in enumerate(paths)]
+    found = [
+        {"": torn_array(file, path)} if path in torn else dict(members_of(file, path))
+        for file, path in enumerate(paths)
+    ]
     first = found[0]
     if not first:
         raise DataError(f"{paths[0]}: there is no array in it")
@@ -260,94 +220,6 @@ def _joined(arrays: list[Array]) -> Array:
     return replace(arrays[0], parts=tuple(part for array in arrays for part in array.parts))
 
 
-def _members(file: int, path: str) -> Iterator[tuple[str, Array]]:
-    """The arrays of a file by name; the one of an `.npy` file has none."""
-    size = os.path.getsize(path)
-    with open(path, "rb") as source:
-        zipped = source.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
-        source.seek(0)
-        if not zipped:
-            yield "", _described(source, f"{path}", file, 0, size, "")
-            return
-    try:
-        with zipfile.ZipFile(path) as archive, open(path, "rb") as source:
-            for info in archive.infolist():
-                begin = _content_begin(source, info, path)  # also of what is left out: its name may be damaged
-                if info.filename.endswith(".npy"):
-                    yield info.filename.removesuffix(".npy"), _member(archive, source, info, path, file, size, begin)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: {error}") from None
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # a place before the beginning of the file
-            raise
-        raise DataError(f"{path}: its directory is damaged: {error}") from None
-
-
-def _member(
-    archive: zipfile.ZipFile, source: IO[bytes], info: zipfile.ZipInfo, path: str, file: int, size: int, begin: int
-) -> Array:
-    place = f"{path}, {info.filename}"
-    if info.compress_type != zipfile.ZIP_STORED:
-        if info.file_size > _MOST_DEFLATED * info.compress_size + _LONGEST_HEADER:
-            raise DataError(f"{place}: {info.compress_size:,} bytes cannot be {info.file_size:,} compressed ones")
-        with archive.open(info) as member:
-            described = _described(BytesIO(member.read(_LONGEST_HEADER)), place, file, 0, info.file_size, info.filename)
-        return _elsewhere(described)
-    if begin + info.file_size > size:
-        raise DataError(f"{place}: the file is cut short: it has {size:,} bytes")
-    source.seek(begin)
-    end = begin + info.file_size
-    described = _described(source, place, file, begin, end, info.filename)
-    return replace(described, parts=tuple(part._replace(stored=(begin, end, info.CRC)) for part in described.parts))
-
-
-def _content_begin(source: IO[bytes], info: zipfile.ZipInfo, path: str) -> int:
-    """Where the content of a member begins, by the header before it, which has to be of that name."""
-    source.seek(info.header_offset)
-    local = source.read(_LOCAL_HEADER)
-    if len(local) < _LOCAL_HEADER or not local.startswith(b"PK\x03\x04"):
-        raise DataError(f"{path}, {info.filename}: there is no member at byte {info.header_offset:,}")
-    named, more = int.from_bytes(local[26:28], "little"), int.from_bytes(local[28:30], "little")
-    if source.read(named) != info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437"):
-        raise DataError(f"{path}, {info.filename}: the member at byte {info.header_offset:,} has another name")
-    return info.header_offset + _LOCAL_HEADER + named + more
-
-
-def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, member: str) -> Array:
-    """What the header of an array says, checked against the bytes from `begin` to `end` that there are for it."""
-    shape, fortran, dtype, header = array_header(source, place, end - begin)
-    if not shape:
-        raise DataError(f"{place}: an array of shape {shape} has no rows")
-    header += begin
-    native = dtype if dtype.fields else dtype.newbyteorder("=")
-    described = Array(native, tuple(shape[1:]), (Part(file, header, shape[0], member),), native != dtype)
-    return _elsewhere(described) if fortran and len(shape) > 1 else described
-
-
-def array_header(source: IO[bytes], place: str, nbytes: int) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Return the shape, whether columns come first, the dtype and the bytes of the header of an array of `nbytes`.
-
-    What does not fit those, and arrays of objects, are a `DataError` that begins with the place.
-    """
-    head = BytesIO(source.read(_LONGEST_TEXT + 12))  # its length is not believed before memory is taken for it
-    try:
-        version = np.lib.format.read_magic(head)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read(head, max_header_size=_LONGEST_TEXT)
-    except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
-        raise DataError(f"{place}: it is no array in NumPy's format: {error}") from None
-    if dtype.hasobject:
-        raise DataError(f"{place}: it holds Python objects, which only pickle can read, and pickle can run any code")
-    if not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
-        raise DataError(f"{place}: an array of shape {shape} has no rows")
-    if head.tell() + dtype.itemsize * prod(shape) > nbytes:
-        raise DataError(
-            f"{place}: an array of {dtype}{list(shape)} takes {dtype.itemsize * prod(shape):,} bytes, and there are "
-            f"{max(nbytes - head.tell(), 0):,}: the file is cut short, or its header is damaged"
-        )
-    return shape, fortran, dtype, head.tell()
-
-
 def _crc32(path: str, begin: int, end: int) -> int:
     """The CRC-32 of a part of a file."""
     crc = 0
@@ -365,10 +237,6 @@ def _texts_in(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
         yield values
     for name in values.dtype.names or ():
         yield from _texts_in(values[name])
-
-
-def _elsewhere(array: Array) -> Array:
-    return replace(array, parts=tuple(part._replace(begin=-1) for part in array.parts))
 
 
 def _load(path: str, part: Part, array: Array) -> NDArray[Any]:

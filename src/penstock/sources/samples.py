@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -118,6 +118,11 @@ class SampleFiles:
     @property
     def length(self) -> int:
         return self.payloads.length
+
+    @property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with shards: each is the error of all samples that a shard should have."""
+        return self.payloads.faults
 
     @cached_property
     def blocks(self) -> Blocks | None:

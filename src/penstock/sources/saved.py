@@ -19,7 +19,7 @@ from penstock.elements.structure import LEAF
 from penstock.kernels import MappedFile
 from penstock.sources.arrays import ArraySource
 from penstock.sources.manifest import Leaf, Manifest, read_manifest
-from penstock.sources.numpy_files import array_header
+from penstock.sources.numpy_headers import array_header
 from penstock.sources.saved_sums import Blocks, Sums, read_sums
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +17,7 @@ from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.spec import ObjectSpec, Spec
 from penstock.elements.structure import LEAF
 from penstock.index.blocked import Blocks
-from penstock.kernels.records import scan_tfrecord_bytes
+from penstock.kernels.records import ScanError, scan_tfrecord_bytes
 from penstock.sources.records import content_of
 from penstock.sources.tfrecord_stream import TfRecordStream
 from penstock.storage.indexing import Kind, index_files
@@ -37,11 +38,18 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     if frames is None:
         raise DataError(f"{path} has no table of zstd frames any more; make the dataset again")
     ends = [np.zeros(1, np.int64)]
-    for chunk in TfRecordStream([path], ["zstd"], path, verify=False).read(0):
-        sizes = np.array([len(record) for record in chunk.held()], np.int64)
-        ends.append(ends[-1][-1] + np.cumsum(sizes + _HEAD + _TAIL))
-        seen(int(frames.compressed[np.searchsorted(frames.content, ends[-1][-1], side="right") - 1]))
+    failure: ScanError | None = None
+    try:
+        for chunk in TfRecordStream([path], ["zstd"], path, verify=False).read(0):
+            sizes = np.array([len(record) for record in chunk.held()], np.int64)
+            ends.append(ends[-1][-1] + np.cumsum(sizes + _HEAD + _TAIL))
+            seen(int(frames.compressed[np.searchsorted(frames.content, ends[-1][-1], side="right") - 1]))
+    except DataError as error:
+        failure = ScanError(str(error))
     offsets = np.concatenate(ends)
+    if failure is not None:
+        failure.arrays = {"offsets": offsets, "compressed": frames.compressed, "content": frames.content}
+        raise failure
     if offsets[-1] != frames.content[-1]:
         raise DataError(
             f"{path}: its table of zstd frames is damaged: it says that there are {int(frames.content[-1])} bytes of "
@@ -59,7 +67,8 @@ def _is_sound(arrays: Arrays, size: int) -> bool:
     return bool(begins_and_ends and frames_fit)
 
 
-TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound, is_checked=True)
+_NOTHING: Mapping[str, NDArray[Any]] = dict.fromkeys(("offsets", "compressed", "content"), np.zeros(1, np.int64))
+TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound, nothing=_NOTHING, is_checked=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +87,17 @@ class SeekableRecords:
     @cached_property
     def sidecars(self) -> list[Sidecar]:
         """The index of each file, made now where there is none."""
-        return index_files(self.paths, TFRECORD_ZSTD)
+        return index_files(self.paths, TFRECORD_ZSTD, tolerant=True)
+
+    @cached_property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with files, by their number: each is the error of one record behind those that were found."""
+        return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
+
+    @cached_property
+    def _lost(self) -> Rows:
+        """The rows that stand for what cannot be found of files, sorted as `faults` are."""
+        return self._starts[1:][list(self.faults)] - 1
 
     @cached_property
     def _frames(self) -> list[Frames]:
@@ -87,7 +106,8 @@ class SeekableRecords:
     @cached_property
     def _starts(self) -> Rows:
         """The first record of each file, and the number of all."""
-        return np.cumsum([0, *(len(sidecar.arrays["offsets"]) - 1 for sidecar in self.sidecars)])
+        found = [len(sidecar.arrays["offsets"]) - 1 for sidecar in self.sidecars]
+        return np.cumsum([0, *(count + (file in self.faults) for file, count in enumerate(found))])
 
     @cached_property
     def _frame_starts(self) -> Rows:
@@ -117,8 +137,14 @@ class SeekableRecords:
         return ObjectSpec(bytes)
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        rows = np.asarray(rows, np.int64)
+        if self.faults and len(hits := np.flatnonzero(np.isin(rows, self._lost))):
+            file = int(np.searchsorted(self._starts, rows[hits[0]], side="right")) - 1
+            error = copy(self.faults[file])  # what is noted on one that is raised belongs to that time alone
+            error.element = int(hits[0])  # type: ignore[attr-defined] - how a source says which it was
+            raise error
         try:
-            return self._read(np.asarray(rows, np.int64))
+            return self._read(rows)
         finally:
             check_mapped(self.sidecars)
 
@@ -178,6 +204,7 @@ class SeekableRecords:
 
     def advise(self, rows: Rows) -> None:
         """Have the system begin to read the frames of the records at `rows`."""
+        rows = rows[~np.isin(rows, self._lost)]
         of = (np.searchsorted(self._starts, rows, side="right") - 1).tolist()
         spans = (self._span(file, row) for file, row in zip(of, rows.tolist(), strict=True))
         wanted = {frame for span in spans for frame in self._frames_between(*span) if frame not in self._recent}
@@ -190,7 +217,7 @@ class SeekableRecords:
 
     def describe(self, row: int) -> str:
         file = int(np.searchsorted(self._starts, row, side="right")) - 1
-        _, begin, _ = self._span(file, row)
+        begin = int(self.sidecars[file].arrays["offsets"][row - int(self._starts[file])])
         return f"{self.paths[file]}, record {row - int(self._starts[file])}, at byte {begin} of its content"
 
     def fingerprint(self) -> tuple[Any, ...]:

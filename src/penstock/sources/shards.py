@@ -23,7 +23,7 @@ from penstock.sources.records import RecordFiles
 from penstock.storage.compression import decompress
 from penstock.storage.indexing import Kind
 from penstock.storage.recent import Recent
-from penstock.storage.sidecar import Stamp
+from penstock.storage.sidecar import Sidecar, Stamp, check_mapped
 from penstock.storage.soundness import Arrays, are_offsets
 from penstock.storage.state import FileState, states_of
 
@@ -46,6 +46,11 @@ class Payloads(Protocol):
 
     @property
     def length(self) -> int: ...
+    @property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with shards, by their number, as far as it is known before samples are read."""
+        ...
+
     def blocks(self) -> Blocks | None:
         """How they lie in blocks, where one is decompressed for any of its samples."""
         ...
@@ -111,36 +116,72 @@ class PlainShards:
         return None
 
     @cached_property
-    def files(self) -> RecordFiles:
-        """Their samples as records, whose number is what the folder's index says."""
-        files = RecordFiles([shard.path for shard in self.shards], self.kind, Framing.PLAIN, self.kind.format)
-        for fault in files.faults.values():  # its samples have numbers by index.json, which others cannot take
-            raise copy(fault)
-        for shard, sidecar, offsets in zip(self.shards, files.sidecars, files.offsets, strict=True):
-            if sidecar.stamp.size != shard.nbytes:
-                raise DataError(
-                    f"{shard.path} has {sidecar.stamp.size} bytes, and {shard.nbytes} by index.json: it was cut short, "
-                    "is not copied to its end, or belongs to another index"
-                )
-            check_count(shard, len(offsets) - 1)
-        return files
+    def _files(self) -> RecordFiles:
+        return RecordFiles([shard.path for shard in self.shards], self.kind, Framing.PLAIN, self.kind.format)
 
     @property
+    def faults(self) -> Mapping[int, Exception]:
+        """What is wrong with shards, by their number: each is the error of all samples that index.json says it has."""
+        return self._faults
+
+    @cached_property
+    def _faults(self) -> Mapping[int, Exception]:
+        sidecars, offsets = self._files.sidecars, self._files.offsets
+        looked = {
+            number: _wrong_with(*each) for number, each in enumerate(zip(self.shards, sidecars, offsets, strict=True))
+        }
+        return {number: error for number, error in looked.items() if error is not None}
+
+    @cached_property
     def _reader(self) -> RecordReader:
-        return self.files.reader
+        """What reads the samples of the shards that have no fault."""
+        sidecars, nothing = self._files.sidecars, np.zeros(1, np.int64)
+        offsets = [nothing if i in self.faults else of_shard for i, of_shard in enumerate(self._files.offsets)]
+        check_mapped(sidecars)
+        return RecordReader(
+            [shard.path for shard in self.shards],
+            [of_shard[:-1] for of_shard in offsets],
+            [of_shard[1:] for of_shard in offsets],
+            [sidecar.stamp.size for sidecar in sidecars],
+            [sidecar.time for sidecar in sidecars],
+        )
+
+    @cached_property
+    def _starts(self) -> Rows:
+        """The first sample of each shard, and the number of all."""
+        return np.cumsum([0, *(shard.samples for shard in self.shards)], dtype=np.int64)
+
+    def _of_shards(self, rows: Rows) -> Rows:
+        return self._starts.searchsorted(rows, "right") - 1
+
+    def _sound(self, rows: Rows) -> Rows:
+        """These rows, none of which is of a shard with a fault, as the reader numbers them."""
+        if not self.faults:
+            return rows
+        lost = [shard.samples * (number in self.faults) for number, shard in enumerate(self.shards)]
+        return rows - np.cumsum([0, *lost])[self._of_shards(rows)]
+
+    def _is_lost(self, rows: Rows) -> NDArray[np.bool_]:
+        return np.isin(self._of_shards(rows), list(self.faults))
 
     def read(self, rows: Rows) -> list[bytes]:
-        return self._reader.read(rows)
+        if self.faults and len(hits := np.flatnonzero(self._is_lost(rows))):
+            error = copy(self.faults[int(self._of_shards(rows[hits[0]]))])  # notes belong to one raise
+            error.element = int(hits[0])  # type: ignore[attr-defined] - how a source says which it was
+            raise error
+        return self._reader.read(self._sound(rows))
 
     def advise(self, rows: Rows) -> None:
-        self._reader.advise(rows)
+        self._reader.advise(self._sound(rows[~self._is_lost(rows)] if self.faults else rows))
 
     def describe(self, row: int) -> str:
-        shard, sample = self._reader.place(row)
-        return f"{self.shards[shard].path}, sample {sample}, at byte {int(self.files.offsets[shard][sample])}"
+        shard = int(self._starts.searchsorted(row, "right")) - 1
+        sample = row - int(self._starts[shard])
+        where = f"{self.shards[shard].path}, sample {sample}"
+        return where if shard in self.faults else f"{where}, at byte {int(self._files.offsets[shard][sample])}"
 
     def content(self) -> str:
-        return str(self.files.fingerprint())
+        return str(self._files.fingerprint())
 
     def __reduce__(self) -> Any:
         return PlainShards, (self.shards, self.kind)
@@ -163,6 +204,11 @@ class PackedShards:
     """
 
     shards: Sequence[Shard]
+
+    @property
+    def faults(self) -> Mapping[int, Exception]:
+        """Nothing: shards are looked at when they are decompressed."""
+        return {}
 
     @property
     def length(self) -> int:
@@ -248,7 +294,33 @@ class PackedShards:
         return type(self), (self.shards,)
 
 
+def _wrong_with(shard: Shard, sidecar: Sidecar, offsets: NDArray[np.int64]) -> Exception | None:
+    """What is wrong with a shard that is not compressed, by its index."""
+    if sidecar.fault is not None:
+        return sidecar.fault
+    if sidecar.stamp.size != shard.nbytes:
+        return DataError(
+            f"{shard.path} has {sidecar.stamp.size} bytes, and {shard.nbytes} by index.json: it was cut short, is not "
+            "copied to its end, or belongs to another index"
+        )
+    return wrong_count(shard, len(offsets) - 1)
+
+
+def faults_of(shards: Sequence[Shard], sidecars: Sequence[Sidecar], samples: Sequence[int]) -> Mapping[int, Exception]:
+    """Return what is wrong with shards, by their number, of which the indexes have these numbers of samples."""
+    looked = enumerate(zip(shards, sidecars, samples, strict=True))
+    found = {number: sidecar.fault or wrong_count(shard, count) for number, (shard, sidecar, count) in looked}
+    return {number: error for number, error in found.items() if error is not None}
+
+
+def wrong_count(shard: Shard, found: int) -> DataError | None:
+    """Return the error of a shard that has another number of samples than the folder's index says."""
+    if found == shard.samples:
+        return None
+    return DataError(f"{shard.path}, at byte 0: it has {found} samples, and {shard.samples} by index.json")
+
+
 def check_count(shard: Shard, found: int) -> None:
     """Refuse a shard that has another number of samples than the folder's index says."""
-    if found != shard.samples:
-        raise DataError(f"{shard.path}, at byte 0: it has {found} samples, and {shard.samples} by index.json")
+    if (error := wrong_count(shard, found)) is not None:
+        raise error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.core.digest import hasher
 from penstock.elements.chunk import Chunk, Items
@@ -41,6 +42,38 @@ class Stream(Protocol):
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what identifies the data: small, equal in every process."""
         ...
+
+
+class Form(Protocol):
+    """The elements of files as they are where these are not compressed."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def paths(self) -> list[str]: ...
+    def spec(self) -> Spec: ...
+
+
+F = TypeVar("F", bound=Form)
+
+
+@dataclass(frozen=True, eq=False)
+class Compressed(Generic[F]):
+    """The elements that `form` describes, file by file, each decompressed by `compressions[i]`; `None`: not at all."""
+
+    form: F
+    compressions: list[str | None]
+
+    @property
+    def name(self) -> str:
+        return self.form.name
+
+    @property
+    def paths(self) -> list[str]:
+        return self.form.paths
+
+    def spec(self) -> Spec:
+        return self.form.spec()
 
 
 class Faulty(Items):

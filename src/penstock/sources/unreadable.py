@@ -1,8 +1,8 @@
-"""Files of which some cannot be read at all: one element stands for each of those, and fails."""
+"""Files of which some cannot be read, or not to their ends: one element stands for what is lost of each, and fails."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,7 +80,7 @@ class WithUnreadable:
     def describe(self, row: int) -> str:
         at = int(np.searchsorted(self.places, row))
         if at < len(self.places) and self.places[at] == row:
-            return "a file that cannot be read"
+            return "what cannot be read of a file"
         return self.source.describe(row - at)
 
     def fingerprint(self) -> tuple[Any, ...]:
@@ -89,22 +89,28 @@ class WithUnreadable:
 
 
 def with_unreadable(
-    paths: list[str], make: Callable[[list[str]], OfFiles], look: Callable[[str], object]
+    paths: list[str],
+    make: Callable[[list[str], Collection[str]], OfFiles],
+    look: Callable[[str], object],
+    begins: Callable[[str], bool] = lambda path: False,
 ) -> OfFiles | WithUnreadable:
-    """Return `make(paths)`; where that fails, as `look` fails for some of the files alone, that of the others.
+    """Return `make(paths, ())`; where `look` fails for some of the files, what of all can be read.
 
-    Each file that cannot be read is then one element in its place, whose error comes when it is read. Where all are so,
-    the error is raised at once.
+    Those of which `begins` says that their first rows can be read are given to `make` with the others, and as `torn` as
+    well. Each file that cannot be read, or not to its end, has one element behind its rows, whose error comes when it
+    is read. Where all are so, the error is raised at once.
     """
     try:
-        return make(paths)
+        return make(paths, ())
     except (DataError, OSError):
         wrong = {i: error for i, path in enumerate(paths) if (error := _wrong_with(path, look)) is not None}
         if not wrong or len(wrong) == len(paths):
             raise
-    source = make([path for i, path in enumerate(paths) if i not in wrong])
+    torn = {i for i in wrong if begins(paths[i])}
+    read = [i for i in range(len(paths)) if i not in wrong or i in torn]
+    source = make([paths[i] for i in read], {paths[i] for i in torn})
     starts = np.append(source.file_starts, source.length)
-    places = [int(starts[i - number]) + number for number, i in enumerate(wrong)]
+    places = [int(starts[np.searchsorted(read, i, "right")]) + number for number, i in enumerate(wrong)]
     return WithUnreadable(source, np.array(places, np.int64), list(wrong.values()))
 
 

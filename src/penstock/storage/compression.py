@@ -27,6 +27,7 @@ _MAGIC: Mapping[bytes, str] = {
     b"\x04\x22\x4d\x18": "lz4",
 }
 _AT_ONCE = 1 << 17  # bytes read of a file
+_MADE_AT_ONCE = 1 << 16  # bytes of content, which are lost where there is damage in the midst
 T = TypeVar("T")
 _XZ_MEMORY = 1 << 29  # bytes; `xz -9` asks for 65 MiB
 _ZSTD_AT_ONCE = 1 << 12  # one block of four bytes may become 128 KiB, and there is no way to ask for less
@@ -62,22 +63,28 @@ def compressions_of(
     """Return how each file is compressed: all as `given`, or where that is `"auto"` as `look` finds.
 
     `look` goes by the first bytes, and says "" of a file that is surely not compressed. One that is compressed by its
-    name, and not by its first bytes, is a `DataError`: read as it is, it would be nonsense.
+    name, and not by its first bytes, is a `DataError`: now if all are so, and else when it is opened.
     """
     if given != "auto":
         return [given] * len(paths)
     look = look or (lambda path: compression_of(first_bytes(path)))
-    return [_fitting(path, look(path)) or None for path in paths]
+    found = list(map(look, paths))
+    named = [_named(path) if how is None else None for path, how in zip(paths, found, strict=True)]
+    if paths and all(named):
+        raise _misnamed(paths[0])
+    return [how or name for how, name in zip(found, named, strict=True)]
 
 
-def _fitting(path: str, found: str | None) -> str | None:
-    suffix = path.rpartition(".")[2].lower()
-    if found is None and suffix in SUFFIXES:
-        raise DataError(
-            f"{path}, at byte 0: its name ends in .{suffix}, and it does not begin as {SUFFIXES[suffix]} does: it is "
-            "damaged, or not compressed; compression=None reads it as it is"
-        )
-    return found
+def _named(path: str) -> str | None:
+    """The compression that the name of a file tells."""
+    return SUFFIXES.get(path.rpartition(".")[2].lower())
+
+
+def _misnamed(path: str) -> DataError:
+    return DataError(
+        f"{path}, at byte 0: its name ends in .{path.rpartition('.')[2]}, and it does not begin as {_named(path)} "
+        "does: it is damaged, or not compressed; compression=None reads it as it is"
+    )
 
 
 def named_compression(call: str, given: object) -> str | None:
@@ -110,9 +117,9 @@ def open_decompressed(path: str, compression: str | None = "auto") -> io.Buffere
     """
     if compression == "auto":
         compression = compression_of(first_bytes(path))
-    if compression is None:
-        return io.BufferedReader(_Steady(path), _AT_ONCE)
-    return io.BufferedReader(_Decompressed(path, compression), _AT_ONCE)
+    elif compression in _MAGIC.values() and compression == _named(path) and compression_of(first_bytes(path)) is None:
+        raise _misnamed(path)
+    return _UpToDamage(_Steady(path) if compression is None else _Decompressed(path, compression), _AT_ONCE)
 
 
 def decompress(data: bytes, compression: str, where: str, most: int = LARGEST) -> bytes:
@@ -130,6 +137,30 @@ def decompress(data: bytes, compression: str, where: str, most: int = LARGEST) -
             size += len(part)
             if size > most:
                 raise DataError(f"{where}: its {len(data)} bytes of {compression} become more than {most}")
+        return b"".join(parts)
+
+
+class _UpToDamage(io.BufferedReader):
+    """A file of which `read(size)` returns what comes before an error, and raises it only where there is nothing."""
+
+    _failure: Exception | None = None
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or size < 0:
+            return super().read()
+        parts: list[bytes] = []
+        while size and self._failure is None:
+            try:
+                part = self.read1(size)
+            except (DataError, OSError) as error:
+                self._failure = error
+                break
+            if not part:
+                break
+            parts.append(part)
+            size -= len(part)
+        if size and not parts and self._failure is not None:
+            raise self._failure
         return b"".join(parts)
 
 
@@ -181,7 +212,7 @@ class _Decompressed(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
-        data = self._some(len(view)) if len(view) else b""
+        data = self._some(min(len(view), _MADE_AT_ONCE)) if len(view) else b""
         view[: len(data)] = data
         return len(data)
 

@@ -258,6 +258,21 @@ def test_keys_labels_and_file_names_are_kept_from_a_folder_through_every_pair_of
     assert [element["label"] for element in ps.read_image_folder("photos")] == [label for _, label, _, _ in wanted]
 
 
+def test_images_of_two_kinds_are_one_entry_as_the_conversion_says(photos):
+    with open("photos/dog/two.png", "wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+    assert 'ps.read_tar(\'a.tar\', extensions={"image": "jpg;png"})' in told(["photos"], "a.tar")
+    found = list(ps.read_tar("a.tar", extensions={"image": "jpg;png", "label": "cls"}))
+    assert [sample["image"][:3] for sample in found] == [b"\xff\xd8\xff"] * 3 + [b"\x89PN"]
+
+
+def test_a_stray_file_among_others_is_named(photos):
+    with open("photos/README.txt", "w") as file:
+        file.write("these are photos")
+    with pytest.raises(TargetError, match=r"1 file of the format text \(photos/README.txt\).*leave others out"):
+        told(["photos"], "a.tar")
+
+
 def test_names_are_kept_where_there_are_no_class_folders(folder):
     os.makedirs("data/deep")
     for path in ("data/x.bin", "data/deep/y.bin"):

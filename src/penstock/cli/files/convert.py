@@ -16,7 +16,7 @@ from typing import Any
 import penstock as ps
 from penstock.cli.files.amounts import many, size
 from penstock.cli.files.formats import WHOLE_FILES, find_format, group_files, named_format
-from penstock.cli.files.named_files import NamedFiles, root_of
+from penstock.cli.files.named_files import NamedFiles, image_kinds, root_of
 from penstock.cli.files.stored import STORED, Columns, Sample, columns_of, same, sample_of
 from penstock.cli.loading import TargetError
 from penstock.cli.terminal import Terminal
@@ -83,6 +83,9 @@ def convert(  # noqa: PLR0913 - one a flag of the command
         f"{size(nbytes)}; each read again and found the same.",
         0,
     )
+    if plan.target == "tar" and plan.source == WHOLE_FILES and len(kinds := image_kinds(plan.paths)) > 1:
+        told = ";".join(kinds)
+        terminal.show(f'for one image a sample: ps.read_tar({to!r}, extensions={{"image": "{told}"}})', 0)
     return True
 
 
@@ -123,8 +126,13 @@ def _planned(
 ) -> Conversion:
     groups = group_files(patterns, name)
     if len(groups) != 1:
-        found = ", ".join(f"{many(len(paths), 'file')} of {known.name}" for known, paths in groups)
-        raise TargetError(f"convert takes files of one format, and these are {found}: name it with --format")
+        found = ", ".join(
+            f"{many(len(paths), 'file')} of the format {known.name} ({paths[0]}{', ...' * (len(paths) > 1)})"
+            for known, paths in groups
+        )
+        raise TargetError(
+            f"convert takes files of one format, and these are {found}: leave others out, or name it with --format"
+        )
     (known, paths), *_ = groups
     asked = named_format(to)
     if asked is None or asked.name not in STORED:

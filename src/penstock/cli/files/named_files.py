@@ -77,6 +77,15 @@ def classes_of(paths: Sequence[str]) -> dict[str, int]:
     return {name: label for label, name in enumerate(sorted(set(map(_first, paths))))}
 
 
+def image_kinds(paths: Sequence[str]) -> list[str]:
+    """Return the extensions that the images among these files have in a tar file, sorted.
+
+    >>> image_kinds(["a.png", "b.jpeg", "c.jpg", "readme.txt"])
+    ['jpg', 'png']
+    """
+    return sorted({_extension(path) for path in paths if path.lower().endswith(IMAGE_EXTENSIONS)})
+
+
 def _first(path: str) -> str:
     """The folder of a path that is nearest to the root."""
     return path.split(os.sep, 1)[0]
