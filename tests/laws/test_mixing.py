@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -45,10 +47,16 @@ def figures(first, second, size, batch=64):
     }
 
 
-def orders(buffer, *, stream):
-    ds = Dataset.range(COUNT)
+def orders(buffer, *, stream, count=COUNT, epochs=2):
+    ds = Dataset.range(count)
     ds = (ds.filter(everything) if stream else ds).shuffle(buffer, seed=1).batch(1000)
-    return [np.concatenate(list(ds.iterator(epoch=epoch))) for epoch in (0, 1)]
+    return [np.concatenate(list(ds.iterator(epoch=epoch))) for epoch in range(epochs)]
+
+
+def correlations(orders):
+    """The correlation over elements of their displacements, in each pair of epochs."""
+    moved = np.argsort(orders, axis=1) - np.arange(len(orders[0]))
+    return np.corrcoef(moved)[np.triu_indices(len(orders), 1)]
 
 
 @pytest.mark.filterwarnings("ignore:PS105")
@@ -63,6 +71,24 @@ def test_a_buffer_mixes_at_least_as_well_as_a_reservoir(buffer, size, stream):
     assert found["met again"] < 0.9 * wanted["met again"]
     assert found["correlation"] < 0.02
     assert found["deviation"] > wanted["deviation"]
+
+
+@pytest.mark.filterwarnings("ignore:PS105")
+@pytest.mark.parametrize(
+    ("buffer", "of_two_epochs"),
+    [(2, 0.18), (3, 0.07), (4, 0.04), (5, 0.04), (8, 0.04), (16, 0.02), (100, 0.02), (1000, 0.02), (10_000, 0.06)],
+)
+def test_epochs_have_no_more_in_common_than_those_of_a_reservoir(buffer, of_two_epochs):
+    count, epochs, rng = 100_000, 8, np.random.default_rng(3)
+    reservoirs = [reservoir(count, buffer, rng) for _ in range(epochs)]
+    buffered = orders(buffer, stream=False, count=count, epochs=epochs)
+    found, wanted = correlations(buffered), correlations(reservoirs)
+    assert found.mean() <= max(0.02, wanted.mean()) + 2 * found.std() / epochs**0.5
+    assert np.abs(found).max() < of_two_epochs
+    found, wanted = (
+        np.mean([figures(a, b, buffer)["met again"] for a, b in pairwise(made)]) for made in (buffered, reservoirs)
+    )
+    assert found < (1.002 if buffer == 3 else 1) * wanted
 
 
 @pytest.mark.filterwarnings("ignore:PS105")
