@@ -73,6 +73,32 @@ def test_a_buffer_mixes_at_least_as_well_as_a_reservoir(buffer, size, stream):
     assert found["deviation"] > wanted["deviation"]
 
 
+def sized(x):
+    """An element of 20 to 380 bytes, 200 on average, whose number is its first eight."""
+    return x.to_bytes(8, "little") + bytes(12 + x * 7919 % 361)
+
+
+def number_of(x):
+    return int.from_bytes(x[:8], "little")
+
+
+@pytest.mark.parametrize("size", [8, 200])
+@pytest.mark.parametrize(("buffer", "classes"), [(40, 40), (100, 100), (1000, 1000), (1000, 500), (5000, 1000)])
+def test_a_buffer_of_bytes_mixes_at_least_as_well_as_a_reservoir_of_as_many(buffer, classes, size):
+    ds = Dataset.range(COUNT).filter(everything)
+    ds = (ds if size == 8 else ds.map(sized)).shuffle(buffer_bytes=buffer * size, seed=1)
+    ds = (ds if size == 8 else ds.map(number_of)).batch(1000)
+    orders = [np.concatenate(list(ds.iterator(epoch=epoch))) for epoch in (0, 1)]
+    rng = np.random.default_rng(2)
+    wanted = figures(reservoir(COUNT, buffer, rng), reservoir(COUNT, buffer, rng), classes)
+    found = figures(*orders, classes)
+    assert found["classes"] > wanted["classes"]
+    assert found["of one class"] <= wanted["of one class"] + 0.01
+    assert found["met again"] < wanted["met again"]
+    assert found["correlation"] < max(0.02, wanted["correlation"] + 0.005)
+    assert found["deviation"] > wanted["deviation"]
+
+
 @pytest.mark.filterwarnings("ignore:PS105")
 @pytest.mark.parametrize(
     ("buffer", "of_two_epochs"),
