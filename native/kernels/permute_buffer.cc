@@ -48,6 +48,7 @@ BufferedOrder::BufferedOrder(std::uint64_t length, const Delays& delays, std::ui
   if (length < delays.before[delays.pooled] + head_) head_ = length;
   rounds_ = (length - first_) / delays.round;
   tail_ = begin_of(rounds_);
+  origin_ = head_ - delays.empty_before(delays.count);
   head_key_ = mix(key, kHead);
   tail_key_ = mix(key, kTail);
   pool_ = Permutation(Direction::kForward, first_, mix(key, kPool));
@@ -59,8 +60,9 @@ void BufferedOrder::apply(const std::int64_t* rows, std::int64_t* out, std::size
     const auto position = static_cast<std::uint64_t>(row - start);
     if (position < head_) return {start, head_, head_key_};
     if (position >= tail_) return {start + static_cast<std::int64_t>(tail_), length_ - tail_, tail_key_};
-    const std::uint64_t number = round_of(position), count = delays_.round - delays_.empty(number);
-    return {start + static_cast<std::int64_t>(begin_of(number)), count, epoch_key(out_key_, number, count, true)};
+    const auto [number, lane] = place_of(position);
+    const std::uint64_t empty = delays_.empty(number), low = position - (lane - empty), count = delays_.round - empty;
+    return {start + static_cast<std::int64_t>(low), count, epoch_key(out_key_, number, count, true)};
   });
   for (std::size_t i = 0; i < count; i += kBlock) trace(out + i, std::min(kBlock, count - i), start);
 }
@@ -79,15 +81,7 @@ void BufferedOrder::trace(std::int64_t* rows, std::size_t count, std::int64_t st
       continue;
     }
     if (position >= never_put) continue;
-    std::uint64_t number = rounds_, lane = position - tail_;
-    if (position < tail_) {
-      number = round_of(position);
-      lane = position - begin_of(number);
-    } else {
-      for (std::uint64_t left; lane >= (left = delays_.waiting[number - rounds_] - delays_.empty(number)); ++number)
-        lane -= left;
-    }
-    lane += delays_.empty(number);
+    const auto [number, lane] = position < tail_ ? place_of(position) : place_in_tail(position - tail_);
     const std::uint64_t delay = delays_.of(lane);
     if (number < delay) {
       rows[i] = start + static_cast<std::int64_t>(pool_.at(head_ + delays_.before[number] + lane));
@@ -108,12 +102,19 @@ std::uint64_t BufferedOrder::begin_of(std::uint64_t round) const {
   return head_ + (round << delays_.round_bits) - delays_.empty_before(round);
 }
 
-std::uint64_t BufferedOrder::round_of(std::uint64_t position) const {
-  const std::uint64_t place = position - head_;
-  std::uint64_t number = (place + delays_.empty_before(delays_.count)) >> delays_.round_bits;
-  if (number >= delays_.count) return number;
-  for (number = place >> delays_.round_bits; begin_of(number + 1) <= position;) ++number;
-  return number;
+BufferedOrder::Place BufferedOrder::place_of(std::uint64_t position) const {
+  const std::uint64_t place = position - origin_;
+  std::uint64_t number = place >> delays_.round_bits;
+  if (number >= delays_.count) return {number, place & (delays_.round - 1)};
+  for (number = (position - head_) >> delays_.round_bits; begin_of(number + 1) <= position;) ++number;
+  return {number, position - begin_of(number) + delays_.empty(number)};
+}
+
+BufferedOrder::Place BufferedOrder::place_in_tail(std::uint64_t place) const {
+  std::uint64_t number = rounds_;
+  for (std::uint64_t left; place >= (left = delays_.waiting[number - rounds_] - delays_.empty(number)); ++number)
+    place -= left;
+  return {number, place + delays_.empty(number)};
 }
 
 std::uint64_t BufferedOrder::shift(std::uint64_t round) {

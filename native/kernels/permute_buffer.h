@@ -53,8 +53,12 @@ class BufferedOrder {
 
  private:
   void trace(std::int64_t* rows, std::size_t count, std::int64_t start);
-  std::uint64_t begin_of(std::uint64_t round) const;     // its first output
-  std::uint64_t round_of(std::uint64_t position) const;  // of an output between head and tail
+  struct Place {
+    std::uint64_t round, lane;
+  };
+  Place place_of(std::uint64_t position) const;    // of an output between head and tail, before its round is permuted
+  Place place_in_tail(std::uint64_t place) const;  // the round after which it would leave
+  std::uint64_t begin_of(std::uint64_t round) const;  // its first output
   std::uint64_t shift(std::uint64_t round);
 
   static constexpr std::size_t kShiftsKept = 64;
@@ -62,6 +66,7 @@ class BufferedOrder {
   const Delays& delays_;
   std::uint64_t length_, out_key_, shift_key_, head_key_, tail_key_;
   std::uint64_t head_, first_, rounds_, tail_;  // `first_`: inputs before the first round; `tail_`: where it begins
+  std::uint64_t origin_;  // where the first round would begin if no lane were empty then, modulo 2^64
   Permutation pool_, lanes_;
   std::uint64_t shift_[kShiftsKept], shift_round_[kShiftsKept];  // the shifts of recent rounds, and one more than which
 };
