@@ -25,7 +25,7 @@ Delays::Delays(std::uint64_t buffer) {
   std::uint64_t share = std::uint64_t{1} << 32;  // of a round, in units of 2^-32
   while (count < most) {
     share = static_cast<std::uint64_t>(static_cast<unsigned __int128>(share) * (memory - round) / memory);
-    const std::uint64_t least = held < buffer - 1;
+    const std::uint64_t least = held < buffer;
     const std::uint64_t wanted = std::max((groups * share + (std::uint64_t{1} << 31)) >> 32, least);
     const std::uint64_t some = std::min({wanted, groups - 1, room});
     if (!some) break;
@@ -34,6 +34,7 @@ Delays::Delays(std::uint64_t buffer) {
     before[++count] = held += some * lanes;
     room -= some;
   }
+  while (before[pooled] + 1 < buffer) ++pooled;
 }
 
 BufferedOrder::BufferedOrder(std::uint64_t length, const Delays& delays, std::uint64_t key)
@@ -43,13 +44,14 @@ BufferedOrder::BufferedOrder(std::uint64_t length, const Delays& delays, std::ui
       shift_key_(mix(key, kShift)),
       head_(1 + (mix(key, kHead) & (delays.round - 1))),
       shift_round_{} {
-  const std::uint64_t pool = std::min(length, delays.held + head_);
-  if (length < delays.held + head_) head_ = length;
-  rounds_ = (length - pool) / delays.round;
-  tail_ = head_ + rounds_ * delays.round;
+  first_ = std::min(length, delays.before[delays.pooled] + head_);
+  if (length < delays.before[delays.pooled] + head_) head_ = length;
+  rounds_ = (length - first_) / delays.round;
+  tail_ = begin_of(rounds_);
+  origin_ = head_ - delays.empty_before(delays.count);
   head_key_ = mix(key, kHead);
   tail_key_ = mix(key, kTail);
-  pool_ = Permutation(Direction::kForward, pool, mix(key, kPool));
+  pool_ = Permutation(Direction::kForward, first_, mix(key, kPool));
   lanes_ = Permutation(Direction::kForward, delays.round, mix(key, kLanes));
 }
 
@@ -58,8 +60,9 @@ void BufferedOrder::apply(const std::int64_t* rows, std::int64_t* out, std::size
     const auto position = static_cast<std::uint64_t>(row - start);
     if (position < head_) return {start, head_, head_key_};
     if (position >= tail_) return {start + static_cast<std::int64_t>(tail_), length_ - tail_, tail_key_};
-    const std::uint64_t number = (position - head_) >> delays_.round_bits, low = head_ + (number << delays_.round_bits);
-    return {start + static_cast<std::int64_t>(low), delays_.round, epoch_key(out_key_, number, delays_.round, true)};
+    const auto [number, lane] = place_of(position);
+    const std::uint64_t empty = delays_.empty(number), low = position - (lane - empty), count = delays_.round - empty;
+    return {start + static_cast<std::int64_t>(low), count, epoch_key(out_key_, number, count, true)};
   });
   for (std::size_t i = 0; i < count; i += kBlock) trace(out + i, std::min(kBlock, count - i), start);
 }
@@ -70,20 +73,15 @@ void BufferedOrder::trace(std::int64_t* rows, std::size_t count, std::int64_t st
   std::uint64_t source[kBlock];  // the round in which the element came
   std::uint16_t place[kBlock];
   std::size_t found = 0;
-  const std::uint64_t first = delays_.held + head_;
+  const std::uint64_t never_put = first_ + (rounds_ << delays_.round_bits);  // in a lane: the last inputs
   for (std::size_t i = 0; i < count; ++i) {
     const auto position = static_cast<std::uint64_t>(rows[i] - start);
     if (position < head_) {
       rows[i] = start + static_cast<std::int64_t>(pool_.at(position));
       continue;
     }
-    std::uint64_t number = (position - head_) >> delays_.round_bits, lane = (position - head_) & (delays_.round - 1);
-    if (position >= tail_) {
-      if (position >= tail_ + delays_.held) continue;  // of the last inputs, which were never put in a lane
-      lane = position - tail_;
-      for (number = rounds_; lane >= delays_.waiting[number - rounds_]; ++number)
-        lane -= delays_.waiting[number - rounds_];
-    }
+    if (position >= never_put) continue;
+    const auto [number, lane] = position < tail_ ? place_of(position) : place_in_tail(position - tail_);
     const std::uint64_t delay = delays_.of(lane);
     if (number < delay) {
       rows[i] = start + static_cast<std::int64_t>(pool_.at(head_ + delays_.before[number] + lane));
@@ -96,8 +94,27 @@ void BufferedOrder::trace(std::int64_t* rows, std::size_t count, std::int64_t st
   lanes_.apply(lanes, lanes, found, 0);
   for (std::size_t i = 0; i < found; ++i) {
     const std::uint64_t moved = (static_cast<std::uint64_t>(lanes[i]) + shift(source[i])) & (delays_.round - 1);
-    rows[place[i]] = start + static_cast<std::int64_t>(first + (source[i] << delays_.round_bits) + moved);
+    rows[place[i]] = start + static_cast<std::int64_t>(first_ + (source[i] << delays_.round_bits) + moved);
   }
+}
+
+std::uint64_t BufferedOrder::begin_of(std::uint64_t round) const {
+  return head_ + (round << delays_.round_bits) - delays_.empty_before(round);
+}
+
+BufferedOrder::Place BufferedOrder::place_of(std::uint64_t position) const {
+  const std::uint64_t place = position - origin_;
+  std::uint64_t number = place >> delays_.round_bits;
+  if (number >= delays_.count) return {number, place & (delays_.round - 1)};
+  for (number = (position - head_) >> delays_.round_bits; begin_of(number + 1) <= position;) ++number;
+  return {number, position - begin_of(number) + delays_.empty(number)};
+}
+
+BufferedOrder::Place BufferedOrder::place_in_tail(std::uint64_t place) const {
+  std::uint64_t number = rounds_;
+  for (std::uint64_t left; place >= (left = delays_.waiting[number - rounds_] - delays_.empty(number)); ++number)
+    place -= left;
+  return {number, place + delays_.empty(number)};
 }
 
 std::uint64_t BufferedOrder::shift(std::uint64_t round) {

@@ -75,7 +75,7 @@ void check_rows(std::uint64_t length, std::uint64_t window) {
 void check_delays(std::uint64_t buffer) {
   const penstock::Delays delays(buffer);
   CHECK(delays.held + delays.round <= buffer + buffer / 2);
-  CHECK(delays.held + 1 >= buffer);
+  CHECK(delays.before[delays.pooled] + 1 >= buffer);
   CHECK(delays.count > 0 && delays.count <= penstock::Delays::kMostDelays);
   CHECK(delays.of(delays.round - 1) == 0 && delays.of(0) == delays.count);
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,26 @@ def test_rows_of_ragged_stay_ragged():
     held.put(Columns(LEAF, [Ragged.from_rows([[4, 5, 6]])], 1), np.array([0]))
     (column,) = held.take(np.array([1, 0])).columns
     assert column == Ragged.from_rows([[2, 3], [4, 5, 6]])
+
+
+class Element:
+    """An object that can be referred to weakly."""
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        Items,
+        lambda values: Columns(LEAF, [values], len(values)),
+        lambda values: Columns(LEAF, [np.array(values, object)], len(values)),
+    ],
+)
+def test_objects_that_are_let_go_of_live_no_longer_and_others_take_their_places(form):
+    elements = [Element(), Element(), Element()]
+    held, gone = Held(form(list(elements))), weakref.ref(elements[1])
+    held.clear(np.array([1]))
+    del elements[1]
+    assert gone() is None
+    assert held.take(np.array([2, 0])).elements() == elements[::-1]
+    held.put(form(elements[:1]), np.array([1]))
+    assert held.take(np.array([1])).elements() == elements[:1]

@@ -46,6 +46,13 @@ def test_permute_blocks(case: dict[str, Any]) -> None:
     assert order.tolist() == case["order"]
 
 
+@pytest.mark.parametrize("case", FROZEN["shuffle_bytes"], ids=lambda case: f"{case['buffer']}-{case['seed']}")
+def test_shuffle_bytes(case: dict[str, Any]) -> None:
+    texts = Dataset.from_generator(lambda: (f"{x}".ljust(x * x % 17) for x in range(case["length"])))
+    ds = texts.shuffle(buffer_bytes=case["buffer"], seed=case["seed"])
+    assert [int(text) for text in ds.iterator(epoch=case["epoch"])] == case["order"]
+
+
 @pytest.mark.parametrize("case", FROZEN["mix"], ids=lambda case: str(case["parts"]))
 def test_mix(case: dict[str, Any]) -> None:
     assert mix(*case["parts"]) == case["key"]

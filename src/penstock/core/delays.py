@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from penstock.core.seeds import mix
 
 POOL, LANES, OUT, SHIFT, HEAD, TAIL = range(6)  # what the keys that are mixed with an order's own are for
@@ -13,11 +15,12 @@ class Delays:
 
     The input is taken in rounds of `round` elements, and `waiting[i]` of each wait for more than i rounds: a geometric
     distribution, cut off after five buffers. Between two rounds `held` elements wait; with the next round they are at
-    most one and a half times `buffer`. `native/kernels/permute_buffer.h` describes the order.
+    most one and a half times `buffer`. When the first round begins, `buffer` elements wait: those that leave after the
+    first `pooled` rounds. `native/kernels/permute_buffer.h` describes the order.
 
     >>> delays = Delays(1000)
-    >>> delays.round, delays.waiting[:4], delays.held
-    (128, [117, 107, 98, 90], 1334)
+    >>> delays.round, delays.waiting[:4], delays.held, delays.pooled, delays.pool
+    (128, [117, 107, 98, 90], 1334, 15, 1013)
     """
 
     def __init__(self, buffer: int) -> None:
@@ -29,17 +32,28 @@ class Delays:
         room, share = (memory - self.round) // lanes, 1 << 32  # of a round, in units of 2**-32
         for _ in range(5 * buffer // self.round):
             share = share * (memory - self.round) // memory
-            wanted = max((groups * share + (1 << 31)) >> 32, self.held < buffer - 1)
+            wanted = max((groups * share + (1 << 31)) >> 32, self.held < buffer)
             waiting = min(wanted, groups - 1, room)
             if not waiting:
                 break
             self.waiting.append(waiting * lanes)
             room -= waiting
+        filled = accumulate(self.waiting)
+        self.pooled = next(number for number, pool in enumerate(filled, start=1) if pool >= buffer - 1)
 
     @property
     def held(self) -> int:
         """Elements that wait between two rounds."""
         return sum(self.waiting)
+
+    @property
+    def pool(self) -> int:
+        """Elements that wait when the first round begins."""
+        return sum(self.waiting[: self.pooled])
+
+    def empty(self, number: int) -> int:
+        """Return how many lanes, the first ones, have nothing to give after round `number`."""
+        return self.waiting[number] if self.pooled <= number < len(self.waiting) else 0
 
     @property
     def replayed(self) -> int:

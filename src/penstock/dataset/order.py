@@ -56,12 +56,12 @@ class Order(Handle[T_co]):
         A stream needs a `buffer_size`, and is mixed at least as well as by the buffer of `tf.data`: up to one and a
         half times `buffer_size` elements are held, and a restored iterator makes at most seven times as many again.
 
-        Or it needs `buffer_bytes`, where elements differ in size. Blocks that end with the element that fills half of
-        the buffer are permuted, and again with blocks across their borders: up to one and a half times as many bytes
-        are held, and one element. Elements move no further than the buffer reaches, about a third as far as with a
-        `buffer_size` of as many elements. The bytes of arrays, numbers and `bytes` count, the characters of text, and
-        `nbytes` of other objects, or 64. What is not a stream holds no elements: all of it is permuted, whatever
-        `buffer_bytes` says.
+        Or it needs `buffer_bytes`, where elements differ in size, and is mixed at least as well as by a buffer of
+        `tf.data` that holds as many bytes. Up to one and a half times `buffer_bytes` are held, and two more elements if
+        some are larger than an eighth of it; a restored iterator makes at most seven and a half times as many bytes
+        again. An element that is larger than the buffer by an eighth is not shuffled. The bytes of arrays, numbers and
+        `bytes` count, the characters of text, and `nbytes` of other objects, or 64. A dataset that is not a stream
+        holds no elements: all of it is permuted, whatever `buffer_bytes` is.
 
         The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute` and
         `permute_within`.

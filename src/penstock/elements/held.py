@@ -45,6 +45,15 @@ class Held:
             held = self._chunk = Items(list(held.elements()))
         _replace(held.values, chunk.held(), places)
 
+    def clear(self, places: Rows) -> None:
+        """Let go of the objects at `places`, where there are no elements until some are put there."""
+        chunk = self._chunk
+        for column in chunk.columns if isinstance(chunk, Columns) else [chunk.values]:
+            if isinstance(column, list):
+                _replace(column, [None] * len(places), places)
+            elif isinstance(column, np.ndarray) and column.dtype == object:
+                column[places] = None
+
     def _note_ragged(self, held: list[Column], columns: list[Column]) -> None:
         """Note which columns become lists of rows of `Ragged`, and which are no such lists any more."""
         for number, (old, new) in enumerate(zip(held, columns, strict=True)):

@@ -53,16 +53,16 @@ def buffered(length: int, window: int, key: int) -> Rows:
     """Return the whole order, made as a buffer would make it: element by element, in lanes with a queue each."""
     delays = Delays(window)
     size, stay, head = delays.round, delays.waiting, delays.head(key)
-    count = delays.held + head
+    count = delays.pool + head
     if length < count:
         head = count = length
     pool = permute(np.arange(count), count, mix(key, POOL)).tolist()
     made = [pool[i] for i in permute(np.arange(head), head, mix(key, HEAD)).tolist()]
-    lanes = [deque[int]() for _ in range(size)]
+    lanes = [deque[int | None]() for _ in range(size)]
     waiting = iter(pool[head:])
     for lasting in stay:
-        for lane, position in zip(lanes[:lasting], waiting, strict=False):
-            lane.append(position)
+        for lane in lanes[:lasting]:
+            lane.append(next(waiting, None))
     spread = permute(np.arange(size), size, mix(key, LANES))
     rounds = (length - count) // size
     for number in range(rounds):
@@ -70,9 +70,10 @@ def buffered(length: int, window: int, key: int) -> Rows:
         places = (spread + (mix(mix(key, SHIFT), number) & (size - 1))) % size
         for lane, place in zip(lanes, places.tolist(), strict=True):
             lane.append(begin + place)
-        out = permute(np.arange(size), size, mix(mix(mix(key, OUT), number), size))
-        made += [lanes[i].popleft() for i in out.tolist()]
-    rest = [lane.popleft() for lasting in stay for lane in lanes[:lasting] if lane]
+        leaving = [position for lane in lanes if (position := lane.popleft()) is not None]
+        out = permute(np.arange(len(leaving)), len(leaving), mix(mix(mix(key, OUT), number), len(leaving)))
+        made += [leaving[i] for i in out.tolist()]
+    rest = [x for lasting in stay for lane in lanes[:lasting] if (x := lane.popleft()) is not None]
     rest += range(count + rounds * size, length)
     last = permute(np.arange(len(rest)), len(rest), mix(key, TAIL))
     return np.array(made + [rest[i] for i in last.tolist()], np.int64)

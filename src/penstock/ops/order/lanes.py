@@ -46,7 +46,8 @@ def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flo
         again = max(given - 1, 0)
         number = max(again - most, 0)
         while True:
-            rounds = max(min(reader.ready(size) // size, at_once, again - number if number < again else at_once), 1)
+            most_at_once = min(at_once, again - number if number < again else at_once) if number >= most else 1
+            rounds = max(min(reader.ready(size) // size, most_at_once), 1)
             before, at = reader.mark  # of several rounds all are at hand
             piece = reader.take(rounds * size)
             if piece is None or len(piece) < rounds * size:
@@ -71,7 +72,7 @@ class _Lanes:
     """The elements that wait. Each lane has places for the rounds that its elements wait, and for those of one call."""
 
     def __init__(self, delays: Delays, key: int, at_once: int) -> None:
-        self.pool = delays.held + delays.head(key)
+        self.pool = delays.pool + delays.head(key)
         self._delays = delays
         self._key = key
         self._at_once = at_once
@@ -82,7 +83,7 @@ class _Lanes:
     def fill(self, pool: Piece) -> Piece:
         """Put the elements of the pool where they wait for the first rounds; those are left that come before."""
         order = permute(np.arange(len(pool)), len(pool), mix(self._key, POOL))
-        head = len(pool) - self._delays.held
+        head = len(pool) - self._delays.pool
         self._begin()
         filled = np.zeros(int(self._depths.sum()), np.int64)
         filled[self._waiting(0)] = order[head:]
@@ -103,11 +104,13 @@ class _Lanes:
         self._ids[places] = piece.ids
 
     def take(self, low: int, high: int, after: Mark) -> Piece:
-        """The elements that leave after the rounds from `low` to `high`, one of each lane after each."""
-        size = self._delays.round
-        rows = permute_rows(np.arange(low * size, high * size), size, mix(self._key, OUT))
+        """The elements that leave after the rounds from `low` to `high`, one of each lane that has one after each."""
+        empty = self._delays.empty(low)  # in the first rounds, of which each is taken alone
+        count = self._delays.round - empty
+        rows = permute_rows(np.arange(low * count, high * count), count, mix(self._key, OUT)).reshape(-1, count)
+        lanes = rows - np.arange(low * count, high * count, count)[:, None] + empty
         # after round r the oldest is where the element of round r + at_once will be
-        return self._piece(self._places(low + self._at_once, (rows & (size - 1)).reshape(-1, size)), after)
+        return self._piece(self._places(low + self._at_once, lanes), after)
 
     def _places(self, number: int, lanes: Rows) -> Rows:
         """The places of the elements of lanes, `int64[rounds, size]`, in the rounds from `number` on."""
@@ -142,8 +145,8 @@ class _Lanes:
         """The places of all that wait when `number` rounds have come, those first that leave first."""
         places: list[Rows] = []
         for at, count in enumerate(self._delays.waiting, start=number):
-            depths = self._depths[:count]
-            places.append(self._firsts[:count] + (at + self._at_once) % depths)
+            lanes = slice(self._delays.empty(at), count)
+            places.append(self._firsts[lanes] + (at + self._at_once) % self._depths[lanes])
         return np.concatenate(places)
 
     def _hold(self, piece: Piece) -> Held:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.arrays import Rows
+from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
+from penstock.elements.chunk import Items, concat
+from penstock.elements.held import Held
 from penstock.elements.size import sizes_of
+from penstock.index.keyed import mix_each
 from penstock.ops.order.lanes import mixed
 from penstock.ops.order.shuffle import Shuffle
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, joined, resumed
 from penstock.plan.node import Allocate
+
+_FIRST, _WAITS, _OUT, _TAIL = range(4)  # what the keys that are mixed with an epoch's own are for
+_LONGEST = 7  # halvings of the number of elements that still wait
+_NEVER = (1 << 63) - 1
+_LARGEST = 1 << 58  # a buffer beyond it means the same: times are `int64`
 
 
 @dataclass(frozen=True)
@@ -25,31 +37,51 @@ class ShuffleBytes(Shuffle):
         return "shuffle"
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """Two passes that permute blocks, each ending with the element that fills half of the buffer.
+        """The order of a buffer that keeps the elements that are due last.
 
-        The first block of each pass is smaller, by a part drawn for the epoch, so that blocks begin elsewhere in every
-        epoch. Each block is permuted by a key of its own, so the state is the number of a block; going on from a mark
-        makes at most two blocks again.
+        An element is due some time after it came, drawn by a hash of its ordinal; time is counted in bytes that came.
+        After each round of a quarter of the buffer those due last stay, as many as fit; the others leave, permuted, and
+        from then on all that are due no later than these leave at once. So the elements that wait are those that came
+        since some round and are due later than some time, and a mark says no more than that.
         """
         if self.seed is None:
             raise RuntimeError("a shuffle without a seed reached the compiler; bind_seeds comes first")
         (source,) = inputs
-        key, half = mix(self.seed, epoch if self.reshuffle else 0), -(-self.buffer // 2)
-        first = 1 + mix(key, 3) % half
-        second = 1 + (first + half // 2) % half  # across the borders of the first pass
-
-        def once(epoch: int, mark: Mark = None) -> Flow:
-            return _permuted_blocks(source, epoch, mark, (first, half), mix(key, 1))
-
-        return _permuted_blocks(once, epoch, mark, (second, half), mix(key, 2))
+        key, times = mix(self.seed, epoch if self.reshuffle else 0), _Times(min(self.buffer, _LARGEST))
+        ordinal, taken, known, gone, begin = resumed(mark, (0, 0, 0, 0, None))
+        known += ordinal  # elements before this one have left or wait
+        first = 1 + mix(key, _FIRST) % times.round  # so that rounds begin elsewhere in every epoch
+        waiting, starts = _Waiting(), deque[list[Mark]]()
+        with Reader(source, epoch, begin) as reader:
+            for piece, sizes, at in _rounds(reader, times.round if ordinal else first, times.round):
+                starts.append([ordinal, taken, at])
+                waiting.put(piece, sizes, times.due(mix(key, _WAITS), ordinal, taken, sizes), ordinal)
+                ordinal, taken = ordinal + len(piece), taken + int(sizes.sum())
+                del piece  # `waiting` has the elements, and lets go of those that leave
+                if ordinal > known:
+                    gone = max(gone, waiting.latest_to_leave(times.kept))
+                left = waiting.take(gone)
+                oldest = waiting.oldest(ordinal)
+                while len(starts) > 1 and starts[1][0] <= oldest:
+                    starts.popleft()
+                if ordinal > known and len(left):
+                    since, bytes_before, begin = starts[0]
+                    yield mixed(left, mix(key, _OUT, ordinal), [since, bytes_before, ordinal - since, gone, begin])
+                del left
+            if ordinal < known:
+                raise CursorError(BEYOND)
+            if len(rest := waiting.take(_NEVER)):
+                yield mixed(rest, mix(key, _TAIL), [ordinal, taken, 0, gone, reader.mark])
 
     def redone(self) -> str:
-        return f"makes up to {self.buffer:,} bytes of elements again; it holds up to {self.buffer + self.buffer // 2:,}"
+        held = self.buffer + self.buffer // 2
+        return f"makes up to {_Times(self.buffer).replayed:,} bytes of elements again; it holds up to {held:,}"
 
     def mixing(self) -> str:
+        held = self.buffer + self.buffer // 2
         return (
-            f"blocks of {-(-self.buffer // 2):,} bytes are permuted, and again across their borders; no element moves "
-            "further than the buffer reaches, about a third as far as with a buffer_size of as many"
+            f"as a buffer of {self.buffer:,} bytes does: an element comes up to {held:,} bytes "
+            f"earlier than it was, or up to {_Times(self.buffer).replayed:,} later; what lies further apart stays apart"
         )
 
     def arguments(self) -> str:
@@ -57,24 +89,107 @@ class ShuffleBytes(Shuffle):
         return f"buffer_bytes={self.buffer}" + (f", {others}" if others else "")
 
 
-def _permuted_blocks(source: Open, epoch: int, mark: Mark, room: tuple[int, int], key: int) -> Flow:
-    """The elements of `source` with each block permuted; there is `room[0]` in the first, `room[1]` in others.
+class _Times:
+    """How long elements stay in a buffer of so many bytes, in bytes that come meanwhile.
 
-    A block ends with the element that fills it.
+    The time is nearly exponential: it ends in each stretch of `halving` with probability 1/2, anywhere in it, and its
+    mean is one and a half of these, which is what is kept. Powers of two are all that it is made of, so that it is the
+    same on every machine.
     """
-    number, at = resumed(mark, (0, None))
+
+    def __init__(self, buffer: int) -> None:
+        self.kept = buffer + buffer // 8  # between two rounds
+        self.halving = buffer * 3 // 4
+        self.pool = buffer - buffer // 8  # in which elements are due as if all of them came at its end
+        self.round = max(buffer // 4, 1)
+
+    @property
+    def replayed(self) -> int:
+        """Bytes that are made again, at most, to go on from a mark."""
+        return self.pool + _LONGEST * self.halving + self.kept + self.round
+
+    def due(self, key: int, ordinal: int, taken: int, sizes: Rows) -> Rows:
+        """When the elements that follow `ordinal` others, of `taken` bytes, are due; those that never fit at once."""
+        words = mix_each(key, np.arange(ordinal, ordinal + len(sizes)))
+        part, power = np.frexp(((words >> np.uint64(11)) + np.uint64(1)).astype(np.float64))  # of (0, 2**53]
+        waits = np.minimum(55 - power - 2 * part, _LONGEST) * float(self.halving)
+        came = np.maximum(taken + np.cumsum(sizes) - sizes, self.pool)
+        return np.where(sizes > self.kept, 0, came + waits.astype(np.int64))
+
+
+class _Waiting:
+    """The elements that wait, in places that others take once they have left."""
+
+    def __init__(self) -> None:
+        self._held = Held(Items([]))
+        self._told = np.zeros((4, 0), np.int64)  # of each place: when its element is due, bytes, ordinal and id
+        self._taken = np.zeros(0, bool)
+
+    def put(self, piece: Piece, sizes: Rows, dues: Rows, ordinal: int) -> None:
+        """Put the elements that follow `ordinal` others where there is room; else all that wait get new places."""
+        told = np.stack([dues, sizes, np.arange(ordinal, ordinal + len(piece)), piece.ids])
+        places = np.flatnonzero(~self._taken)[: len(piece)]
+        if len(places) == len(piece):
+            self._held.put(piece.chunk, places)
+        else:
+            before = np.flatnonzero(self._taken)
+            both = (
+                [self._held.take(before), piece.chunk] if len(before) else [piece.select(np.arange(len(piece))).chunk]
+            )
+            self._held = Held(concat(both))
+            self._told = np.concatenate([self._told[:, before], np.empty_like(told)], axis=1)
+            self._taken = np.ones(self._told.shape[1], bool)
+            places = np.arange(len(before), len(self._taken))
+        self._told[:, places] = told
+        self._taken[places] = True
+
+    def take(self, time: int) -> Piece:
+        """Return the elements that are due at `time` or before, in the order in which they came."""
+        places = np.flatnonzero(self._taken & (self._told[0] <= time))
+        places = places[np.argsort(self._told[2, places])]
+        piece = Piece(self._held.take(places), self._told[3, places])
+        self._held.clear(places)
+        self._taken[places] = False
+        return piece
+
+    def latest_to_leave(self, kept: int) -> int:
+        """When the last of those is due that must leave, so that no more than `kept` bytes wait; 0 if none must."""
+        dues, sizes, _, _ = self._told[:, self._taken]
+        last_first = np.argsort(dues)[::-1]
+        fit = int(np.searchsorted(np.cumsum(sizes[last_first]), kept, "right"))
+        return int(dues[last_first[fit]]) if fit < len(dues) else 0
+
+    def oldest(self, following: int) -> int:
+        """The ordinal of the element that came first, or of the `following` one if none waits."""
+        return int(self._told[2, self._taken].min(initial=following))
+
+
+def _rounds(reader: Reader, first: int, others: int) -> Iterator[tuple[Piece, Rows, Mark]]:
+    """The elements in rounds that end before one has too many bytes, with their sizes, and where each round begins."""
     parts: list[Piece] = []
-    taken = 0  # of the room, by `parts`
-    with Reader(source, epoch, at) as reader:
-        for piece, mark_after in reader.runs():
-            ends = np.cumsum(sizes_of(piece.chunk))  # ends[i]: what elements up to i take together
-            low, gone = 0, 0
-            while (high := int(np.searchsorted(ends, gone + room[min(number, 1)] - taken)) + 1) <= len(piece):
+    told: list[Rows] = []
+    room, begin = first, reader.mark
+    for piece, mark_after in reader.runs():
+        sizes = sizes_of(piece.chunk)
+        ends = np.cumsum(sizes)
+        low, before = 0, 0
+        while low < len(piece):
+            high = int(np.searchsorted(ends, before + room, "right"))
+            high = high if parts else max(high, low + 1)
+            if high > low:
                 parts.append(piece.slice(low, high))
-                yield mixed(joined(parts), mix(key, number), [number + 1, mark_after(high)])
-                number, parts, taken, low, gone = number + 1, [], 0, high, int(ends[high - 1])
-            if low < len(piece):
-                parts.append(piece.slice(low, len(piece)))
-                taken += int(ends[-1]) - gone
-        if parts:
-            yield mixed(joined(parts), mix(key, number), [number + 1, reader.mark])
+                told.append(sizes[low:high])
+                room -= int(ends[high - 1]) - before
+                low, before = high, int(ends[high - 1])
+            if low < len(piece):  # the next one does not fit
+                yield _closed(parts), np.concatenate(told), begin
+                told, room, begin = [], others, mark_after(low)
+    if parts:
+        yield _closed(parts), np.concatenate(told), begin
+
+
+def _closed(parts: list[Piece]) -> Piece:
+    """The elements of all parts, which are taken out of the list, so that it holds them no longer."""
+    whole = joined(parts)
+    parts.clear()
+    return whole
