@@ -76,3 +76,20 @@ def test_threads_pay_for_the_rest_of_a_batch_only_if_that_takes_long():
     tuner.observe(Cost(10 * ms, ms), 1 / 64)
     assert tuner.pays_to_split(Cost(10 * ms, ms), 1, 62) is True
     assert tuner.pays_to_split(Cost(10 * ms, ms), 62, 1) is False
+
+
+@pytest.mark.parametrize(("first", "second"), [(30, 0.4), (0.4, 0.4)])
+def test_first_rows_that_are_slow_because_they_are_the_first_begin_no_threads(first, second):
+    tuner = Tuner(None)
+    costs = [Cost(int(ms * 1e6), int(ms * 1e6)) for ms in (first, second, 0.004)]
+    answers = []
+    for cost in costs:
+        tuner.observe(cost, 1 / 256)
+        answers.append(tuner.pays_to_split(cost, 1, 255))
+    assert answers == [None, None, False]
+
+
+def test_what_the_first_rows_cost_is_no_look_at_a_batch():
+    with D.range(1000).map(str).batch(100).iterator() as it:
+        next(it)
+        assert it._run.tuner.looks <= 1

@@ -16,6 +16,13 @@ def is_costly(parcel: Parcel, maker: Maker, ledger: Ledger, tuner: Tuner) -> boo
     """
     if tuner.looks or maker.job.batch is None or maker.needs_no_gil:
         return False
+    pays = _threads_pay(parcel, maker, ledger, tuner)
+    if not pays:
+        tuner.looks = 0  # a few rows say little of a whole batch, of which a run looks at several
+    return pays
+
+
+def _threads_pay(parcel: Parcel, maker: Maker, ledger: Ledger, tuner: Tuner) -> bool:
     at = 1
     while len(rows := parcel.rows[-1]) > at:
         parcel.divide([rows[:at], rows[at:]])

@@ -101,8 +101,11 @@ class Tuner:
 
     def threads_pay(self) -> bool:
         """Whether to leave the inline start."""
-        enough = not self.looking or (self.looks >= WARM and self.item_wall >= SURELY_PAYS)
-        return enough and self.item_wall >= THREAD_PAYS
+        return self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
+
+    def _knows(self, wall: float) -> bool:
+        """Whether enough has been measured to go by what cost so much (ns): where that is little, a first call may."""
+        return not self.looking or (self.looks >= WARM and wall >= SURELY_PAYS)
 
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
         """Whether threads are to make the `left` rows of a batch, of which a task has made some; `None`: not known yet.
@@ -111,7 +114,7 @@ class Tuner:
         """
         if cost.wall * left < SURELY_PAYS * rows:
             return False
-        return True if self.looks >= WARM and cost.wall >= THREAD_PAYS else None
+        return True if self._knows(cost.wall) and cost.wall >= THREAD_PAYS else None
 
     def worth_beside(self, group: int) -> bool:
         """Whether a task of so many items, without the GIL, is worth a thread for itself while the consumer goes on."""
