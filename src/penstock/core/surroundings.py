@@ -33,6 +33,12 @@ def torch_ranks() -> int:
     return distributed.get_world_size()
 
 
+def is_asked_by_pytorch() -> bool:
+    """Return whether the code that called the caller of this function is of PyTorch's DataLoader or its samplers."""
+    caller = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - nothing else tells
+    return str(caller.f_globals.get("__name__")).startswith("torch.utils.data.")
+
+
 def is_read_by_a_dataloader() -> bool:
     """Return whether the code that called the caller of this function is a DataLoader's, asking for a row."""
     caller = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - nothing else tells
