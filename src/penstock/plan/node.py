@@ -122,6 +122,11 @@ class Node:
         """The functions that it calls, and the source whose methods it does, where these may be the user's."""
         return tuple(value for field in fields(self) if callable(value := getattr(self, field.name)))
 
+    @property
+    def calls_in_threads(self) -> bool:
+        """Whether several threads may call its functions at once."""
+        return self.elementwise or self.indexed
+
     @cached_property
     def found(self) -> dict[Any, Any]:
         """What was found out of the operation over its inputs, by what found it: see `graph.fold_once`."""

@@ -18,6 +18,7 @@ from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
 from penstock.kernels.tar import NO_SAMPLES, Samples, TarError, keys_of_archives, scan_tar
 from penstock.sources.decoders import Decoders
+from penstock.sources.protocol import Called
 from penstock.sources.records import content_of
 from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found
 from penstock.storage.indexing import Kind, index_files
@@ -90,6 +91,11 @@ class TarFiles:
     parts: tuple[Part, ...] | None
     decoders: Decoders
     name: str
+
+    @property
+    def called(self) -> Called | None:
+        """The user's functions that decode files, if there are any."""
+        return self.decoders.called
 
     @cached_property
     def sidecars(self) -> list[Sidecar]:

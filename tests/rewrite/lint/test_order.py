@@ -24,7 +24,7 @@ DS = Dataset.range(20)
 
 
 def found(rule, ds, *parts):
-    return [sentence for _, sentence in rule(Written(ds._plan, parts))]
+    return [found.message for found in rule(Written(ds._plan, parts))]
 
 
 def draw(x, *, rng):
@@ -151,7 +151,7 @@ def first_seen(ds):
     """What is found once the elements that stand for files have been seen."""
     unfolding = next(node for node in post_order(ds._plan) if isinstance(node, Unfolding))
     seen = {id(unfolding.input): next(iter(DS.map(lambda x: Dataset.range(50))))}
-    return [message for _, message in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]
+    return [found.message for found in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]
 
 
 FILES = DS.flat_map(lambda x: Dataset.range(50))

@@ -112,7 +112,7 @@ class Unfolding(Streamed):
     @cached_property
     def _turns(self) -> Turns | None:
         """What tasks enter to call the user's function, and whoever goes through an iterator that it returned."""
-        return None if self._calls is None else turns_of(self._calls.function, self._calls.thread_safe)
+        return None if self._calls is None else turns_of(self._calls.function, thread_safe=self._calls.thread_safe)
 
 
 def is_sequence(result: Any) -> bool:

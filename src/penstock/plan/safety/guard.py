@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 from time import perf_counter_ns
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ class _Here(threading.local):
 
 # Which objects are in use, and by whom, is a fact about the process.
 _guards: WeakValueDictionary[int, Guard] = WeakValueDictionary()
+_told: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
 _lock = threading.Lock()
 _here = _Here()
@@ -101,6 +103,16 @@ def seen_of(owner: Any) -> str:
     with _lock:
         guard = _guards.get(id(owner))
     return "" if guard is None else guard.what
+
+
+def tell(thing: Any) -> bool:
+    """Note that the user is told of a function or object; whether this is the first time in this process."""
+    with _lock:
+        if _told.get(id(thing)) is thing:
+            return False
+        with suppress(TypeError):  # no weak reference to it: nothing would say when another has its identity
+            _told[id(thing)] = thing
+        return True
 
 
 def held_here() -> Held:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, cast
 
@@ -44,6 +45,25 @@ class Look:
             key not in self._states or (self._states[key][1] is None and state[1] is not None)
             for key, state in after._states.items()
         )
+
+
+def kept_by(cached: Any) -> Iterator[Any]:
+    """The results that `functools.cache` or `lru_cache` has kept, with their keys: the garbage collector tells them.
+
+    >>> import functools
+    >>> @functools.cache
+    ... def table(size):
+    ...     return [0] * size
+    >>> result = table(2)
+    >>> any(held is result for held in kept_by(table))
+    True
+    """
+    own = getattr(cached, "__dict__", None)
+    for held in gc.get_referents(cached):
+        if type(held) is dict and held is not own:  # the cache itself, which has results or links to them
+            yield from (result for result in list(held.values()) if type(result).__name__ != "_lru_list_elem")
+        elif held is not own and type(held) is not object:
+            yield held
 
 
 def _attributes(thing: Any) -> dict[str, Any]:

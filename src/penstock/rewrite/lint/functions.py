@@ -13,7 +13,10 @@ import numpy as np
 
 from penstock.elements.spec import Spec
 from penstock.elements.structure import flatten
+from penstock.ops.elementwise.map import Map
+from penstock.ops.group.grouping import Grouping
 from penstock.plan.graph import post_order
+from penstock.plan.node import Node, Passing
 from penstock.plan.safety.instructions import Known, follow
 from penstock.rewrite.lint.written import Found, Written
 
@@ -54,6 +57,28 @@ def in_place_function(written: Written) -> Iterator[Found]:
                     f"{node.label()} changes its element in place, by an operator such as `{name} += 1`; return a new "
                     f"array, as by `{name} + 1`",
                 )
+
+
+def dataset_as_an_element(written: Written) -> Iterator[Found]:
+    """A `map` returns a dataset for each element, and nothing after it goes through those.
+
+    They come out as they are, one dataset in the place of each element. `flat_map` puts the elements of the returned
+    datasets in its place, one dataset after another; `interleave` takes turns among several.
+    """
+    node = written.plan
+    while isinstance(node, Passing | Grouping):
+        node = node.input
+    if isinstance(node, Map) and _is_dataset(node, written) and not _is_dataset(node.input, written):
+        yield Found(
+            node,
+            f"{node.label()} returns a dataset for each element, and these come out as they are; to yield their "
+            "elements, write flat_map(function) or interleave(function)",
+        )
+
+
+def _is_dataset(node: Node, written: Written) -> bool:
+    """Whether the first element of an operation is a dataset, where a dry run has made it."""
+    return hasattr(type(written.firsts.get(id(node))), "element_spec")
 
 
 def _are_numbers(spec: Spec | None) -> bool:
