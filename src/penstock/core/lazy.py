@@ -55,7 +55,7 @@ def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Cal
 
 
 def _has(room: str, main: str, name: str) -> bool:
-    """Whether the class `main` of a room has a method of this name; private names are none."""
+    """Return whether the class `main` of a room has a method of this name; private names are none."""
     return not name.startswith("_") and hasattr(getattr(sys.modules[room], main), name)
 
 

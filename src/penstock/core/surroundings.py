@@ -1,4 +1,4 @@
-"""Which of several processes this is, as far as PyTorch tells; nothing is imported for it."""
+"""The place of this process among several, as far as PyTorch tells; nothing is imported for it."""
 
 from __future__ import annotations
 

@@ -241,7 +241,7 @@ def _described(plan: Node) -> Node:
 
 
 def _tells_itself(node: Node) -> bool:
-    """Whether an element is made to tell its spec, whatever that of the inputs is."""
+    """Return whether an element is made to tell its spec, whatever that of the inputs is."""
     if node.has_own_spec:
         return True
     if isinstance(node, elementwise.map.Map) and not (

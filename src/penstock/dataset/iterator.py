@@ -169,7 +169,7 @@ class Iterator(Generic[T]):
 
     @property
     def goes_on(self) -> bool:
-        """Whether more of the epoch may come: it was neither closed nor received to its end."""
+        """True if more of the epoch may come: it was neither closed nor received to its end."""
         return not self._closed and not self._passes.states.is_over(self._position())
 
     def _position(self) -> Cursor:

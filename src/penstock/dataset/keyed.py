@@ -122,7 +122,7 @@ class Keyed(Handle[T_co]):
 
         `length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
         `thread_safe` is that of `map`, `padded_shapes` and `padding_values` are those of `padded_batch`. The order
-        hangs on that of the elements alone: to have it shuffled, shuffle before. What comes of it is a stream. A
+        hangs on that of the elements alone: to have it shuffled, shuffle before. The result is a stream. A
         restored iterator reads again from the oldest element on that waited.
 
         >>> words = Dataset.from_source([[1], [2, 2], [3], [4, 4], [5], [6]]).map(np.array)

@@ -114,7 +114,7 @@ class Run:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether several threads make the items, or would if every thread could call the functions."""
+        """True if several threads make the items, or would if every thread could call the functions."""
         has_threads = self._crew is not None and self._crew.shares_gil
         return self.settings.workers != 1 and (has_threads or self.settings.would_pay(self.tuner))
 

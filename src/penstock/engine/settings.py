@@ -76,19 +76,19 @@ def settings_of(plan: Node) -> Settings:
 
 
 def _is_ordered(nodes: list[Node], options: Options) -> bool:
-    """Whether items come in order: as the maps say, of which one that allows another order is enough; else options."""
+    """Return whether items come in order: one map that allows another order is enough; without any, options say."""
     said = {getattr(node, "deterministic", None) for node in nodes} - {None}
     return False not in said if said else options.deterministic is not False
 
 
 def _has_function_of_one_thread(nodes: list[Node]) -> bool:
-    """Whether some function may be called by no thread but that of the consumer."""
+    """Return whether some function may be called by no thread but that of the consumer."""
     alone = (safety.calls.alone(node) for node in nodes if node.functions)
     return any(each is not None and each.here for each in alone)
 
 
 def _is_in_a_turn() -> bool:
-    """Whether the consumer is a function that one thread at a time calls: a worker that waited would wait for ever."""
+    """Return whether the consumer is a function that one thread at a time calls: its workers would wait for ever."""
     return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
 
 

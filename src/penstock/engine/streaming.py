@@ -89,7 +89,7 @@ class StreamRun:
 
     @property
     def is_parallel(self) -> bool:
-        """Whether several threads make the elements, or would if every thread could call the functions."""
+        """True if several threads make the elements, or would if every thread could call the functions."""
         return self.settings.workers != 1 and (self._shop.has_threads or self.settings.would_pay(self.tuner))
 
     @property

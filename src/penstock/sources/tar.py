@@ -104,7 +104,7 @@ class TarFiles:
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with archives, by their number: each is the error of one sample behind those found."""
+        """The errors of archives, by their number: each is the error of one sample behind those found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @cached_property

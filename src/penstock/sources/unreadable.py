@@ -45,12 +45,12 @@ class WithUnreadable:
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with the files."""
+        """The errors of the files, by their number."""
         return dict(enumerate(self.errors))
 
     @cached_property
     def blocks(self) -> Blocks | None:
-        """Those of the source; each element that fails is one by itself."""
+        """The blocks of the source; each element that fails is one by itself."""
         found: Blocks | None = attribute_of(self.source, "blocks")
         if found is None:
             return None

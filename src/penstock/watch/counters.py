@@ -267,7 +267,7 @@ class Counters:
 
 
 def _counted(operation: Operation, make: Callable[..., Chunk] | None, *, rows_at: int) -> Callable[..., Chunk]:
-    """What makes a chunk, measured and counted; the rows are its argument number `rows_at`.
+    """Return `make`, which makes a chunk, measured and counted; the rows are its argument number `rows_at`.
 
     Where nothing makes it, the chunk is the first argument.
     """

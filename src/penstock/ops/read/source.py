@@ -56,7 +56,7 @@ class Read(Node):
 
     @property
     def _reading(self) -> Callable[..., Chunk]:
-        """What reads rows of the source; one thread at a time, where the source is an object of the user's."""
+        """The function that reads rows; one thread at a time, where the source calls an object of the user's."""
         read_many = self.source.read_many
         turns = safety.calls.turns_of(self.source) if self.functions else None
         if turns is None:

@@ -33,7 +33,7 @@ class Alone(NamedTuple):
 
     @property
     def is_declared(self) -> bool:
-        """Whether the user has said so."""
+        """True if the user has said so."""
         return self.why == DECLARED
 
     def __str__(self) -> str:
@@ -98,7 +98,7 @@ def _copying(function: Callable[..., Any]) -> Callable[..., Any]:
 def in_turns(
     build: Callable[[Callable[..., Any]], Callable[P, T]], function: Any, thread_safe: bool | None
 ) -> Callable[P, T]:
-    """What `build` makes of a function, to call it many times; all of them as one turn, where turns are needed."""
+    """Return `build(function)`, which calls the function many times; as one turn, where turns are needed."""
     calls, free = Calls(function, thread_safe), build(function)
     if calls.settled and calls.turns is None:
         return free
@@ -177,12 +177,12 @@ def _found_of_source(called: Called) -> tuple[list[Hazard], Walk | None]:
 
 
 def _seen(walk: Walk) -> list[Hazard]:
-    """What calls were seen to change."""
+    """The hazards of objects that calls were seen to change."""
     known = [*walk.owners.values(), *walk.contents.values()]
     return [Hazard(each.thing, what) for each in known if not walk.for_threads and (what := seen_of(each.thing))]
 
 
 def declared_by(function: Any) -> bool | None:
-    """What an object, or its class, says of itself by an attribute `thread_safe`."""
+    """Return the attribute `thread_safe` of an object or its class; `None` where there is none."""
     declared = getattr(getattr(function, "__self__", function), "thread_safe", None)
     return declared if isinstance(declared, bool) else None

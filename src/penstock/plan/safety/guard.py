@@ -35,7 +35,7 @@ class Held(NamedTuple):
 
 
 class _Here(threading.local):
-    """What this thread holds now, and what it has counted."""
+    """The locks that this thread holds now, and the times that it has counted."""
 
     def __init__(self) -> None:
         self.locks: list[list[Any]] = []
@@ -99,7 +99,7 @@ def guard_of(owner: Any) -> Guard:
 
 
 def seen_of(owner: Any) -> str:
-    """What was seen of an object that is in use; nothing is an empty text."""
+    """Return the change that was seen of an object in use; an empty text where there was none."""
     with _lock:
         guard = _guards.get(id(owner))
     return "" if guard is None else guard.what
@@ -116,12 +116,12 @@ def tell(thing: Any) -> bool:
 
 
 def held_here() -> Held:
-    """What this thread has counted so far."""
+    """Return the times that this thread has counted so far."""
     return Held(_here.alone, _here.queued)
 
 
 def is_in_turn() -> bool:
-    """Whether this thread is in a guarded call now."""
+    """Return whether this thread is in a guarded call now."""
     return bool(_here.locks)
 
 

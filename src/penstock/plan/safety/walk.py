@@ -1,4 +1,4 @@
-"""What a function reaches and writes: its closure, globals, defaults, its object's attributes, and what it calls.
+"""Find the objects that a function reaches and writes: by its closure, globals, defaults, object and calls.
 
 Only the code of the user's own modules is followed, and of an object of a library the method that is called with those
 it calls on itself. Nothing is run, and no attribute is computed.
@@ -61,7 +61,7 @@ class Walk:
 
     @property
     def hazards(self) -> list[Hazard]:
-        """What is unsafe, unless the function was written for threads."""
+        """The hazards; none where the function was written for threads."""
         if self.for_threads:
             return []
         found = list(self._hazards.values())
@@ -316,7 +316,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def is_library(module: str | None) -> bool:
-    """Whether a module is installed, or of Python itself, and not the user's own."""
+    """Return whether a module is installed, or of Python itself, and not the user's own."""
     top = (module or "").partition(".")[0]
     if top in ("", "__main__"):
         return False
@@ -327,7 +327,7 @@ def is_library(module: str | None) -> bool:
 
 
 def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionType) -> bool:
-    """Whether to look into a method: the user's own, one that the user calls, or one of the same library's object."""
+    """Return whether to look into a method: the user's, one that the user calls, or one of the same library."""
     module = function.__module__ or ""
     if not is_library(module):
         return True

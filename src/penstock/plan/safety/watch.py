@@ -1,4 +1,4 @@
-"""What a call changes in the objects that a function has: they are looked at before and after it."""
+"""Find the changes that a call makes in the objects of a function, by a look at them before and after it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Look:
         return None
 
     def has_new(self, after: Look) -> bool:
-        """Whether there are attributes `after` that were not there, or were `None`: the first call made them."""
+        """Return whether there are attributes `after` that were not there, or were `None`: the first call made them."""
         return any(
             key not in self._states or (self._states[key][1] is None and state[1] is not None)
             for key, state in after._states.items()
@@ -74,7 +74,7 @@ def _attributes(thing: Any) -> dict[str, Any]:
 
 
 def _content(thing: Any) -> Any:
-    """What tells whether an array, or a collection of the same objects, was written into; `None` for all else."""
+    """Return a value that changes when an array or a list is written into; `None` for all else."""
     if type(thing) is np.ndarray:
         return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
     if isinstance(thing, bytearray):
@@ -97,7 +97,7 @@ def _sum_of(array: np.ndarray) -> int | None:
 
 
 def _has_grown(before: Any, after: Any) -> bool:
-    """Whether what was there still is."""
+    """Return whether what was there still is."""
     if not isinstance(before, list):
         return before == after
     return len(before) <= len(after) and all(one is other for one, other in zip(before, after, strict=False))
