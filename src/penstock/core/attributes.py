@@ -51,7 +51,7 @@ def meant(asked: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(asked, known, 1, cutoff=0.7)), None)
 
 
-def unknown_in_room(error: UnknownNameError, room: str, name: str) -> Exception:
+def unknown_in_room(error: AttributeError, room: str, name: str) -> Exception:
     """Return what the `__getattr__` of a module raises for a name that it does not have.
 
     `from room import name` says nothing of an `AttributeError`, so that gets an `ImportError` in the same words.

@@ -57,13 +57,13 @@ OF_DATASET: Mapping[str, str] = {
 }
 
 
-def told(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> UnknownNameError:
+def told(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:
     """Return the error for a name that `place` does not have; it has those that are `known`.
 
     >>> told("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
-    UnknownNameError("penstock.tf_data.experimental has no 'AutoShardPolicy': nothing shards by itself: say ...")
+    AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': nothing shards by itself: say ...")
     """
     instead = names.get(name)
     if instead:
-        return UnknownNameError(f"{place} has no {name!r}: {instead}")
+        return AttributeError(f"{place} has no {name!r}: {instead}")
     return UnknownNameError(f"{place} has no {name!r}", name, known)
