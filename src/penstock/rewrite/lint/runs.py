@@ -93,13 +93,14 @@ def function_called_by_one_thread(written: Written) -> Iterator[Found]:
     alone = [each for each in all_alone(post_order(written.plan)) if not each.is_declared]
     here = [each for each in alone if each.here]  # they keep all others in one thread
     for each in here or alone:
-        then = "so the whole pipeline runs in that" if each.here else "so the threads take turns"
-        yield Found(
-            each.node,
-            f"{each}; {then}. Let each call or each thread have its own (threading.local()), or say by "
-            "thread_safe=True that several threads do no harm, by thread_safe=False that one at a time is right",
-            each.called,
-        )
+        if each.here:
+            cure = "so the whole pipeline runs in that. Let each thread have its own (threading.local())"
+        else:
+            cure = (
+                "so the threads take turns. Let each call or each thread have its own (threading.local()), or say by "
+                "thread_safe=True that several threads do no harm, by thread_safe=False that one at a time is right"
+            )
+        yield Found(each.node, f"{each}; {cure}", each.called)
 
 
 def _shards(plan: Node) -> int:
