@@ -187,3 +187,81 @@ def test_decoding_a_batch_says_to_decode_before(decode: Any) -> None:
 def test_methods_can_be_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(ps.Dataset.range)) is ps.Dataset.range
     assert pickle.loads(pickle.dumps(ps.Dataset.batch)) is ps.Dataset.batch
+
+
+def test_a_misspelled_method_says_which_is_meant():
+    with pytest.raises(AttributeError, match=r"^Dataset has no 'shuffel'; shuffle is meant perhaps$"):
+        NUMBERS.shuffel()
+    assert not hasattr(NUMBERS, "shape")
+
+
+def test_a_map_that_returns_a_generator_says_what_to_write():
+    def twice(x):
+        yield x
+        yield x
+
+    for ds in (NUMBERS.map(twice), NUMBERS.map(twice).batch(2), NUMBERS.filter(lambda x: True).map(twice)):
+        with pytest.raises(ps.errors.ElementError, match=r"returned a generator.*; flat_map\(function\)") as caught:
+            list(ds)
+        assert any("in map(" in note for note in caught.value.__notes__)
+    with pytest.raises(ps.errors.ElementError, match="generator"):
+        NUMBERS.map(twice)[2]
+    assert list(NUMBERS.flat_map(twice)) == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+def test_a_map_that_returns_a_dataset_is_remarked_on_where_nothing_goes_through_it():
+    ds = NUMBERS.map(lambda n: ps.Dataset.range(n + 1))
+    (found,) = ds.check().findings
+    assert found.code == "PS403"
+    assert "map(lambda) returns a dataset for each element" in found.message
+    assert ds.flat_map(lambda inner: inner).check().findings == ()
+    assert NUMBERS.window(2).map(lambda window: window.map(lambda x: x)).check().findings == ()
+
+
+class Rows:
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, row):
+        return {"a": row}["b"] if row == 3 else row
+
+
+class Many(Rows):
+    def read_many(self, rows):
+        raise KeyError("b")
+
+
+class Items(Rows):
+    def __getitems__(self, rows):
+        raise KeyError("b")
+
+
+@pytest.mark.parametrize("kind", [Rows, Many, Items])
+def test_what_a_source_raises_names_the_source_and_the_item(kind):
+    for ds in (ps.Dataset.from_source(kind()), ps.Dataset.from_source(kind()).batch(5)):
+        with pytest.raises(KeyError, match="b") as caught:
+            list(ds)
+        assert caught.value.__notes__[0] == f"in from_source({kind.__name__}), at item {3 if kind is Rows else 0}"
+    with pytest.raises(KeyError) as caught:
+        ps.Dataset.from_source(kind())[3]
+    assert caught.value.__notes__[0] == f"in from_source({kind.__name__}), at item 3"
+
+
+def test_an_iterator_that_failed_says_so():
+    it = iter(NUMBERS.map(lambda x: 1 // x))
+    with pytest.raises(ZeroDivisionError):
+        next(it)
+    with pytest.raises(ps.errors.ClosedError, match=r"^this iterator has failed: begin a new one, or load"):
+        next(it)
+
+
+def test_a_dataloader_of_a_stream_says_what_to_give_it():
+    data = pytest.importorskip("torch.utils.data")
+    stream = NUMBERS.filter(lambda x: x > 1)
+    with pytest.raises(TypeError, match=r"filter\(lambda\); give it DataLoader\(ds\.to_torch\(\), batch_size=None\)"):
+        list(data.DataLoader(stream, batch_size=None))
+    with pytest.raises(TypeError, match=r"never ends.*; give it DataLoader\(ds\.to_torch\(\), batch_size=None\)"):
+        list(data.DataLoader(NUMBERS.repeat(), batch_size=None))
+    assert len(list(data.DataLoader(stream.to_torch(), batch_size=None))) == 2
+    with pytest.raises(TypeError, match="cardinality"):
+        len(stream)

@@ -109,7 +109,7 @@ _PLACES = {
 """Where the names are that are imported by the first pipeline that uses them."""
 
 if not TYPE_CHECKING:
-    __getattr__ = names_on_demand(__name__, _PLACES)
+    __getattr__ = names_on_demand(__name__, _PLACES, "Dataset")
 
 
 def __dir__() -> list[str]:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 import penstock as ps
-from penstock.core.attributes import attribute_of
+from penstock.core.attributes import UnknownNameError, attribute_of
 
 
 class Data:
@@ -39,3 +41,59 @@ def test_what_a_property_raises_is_not_taken_for_a_missing_one():
 def test_a_source_whose_property_fails_says_so():
     with pytest.raises(AttributeError, match="sizes"):
         list(ps.Dataset.from_source(Data()).shuffle(seed=0))
+
+
+def test_an_unknown_name_travels_and_says_what_is_meant():
+    error = UnknownNameError("Dataset has no 'shuffel'", "shuffel", ["shuffle"])
+    assert isinstance(error, AttributeError)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "Dataset has no 'shuffel'; shuffle is meant perhaps"
+    assert str(UnknownNameError("no 'x'", "x", ["shuffle"])) == "no 'x'"
+
+
+class Broken:
+    """Has properties that fail, of names that are looked for."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, row):
+        return row
+
+    @property
+    def read_many(self):
+        return self.misspelled
+
+
+class BrokenItems(Broken):
+    read_many = None
+
+    @property
+    def __getitems__(self):
+        return self.misspelled
+
+
+@pytest.mark.parametrize("data", [Broken, BrokenItems])
+def test_what_is_wrong_in_a_way_to_read_is_not_passed_over(data):
+    with pytest.raises(AttributeError, match="misspelled"):
+        list(ps.Dataset.from_source(data()))
+
+
+def test_a_property_of_a_dataset_is_there_whatever_a_function_raises():
+    ds = ps.Dataset.range(3).map(lambda x: x.misspelled)
+    with pytest.raises(RuntimeError, match=r"AttributeError: .*misspelled") as caught:
+        hasattr(ds, "element_spec")
+    assert isinstance(caught.value.__cause__, AttributeError)
+    assert any(note.startswith("in map(lambda)") for note in caught.value.__notes__)
+    assert not hasattr(ps.Dataset.range(3), "class_names")
+
+
+def test_a_property_called_fingerprint_is_no_method_of_that_name():
+    class Settings:
+        @property
+        def fingerprint(self):
+            return self.misspelled
+
+        def __call__(self, x):
+            return x
+
+    assert ps.Dataset.range(3).map(Settings()).fingerprint() == ps.Dataset.range(3).map(Settings()).fingerprint()

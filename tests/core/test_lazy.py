@@ -52,6 +52,15 @@ def test_a_name_that_nobody_gathered_is_an_attribute_error():
     assert not hasattr(penstock, "read_nothing")
 
 
+def test_a_misspelled_one_says_which_is_meant():
+    with pytest.raises(AttributeError, match=r"no attribute 'read_tfrecords'; read_tfrecord is meant perhaps$"):
+        _ = penstock.read_tfrecords
+    with pytest.raises(AttributeError, match=r"no attribute 'load'; Dataset\.load is meant perhaps$"):
+        _ = penstock.load
+    with pytest.raises(ImportError, match=r"cannot import name 'load' from 'penstock': .*Dataset\.load is meant"):
+        from penstock import load  # noqa: F401
+
+
 def test_a_module_that_is_there_is_returned():
     assert require("json", extra="image", purpose="this") is sys.modules["json"]
 

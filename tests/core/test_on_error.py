@@ -47,6 +47,7 @@ def test_a_budget_that_makes_no_sense_is_refused(wrong):
 
 
 def test_a_number_counts():
+    assert ErrorBudget(3) == ErrorBudget(count=3)
     assert budget_of("skip", 3) == ErrorBudget(count=3)
     assert budget_of("skip", None) is None
     with pytest.raises(ValueError, match=r"skip\(budget=-1\)"):

@@ -168,7 +168,7 @@ def test_failed_it_says_so(way):
     with pytest.raises(LookupError):
         list(it)
     for _ in range(2):
-        with pytest.raises(ClosedError, match="this iterator was failed"):
+        with pytest.raises(ClosedError, match="this iterator has failed"):
             next(it)
     assert it.state_dict()["row"] == 37
 
@@ -350,7 +350,7 @@ def test_an_interrupt_cancels_the_wait(executor, workers):
     program = INTERRUPTED.format(executor=executor, workers=workers)
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
-    said = "interrupted True\nthis iterator was cancelled; make another, or load a saved state\nTrue\n"
+    said = "interrupted True\nthis iterator was cancelled: begin a new one, or load a saved state into it\nTrue\n"
     assert (done.stdout, done.stderr, done.returncode) == (said, "", 0)
 
 

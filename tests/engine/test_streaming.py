@@ -222,7 +222,7 @@ def test_what_makes_elements_again_without_end_can_be_closed(build, mark):
 
 
 def test_an_iterator_of_c_code_can_be_left_out_of_and_interrupted():
-    said = "interrupted\nthis iterator was cancelled; make another, or load a saved state\n"
+    said = "interrupted\nthis iterator was cancelled: begin a new one, or load a saved state into it\n"
     assert ran(FAR_INTERRUPTED) == (said, "", 0)
 
 
@@ -249,7 +249,7 @@ def test_failed_it_says_so_and_can_be_tried_again(way):
         received.extend(it)
     assert received == list(range(0, 38, 2))
     for _ in range(2):
-        with pytest.raises(ClosedError, match="this iterator was failed"):
+        with pytest.raises(ClosedError, match="this iterator has failed"):
             next(it)
     assert it.state_dict()["row"] == 19
     broken[0] = False
@@ -505,7 +505,7 @@ def ran(program):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize(("executor", "workers"), [("threads", 2), ("inline", None)])
 def test_an_interrupt_cancels_the_wait(executor, workers):
-    said = "interrupted True\nthis iterator was cancelled; make another, or load a saved state\nTrue\n"
+    said = "interrupted True\nthis iterator was cancelled: begin a new one, or load a saved state into it\nTrue\n"
     assert ran(INTERRUPTED.format(executor=executor, workers=workers)) == (said, "", 0)
 
 

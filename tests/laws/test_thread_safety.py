@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gzip
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -218,3 +220,123 @@ def test_thread_safe_is_a_flag(call):
         getattr(D.range(3), call)(lambda x: x, thread_safe="yes")
     with pytest.raises(TypeError, match=r"from_source\(thread_safe=3\)"):
         D.from_source([1], thread_safe=3)
+
+
+class Doubled:
+    """Works on what it keeps, and says so late: another thread that calls it meanwhile would be seen."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def __call__(self, *given):
+        self.given = given
+        sum(range(300))
+        assert self.given is given
+        return self.result(*given)
+
+
+def key_of(x):
+    return int(x) % 3
+
+
+STREAMED = {
+    "scan": lambda safe: D.range(ROWS).scan(0, Doubled(lambda s, x: (s + x, x)), thread_safe=safe),
+    "take_while": lambda safe: D.range(ROWS).take_while(Doubled(lambda x: True), thread_safe=safe),
+    "unique": lambda safe: D.range(ROWS).unique(Doubled(int), thread_safe=safe),
+    "bucket_by_sequence_length": lambda safe: (
+        D.range(ROWS).bucket_by_sequence_length(Doubled(key_of), [1, 2], [9, 9, 9], thread_safe=safe).unbatch()
+    ),
+    "batch_by_tokens": lambda safe: (
+        D.range(ROWS).batch_by_tokens(9, Doubled(key_of), no_padding=True, thread_safe=safe).unbatch()
+    ),
+    "group_by_window": lambda safe: D.range(ROWS).group_by_window(
+        key_of, Doubled(lambda key, window: window), 7, thread_safe=safe
+    ),
+    "group_by_reducer": lambda safe: (
+        D.range(ROWS)
+        .group_by_reducer(Doubled(key_of), lambda key: [], lambda kept, x: [*kept, x], thread_safe=safe)
+        .flat_map(lambda kept: kept)
+    ),
+    "rejection_resample": lambda safe: (
+        D.range(ROWS)
+        .rejection_resample(Doubled(lambda x: 0), [1.0], [1.0], seed=0, thread_safe=safe)
+        .map(lambda number, x: x)
+    ),
+    "split": lambda safe: (
+        D.range(ROWS).filter(lambda x: True).split({"all": 1.0}, key=Doubled(int), thread_safe=safe)["all"]
+    ),
+}
+
+
+@pytest.mark.parametrize("call", STREAMED)
+def test_functions_of_other_operations_take_turns_too(call, way):
+    made = list(STREAMED[call](None).with_options(way))
+    assert sorted(made) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("call", STREAMED)
+def test_so_much_is_said_of_them(call):
+    with pytest.raises(TypeError, match=rf"{call}\(thread_safe='yes'\): expected True or False"):
+        STREAMED[call]("yes")
+    assert "one thread at a time" not in STREAMED[call](True).explain()
+    if call != "scan":  # which one thread calls anyway
+        assert "is called by one thread at a time: writes `self.given`" in STREAMED[call](None).explain()
+    STREAMED[call](False)
+
+
+def test_a_key_and_a_reduction_of_one_object_take_turns():
+    class Sums:
+        def key(self, x):
+            self.seen = x
+            sum(range(300))
+            assert self.seen is x
+            return int(x) % 2
+
+        def add(self, total, x):
+            self.seen = x
+            sum(range(300))
+            assert self.seen is x
+            return total + x
+
+    sums = Sums()
+    ds = D.range(ROWS).group_by_reducer(sums.key, lambda key: 0, sums.add)
+    assert list(ds.with_options(ps.Options(executor="threads", workers=4))) == [
+        sum(range(0, ROWS, 2)),
+        sum(range(1, ROWS, 2)),
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["tar", "tar.gz"])
+def test_what_decodes_files_of_archives_takes_turns(tmp_path, way, suffix):
+    for number in range(3):
+        rows = [{"__key__": f"{i:04}", "num": str(1000 * number + i).encode()} for i in range(300)]
+        ps.write_tar(rows, tmp_path / f"{number}.tar", index=False)
+        if suffix == "tar.gz":
+            data = (tmp_path / f"{number}.tar").read_bytes()
+            (tmp_path / f"{number}.tar").unlink()
+            (tmp_path / f"{number}.tar.gz").write_bytes(gzip.compress(data))
+    paths = str(tmp_path / f"*.{suffix}")
+
+    def numbers(**settings):
+        decode = {"num": Doubled(int)}
+        return ps.read_tar(paths, extensions=["num"], decode=decode, **settings)
+
+    made = [x["num"] for x in numbers().with_options(way)]
+    assert made == [1000 * number + i for number in range(3) for i in range(300)]
+    assert "is called by one thread at a time: writes `self.given`" in numbers().explain()
+    assert "one thread" not in numbers(thread_safe=True).explain()
+    assert "thread_safe=False" in numbers(thread_safe=False).explain()
+    with pytest.raises(TypeError, match=r"read_tar\(thread_safe=1\)"):
+        numbers(thread_safe=1)
+
+
+@functools.lru_cache
+def scratch():
+    return Scratch()
+
+
+def test_an_object_that_a_cached_function_makes_is_used_by_one_thread_at_a_time(way):
+    scratch.cache_clear()
+    assert flat(D.range(ROWS).map(lambda x: scratch()(x) + 1), way) == [4 * x + 1 for x in range(ROWS)]
+    scratch.cache_clear()
+    assert flat(D.range(ROWS).filter(lambda x: scratch()(x) >= 0), way) == list(range(ROWS))

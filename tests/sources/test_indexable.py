@@ -94,7 +94,7 @@ def test_the_exception_of_an_item_keeps_its_type_and_says_which():
 def test_a_length_that_promises_too_much_is_explained():
     with pytest.raises(IndexError, match="beyond") as caught:
         read(indexable(Squares(length=9, gives=5)), 7)
-    assert "len(Squares) was 9, but there is no item 7" in caught.value.__notes__[0]
+    assert "len(Squares) was 9, but there is no item 7" in caught.value.__notes__[1]
 
 
 class Frame:

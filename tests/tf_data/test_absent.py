@@ -26,3 +26,21 @@ def test_a_name_that_nobody_knows_is_an_error():
     for place in (data, data.experimental, data.Dataset.range(3)):
         with pytest.raises(AttributeError, match=r"has no 'sarch'$"):
             _ = place.sarch
+
+
+def test_a_misspelled_name_says_which_is_meant():
+    for place, name, known in (
+        (data, "TFRecordDatset", "TFRecordDataset"),
+        (data.experimental, "group_by_windw", "group_by_window"),
+        (data.Dataset.range(3), "preftch", "prefetch"),
+    ):
+        with pytest.raises(AttributeError, match=rf"has no '{name}'; {known} is meant perhaps$"):
+            getattr(place, name)
+
+
+def test_an_import_of_one_says_what_to_use_too():
+    with pytest.raises(ImportError, match=r"name 'DatasetSpec' from 'penstock\.tf_data': .*ds\.element_spec"):
+        from penstock.tf_data import DatasetSpec  # noqa: F401
+    with pytest.raises(ImportError, match=r"from 'penstock\.tf_data\.experimental': .* nothing shards by itself"):
+        from penstock.tf_data.experimental import AutoShardPolicy  # noqa: F401
+    assert not hasattr(data, "DatasetSpec")

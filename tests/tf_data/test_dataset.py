@@ -180,8 +180,11 @@ def test_what_penstock_adds_is_there_and_keeps_the_class():
 
 def test_an_attribute_error_of_a_function_is_its_own():
     ds = data.Dataset.range(3).map(lambda x: x.missing)
-    with pytest.raises(AttributeError, match="has no attribute 'missing'") as info:
+    with pytest.raises(RuntimeError, match=r"raised AttributeError: .* has no attribute 'missing'") as info:
         ds.element_spec  # noqa: B018 - it calls the function
     assert any("in map(" in note for note in info.value.__notes__)
+    assert isinstance(info.value.__cause__, AttributeError)
+    with pytest.raises(RuntimeError, match="missing"):
+        hasattr(ds, "element_spec")  # which would else say that there is none
     with pytest.raises(AttributeError, match="has no 'misspelled'"):
         ds.misspelled  # noqa: B018

@@ -108,11 +108,27 @@ def test_a_field_that_means_nothing_says_what_to_use(group, name):
 
 
 def test_a_field_that_nobody_knows_is_an_error():
-    with pytest.raises(AttributeError, match=r"tf_data\.Options has no 'determinstic'$"):
+    with pytest.raises(AttributeError, match=r"Options has no 'determinstic'; deterministic is meant perhaps$"):
         data.Options().determinstic = True
 
 
-def test_wrong_values_are_refused_where_they_are_used():
-    options = data.Options(deterministic="yes")
-    with pytest.raises(TypeError, match="deterministic"):
-        data.Dataset.range(3).with_options(options)
+@pytest.mark.parametrize(
+    ("group", "name", "value", "said"),
+    [
+        (None, "deterministic", "yes", r"Options\.deterministic = 'yes': expected bool or None"),
+        (None, "threading", 3, r"Options\.threading = 3: expected ThreadingOptions$"),
+        (None, "autotune", None, r"Options\.autotune = None: expected AutotuneOptions$"),
+        (None, "dataset_name", 3, "expected str or None"),
+        ("threading", "private_threadpool_size", "4", r"ThreadingOptions\.private_threadpool_size = '4': expected int"),
+        ("threading", "private_threadpool_size", -1, "private_threadpool_size = -1: expected at least 0"),
+        ("autotune", "ram_budget", 1.5, r"AutotuneOptions\.ram_budget = 1\.5: expected int or None"),
+        ("experimental_optimization", "apply_default_optimizations", 1, "expected bool or None"),
+    ],
+)
+def test_wrong_values_are_refused_where_they_are_set(group, name, value, said):
+    options = data.Options()
+    fields = getattr(options, group) if group else options
+    with pytest.raises((TypeError, ValueError), match=said):
+        setattr(fields, name, value)
+    with pytest.raises((TypeError, ValueError), match=said):
+        type(fields)(**{name: value})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from penstock.core.attributes import UnknownNameError, unknown_in_room
 from penstock.core.errors import MissingDependencyError
 
 
@@ -30,8 +31,10 @@ def files_on_demand(room: str, files: Sequence[str]) -> Callable[[str], ModuleTy
     return __getattr__
 
 
-def names_on_demand(room: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Callable[[str], Any]:
     """Return the `__getattr__` of a room that gathers names: `places` tells the module that each comes from, or is.
+
+    Of a name that is none of them, but a method of the class `main`, an error says so.
 
     >>> names_on_demand("penstock", {"skip": "penstock.core.on_error"})("skip").__name__
     'skip'
@@ -39,13 +42,21 @@ def names_on_demand(room: str, places: Mapping[str, str]) -> Callable[[str], Any
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - as above
         if name not in places:
-            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+            found = f"; {main}.{name} is meant perhaps" if main and _has(room, main, name) else ""
+            known = () if found else {*vars(sys.modules[room]), *places}
+            error = UnknownNameError(f"module {room!r} has no attribute {name!r}{found}", name, known)
+            raise unknown_in_room(error, room, name)
         module = importlib.import_module(places[name])
         value = module if places[name] == f"{room}.{name}" else getattr(module, name)
         setattr(sys.modules[room], name, value)  # the next time nothing is looked for
         return value
 
     return __getattr__
+
+
+def _has(room: str, main: str, name: str) -> bool:
+    """Return whether the class `main` of a room has a method of this name; private names are none."""
+    return not name.startswith("_") and hasattr(getattr(sys.modules[room], main), name)
 
 
 def require(module: str, *, extra: str, purpose: str) -> Any:

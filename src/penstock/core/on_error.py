@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from penstock.core.checks import check_count, check_path, is_one_of
@@ -12,7 +12,7 @@ JUDGED_FROM = 10
 """Failures from which on a rate is judged."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ErrorBudget:
     """How many elements of an epoch may fail: `count` in all, the share `rate` of them, `run` in a row.
 
@@ -30,6 +30,7 @@ class ErrorBudget:
     """
 
     count: int | None = None
+    _: KW_ONLY
     rate: float | None = None
     run: int | None = None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Self
 
+from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def _meant(name: str, known: list[str]) -> str:
     """The setting that a wrong name was meant to be."""
     if name in _ELSEWHERE:
         return _ELSEWHERE[name]
-    alike = get_close_matches(name, known, 1)
-    return f"{alike[0]}= is meant perhaps" if alike else f"there are {', '.join(known)}"
+    alike = meant(name, known)
+    return f"{alike}= is meant perhaps" if alike else f"there are {', '.join(known)}"
 
 
 def _shown(value: object) -> str:

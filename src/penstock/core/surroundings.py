@@ -1,4 +1,4 @@
-"""Which of several processes this is, as far as PyTorch tells; nothing is imported for it."""
+"""The place of this process among several, as far as PyTorch tells; nothing is imported for it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,12 @@ def torch_ranks() -> int:
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return 1
     return distributed.get_world_size()
+
+
+def is_asked_by_pytorch() -> bool:
+    """Return whether the code that called the caller of this function is of PyTorch's DataLoader or its samplers."""
+    caller = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - nothing else tells
+    return str(caller.f_globals.get("__name__")).startswith("torch.utils.data.")
 
 
 def is_read_by_a_dataloader() -> bool:

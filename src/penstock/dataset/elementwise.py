@@ -213,13 +213,15 @@ class Elementwise(Handle[T_co]):
             elementwise.tally.Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan
         )
 
-    def scan(self, initial_state: Any, scan_func: ElementFunction[Any, tuple[Any, U]]) -> Dataset[U]:
+    def scan(
+        self, initial_state: Any, scan_func: ElementFunction[Any, tuple[Any, U]], *, thread_safe: bool | None = None
+    ) -> Dataset[U]:
         """Pass a state along the elements: `scan_func(state, element)` returns the next state and what comes out.
 
         Each epoch begins with `initial_state`. The function may change arrays and containers in the state it is given,
         which are its own; a tuple is passed as one argument; with a parameter `rng` it gets a generator of the
         element's own. The state keeps its structure and dtypes, as that of `reduce`. What comes of it is a stream, made
-        one element after another.
+        one element after another. `thread_safe` is that of `map`: tasks may use the same object as the function does.
 
         States of numbers, text, bytes, arrays, `Ragged`, `Sparse` and nestings of them (also named tuples and
         dataclasses that the initial state has) are saved with the iterator's, to the last bit, up to 1 MiB; large ones
@@ -231,7 +233,9 @@ class Elementwise(Handle[T_co]):
         """
         if not callable(scan_func):
             raise TypeError(f"scan(scan_func=): expected a function, not {type(scan_func).__name__}")
-        return self._over(elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=takes_rng(scan_func)))
+        safe = check_flag_or_none("scan", "thread_safe", thread_safe)
+        draws = takes_rng(scan_func)
+        return self._over(elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=draws, thread_safe=safe))
 
     def enumerate(self, start: int = 0) -> Dataset[tuple[int, T_co]]:
         """Pair every element with its position in the epoch, an `int64` counted from `start`.

@@ -226,7 +226,7 @@ def _batch_of(plan: Node, size: int, left: Policy) -> Node:
 
 
 def _makes_uneven(node: Node, inputs: tuple[bool, ...]) -> bool:
-    """Whether elements of the node, or of one below, have leaves whose length differs."""
+    """Return whether elements of the node, or of one below, have leaves whose length differs."""
     own = node.name == "ragged_batch" or getattr(getattr(node, "function", None), "makes_uneven", False)
     return own or any(inputs)
 

@@ -11,11 +11,14 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from penstock import dataset, rewrite
+from penstock.core.attributes import UnknownNameError
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
 from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import surroundings
 from penstock.dataset.cuts import Cuts, Part
+from penstock.dataset.wrong_names import helpful
+from penstock.plan import safety
 from penstock.plan.node import Node
 from penstock.rewrite import lint
 
@@ -52,13 +55,16 @@ class Handle(Generic[T_co]):
     """A plan, the passes over it, where in the user's code it was made, and whether anybody used it."""
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Name the methods of each part of `Dataset` after the class that users know, as errors of wrong calls do."""
+        """Name the methods of each part of `Dataset` after the class that users know, and let wrong calls say more."""
         super().__init_subclass__(**settings)
         if cls.__module__.startswith("penstock.dataset."):
-            for name, member in vars(cls).items():
+            for name, member in list(vars(cls).items()):
                 method = getattr(member, "__func__", member)
                 if isinstance(method, FunctionType):
                     method.__module__, method.__qualname__ = "penstock", f"Dataset.{name}"
+                    if not name.startswith("_"):
+                        made = helpful(method)
+                        setattr(cls, name, made if member is method else type(member)(made))
 
     def __init__(
         self, plan: Node, *, transformed: bool = False, after: Use | None = None, part: Part | None = None
@@ -73,10 +79,20 @@ class Handle(Generic[T_co]):
         self._use: Use | None = None
         self._cuts = Cuts()
         self._warned_in: tuple[int, int] | None = None  # the surroundings in which it was iterated last
-        self._warned_of_rows = False
+        self._warned_of: set[str] = set()  # what was seen of its use
         if transformed:
             self._use = Use(plan, line_of_caller(), after, part)
             weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):  # a property, which has said that there is none: it does again
+                return object.__getattribute__(self, name)
+            raise self._unknown(name)
+
+    def _unknown(self, name: str) -> AttributeError:
+        return UnknownNameError(f"Dataset has no {name!r}", name, dir(type(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._passes.options.seed is None:  # what is drawn once for good is drawn alike by copies
@@ -109,11 +125,13 @@ class Handle(Generic[T_co]):
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _written(self, *, by_row: bool = False) -> lint.written.Written:
+    def _written(self, *, by_row: bool = False, threads: bool = False, empty: bool = False) -> lint.written.Written:
         """The plan, and what only the code around it tells."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
         made = self._passes_made
-        return lint.written.Written(self._plan_unmarked, parts, by_row=by_row, left=made.left if made else 0)
+        return lint.written.Written(
+            self._plan_unmarked, parts, by_row=by_row, left=made.left if made else 0, threads=threads, empty=empty
+        )
 
     def _warn_once(self) -> None:
         """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation.
@@ -130,12 +148,22 @@ class Handle(Generic[T_co]):
 
     def _warn_of_rows(self) -> None:
         """Warn once of a DataLoader that reads row by row."""
-        if not self._warned_of_rows:
-            self._warned_of_rows = True
+        if "rows" not in self._warned_of:
+            self._warned_of.add("rows")
             self._warn_of(lint.rules.WARNING_OF_RUNS, self._written(by_row=True))
+
+    def _warn_of_run(self, *, threads: bool = False, empty: bool = False) -> None:
+        """Warn once of what only a run shows: that several `threads` make the elements, or that an epoch is `empty`."""
+        seen = "threads" if threads else "empty"
+        if seen not in self._warned_of:
+            self._warned_of.add(seen)
+            rules = lint.rules.OF_THREADS if threads else lint.rules.OF_EMPTY_EPOCHS
+            self._warn_of(rules, self._written(threads=threads, empty=empty))
 
     def _warn_of(self, rules: tuple[lint.written.Rule, ...], written: lint.written.Written) -> None:
         for finding in lint.rules.findings(written, rules):
+            if finding.of is not None and not safety.guard.tell(finding.of):
+                continue
             lines = (use.at for use in self._uses() if use.plan is finding.node)
             _warn(finding, next(lines, None) or line_of_caller())
 

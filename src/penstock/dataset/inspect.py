@@ -14,7 +14,7 @@ from penstock import dataset, engine, rewrite
 from penstock import plan as plans
 from penstock.core.checks import check_count, whole
 from penstock.core.errors import PlanError
-from penstock.core.surroundings import is_read_by_a_dataloader
+from penstock.core.surroundings import is_asked_by_pytorch, is_read_by_a_dataloader
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import Spec, describe, map_leaves, spec_of
 from penstock.ops import buffer, elementwise, group, order, read
@@ -41,13 +41,14 @@ class Inspect(Handle[T_co]):
 
     def __len__(self) -> int:
         length = self._plan.length
-        if length == UNKNOWN:
-            raise TypeError(
-                f"only iterating can tell how many elements come of {_first_stream(self._plan).label()}; "
-                "cardinality() says UNKNOWN"
-            )
         if length < 0:
-            raise TypeError("this dataset never ends, so it has no len(); cardinality() says INFINITE")
+            instead = "give it DataLoader(ds.to_torch(), batch_size=None)" if is_asked_by_pytorch() else None
+            if length == UNKNOWN:
+                stream = _first_stream(self._plan).label()
+                instead = instead or "cardinality() says UNKNOWN"
+                raise TypeError(f"only iterating can tell how many elements come of {stream}; {instead}")
+            instead = instead or "cardinality() says INFINITE"
+            raise TypeError(f"this dataset never ends, so it has no len(); {instead}")
         read.source.refuse_faults(self._plan)
         return length
 
@@ -59,12 +60,19 @@ class Inspect(Handle[T_co]):
         """The shapes and dtypes of one element, nested like it.
 
         Where a Python function has made the element, the function is called once, on the first one. An unknown
-        dimension is `None`.
+        dimension is `None`. An `AttributeError` of that function is raised as a `RuntimeError`, since one of a property
+        would say that there is no `element_spec`.
 
         >>> Dataset.from_tensor_slices({"x": np.zeros((8, 2), np.float32)}).batch(3).element_spec
         {'x': float32[?, 2]}
         """
-        return self._spec
+        try:
+            return self._spec
+        except AttributeError as error:
+            wrong = RuntimeError(f"element_spec: a function raised {type(error).__name__}: {error}")
+            for note in getattr(error, "__notes__", ()):
+                wrong.add_note(note)
+            raise wrong from error
 
     @cached_property
     def _spec(self) -> Spec:
@@ -233,7 +241,7 @@ def _described(plan: Node) -> Node:
 
 
 def _tells_itself(node: Node) -> bool:
-    """Whether an element is made to tell its spec, whatever that of the inputs is."""
+    """Return whether an element is made to tell its spec, whatever that of the inputs is."""
     if node.has_own_spec or node.forgives:  # of what it forgives there is no element to tell it
         return True
     if isinstance(node, elementwise.map.Map) and not (

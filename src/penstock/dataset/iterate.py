@@ -54,7 +54,7 @@ class Iterate(Handle[T_co]):
         return self._opened(which)
 
     def _opened(self, epoch: int | None) -> Iterator[T_co]:
-        return dataset.iterator.Iterator(self._passes, self._legacy, epoch)
+        return dataset.iterator.Iterator(self._passes, self._legacy, epoch, warn=self._warn_of_run)
 
     @property
     def epoch(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter_ns
 from types import TracebackType
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from penstock import engine, watch
 from penstock import plan as plans
-from penstock.core.errors import ClosedError, PlanError
+from penstock.core.errors import PlanError
 from penstock.engine.cursor import Cursor
+from penstock.engine.failures import over
 from penstock.engine.job import Job
 from penstock.engine.legacy import Legacy
 from penstock.engine.progress import Progress
@@ -39,8 +41,12 @@ class Iterator(Generic[T]):
     several threads, each item going to one of them.
     """
 
-    def __init__(self, passes: Passes, legacy: Legacy, epoch: int | None = None) -> None:
+    def __init__(
+        self, passes: Passes, legacy: Legacy, epoch: int | None = None, *, warn: Callable[..., None] | None = None
+    ) -> None:
+        """Begin with the upcoming epoch, or with `epoch`; `warn` is told of what only a run shows."""
         self._plan = passes.plan
+        self._warn = warn
         self._passes = passes
         self._legacy = legacy
         self._options = passes.options
@@ -60,6 +66,7 @@ class Iterator(Generic[T]):
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._received = self._waited = self._first = self._last = 0
+        self._left = self._plan.length - cursor.row - sum(high - low for low, high in cursor.ahead)
 
     def __repr__(self) -> str:
         return f"<Iterator over {self._plan.label()}: epoch {self._cursor.epoch}, {self._received:,} received>"
@@ -80,13 +87,15 @@ class Iterator(Generic[T]):
                 cast("Run", self._run).close("failed" if isinstance(error, Exception) else "cancelled")
                 raise
             self._received += 1
+            if self._received == self._left:
+                self._passes.end()
             return item
 
     def _refill(self) -> None:
         asked = perf_counter_ns()
         if self._run is None:
             if self._closed:
-                raise ClosedError("this iterator was closed; make another, or load a saved state")
+                raise over("closed")
             self._begin_pass()
             if self._cursor.ended:
                 raise StopIteration
@@ -108,10 +117,15 @@ class Iterator(Generic[T]):
             self._waited += self._last - asked
         if parcel is None:
             self._passes.end()
+            if self._warn is not None and self._high == 0:
+                self._warn(empty=True)
             raise StopIteration
         self._low, items = parcel
         self._high = self._low + len(items)
         self._items = deque(items) if isinstance(items, list) else items
+        if self._warn is not None and self._run.is_parallel:
+            warn, self._warn = self._warn, None
+            warn(threads=True)
 
     def _begin_pass(self) -> None:
         """Take the epoch whose turn it is, unless one was asked for."""
@@ -155,7 +169,7 @@ class Iterator(Generic[T]):
 
     @property
     def goes_on(self) -> bool:
-        """Whether more of the epoch may come: it was neither closed nor received to its end."""
+        """True if more of the epoch may come: it was neither closed nor received to its end."""
         return not self._closed and not self._passes.states.is_over(self._position())
 
     def _position(self) -> Cursor:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from penstock import engine, index, rewrite
-from penstock.core.checks import MOST, check_count, check_flag, check_seed, is_one_of
+from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import ArraySpec, describe, relax
@@ -180,13 +180,16 @@ class Mixtures(Handle[T_co]):
         target_dist: Sequence[float],
         initial_dist: Sequence[float] | None = None,
         seed: int | None = None,
+        *,
+        thread_safe: bool | None = None,
     ) -> Dataset[tuple[int, T_co]]:
         """Leave out elements at random so that classes come as in `target_dist`; what is left, as `(class, element)`.
 
-        `class_func` is called as that of `map` is, and returns a whole number below `len(target_dist)`. `initial_dist`
-        is how often each class comes in the data; without it, how often it has come so far is taken for that, so
-        that the first elements are kept too often or too rarely. Neither need add up to 1. As many elements are kept as
-        the proportions permit; none comes twice. What is kept hangs on the element, not on the order of the work.
+        `class_func` is called as that of `map` is, `thread_safe` too, and returns a whole number below
+        `len(target_dist)`. `initial_dist` is how often each class comes in the data; without it, how often it has come
+        so far is taken for that, so that the first elements are kept too often or too rarely. Neither need add up to 1.
+        As many elements are kept as the proportions permit; none comes twice. What is kept hangs on the element, not on
+        the order of the work.
 
         >>> rare = Dataset.range(10_000).map(lambda x: int(x % 10 == 0))  # one in ten
         >>> even = rare.rejection_resample(lambda label: label, [0.5, 0.5], [0.9, 0.1], seed=0)
@@ -200,7 +203,9 @@ class Mixtures(Handle[T_co]):
         count = _count_of(call, target_dist)
         target = index.weights.checked(target_dist, count, f"{call}(target_dist=): ", "class")
         seed = check_seed(call, seed)
-        classes = elementwise.resample.Classify(self._plan, class_func, count)
+        classes = elementwise.resample.Classify(
+            self._plan, class_func, count, check_flag_or_none(call, "thread_safe", thread_safe)
+        )
         if initial_dist is None:
             return self._over(elementwise.resample.ResampleEstimated(classes, target, seed))
         initial = index.weights.checked(initial_dist, count, f"{call}(initial_dist=): ", "class")

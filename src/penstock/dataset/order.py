@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from penstock import dataset, elements, index
-from penstock.core.checks import MOST, check_count, check_flag, check_seed, is_one_of
+from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.options import Options
 from penstock.dataset.handle import Handle, T_co
@@ -154,11 +154,11 @@ class Order(Handle[T_co]):
             raise PlanError(f"assert_cardinality({count}): this dataset has {has}")
         return self._over(plan)
 
-    def take_while(self, predicate: ElementFunction[T_co, Any]) -> Dataset[T_co]:
+    def take_while(self, predicate: ElementFunction[T_co, Any], *, thread_safe: bool | None = None) -> Dataset[T_co]:
         """Keep the elements before the first of which `predicate` is not true.
 
         It is called as the function of `map` is, a tuple passed as arguments, by several workers and so perhaps for a
-        few elements after that one; and must return a bool. What comes of it is a stream.
+        few elements after that one; and must return a bool. `thread_safe` is that of `map`. The result is a stream.
 
         >>> list(Dataset.counter(1).map(lambda x: x * x).take_while(lambda x: x < 20))
         [1, 4, 9, 16]
@@ -166,13 +166,17 @@ class Order(Handle[T_co]):
         if not callable(predicate):
             raise TypeError(f"take_while(predicate=): expected a function, not {type(predicate).__name__}")
         beside = elementwise.beside
-        judged = beside.Beside(self._plan, "predicate", predicate, beside.truth, "take_while", "predicate")
+        safe = check_flag_or_none("take_while", "thread_safe", thread_safe)
+        judged = beside.Beside(self._plan, "predicate", predicate, beside.truth, "take_while", "predicate", safe)
         return self._over(order.take_while.TakeWhile(judged))
 
-    def unique(self, key: ElementFunction[T_co, Any] | None = None) -> Dataset[T_co]:
+    def unique(
+        self, key: ElementFunction[T_co, Any] | None = None, *, thread_safe: bool | None = None
+    ) -> Dataset[T_co]:
         """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
 
-        Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. About 100 bytes are kept of each
+        Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. What cannot be compared so, such as a
+        `Ragged`, a `Sparse` or a window, is an `ElementError` and needs a `key`. About 100 bytes are kept of each
         element that comes, however large it is. What comes of it is a stream, and a restored iterator goes through its
         epoch again to know what came before.
 
@@ -183,7 +187,8 @@ class Order(Handle[T_co]):
         """
         if key is not None and not callable(key):
             raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
-        keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct, "unique", "key")
+        safe = check_flag_or_none("unique", "thread_safe", thread_safe)
+        keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct, "unique", "key", safe)
         return self._over(order.unique.Unique(keyed))
 
     def take(self, count: int) -> Dataset[T_co]:
@@ -229,7 +234,12 @@ class Order(Handle[T_co]):
         return self._over(order.exclude.Exclude(plan, left_out))
 
     def split(
-        self, parts: Mapping[str, float], seed: int = 0, *, key: ElementFunction[T_co, str | bytes | int] | None = None
+        self,
+        parts: Mapping[str, float],
+        seed: int = 0,
+        *,
+        key: ElementFunction[T_co, str | bytes | int] | None = None,
+        thread_safe: bool | None = None,
     ) -> dict[str, Dataset[T_co]]:
         """Cut into named parts that share no element and together have them all; `parts` says what fraction each gets.
 
@@ -239,10 +249,10 @@ class Order(Handle[T_co]):
         in the same way.
 
         With a `key`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements with
-        equal keys (all photos of one person) stay together, and each stays in its part when the data grows. Sizes are
-        near their fractions then, and each part is in the order of the data. When a part's length is first
-        needed (to iterate, by `shuffle()`), one pass over the elements finds the keys' hashes, 8 bytes each, which are
-        kept in memory for all parts.
+        equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
+        `thread_safe` says of the key's function what that of `map` does. Sizes are near their fractions then, and each
+        part is in the order of the data. When a part's length is first needed (to iterate, by `shuffle()`), one pass
+        over the elements finds the keys' hashes, 8 bytes each, which are kept in memory for all parts.
 
         A `split` after a shuffle is a `PlanError`: its parts would be others in every epoch.
 
@@ -257,6 +267,7 @@ class Order(Handle[T_co]):
         """
         plan, chosen = self._plan, check_seed("split", seed) or 0
         shares = dataset.parts.weights(parts)
+        safe = check_flag_or_none("split", "thread_safe", thread_safe)
         dataset.parts.check_splittable(plan, key)
         if key is None:
             sizes = index.divided.divided(plan.length, shares)
@@ -273,7 +284,7 @@ class Order(Handle[T_co]):
         cut: dict[str, Dataset[T_co]] = {}
         for name, upto in zip(parts, accumulate(shares), strict=True):
             high = (upto << 64) // total
-            cut[name] = self._over(order.split.Keyed(plan, name, key, chosen, low, high, hashes))
+            cut[name] = self._over(order.split.Keyed(plan, name, key, chosen, low, high, hashes, safe))
             low = high
         return cut
 

@@ -56,7 +56,7 @@ def _judged(is_bad: Callable[[plans.locate.Record], Any], record: plans.locate.R
 
 
 def reorders(plan: Node) -> bool:
-    """Whether elements come in another order each epoch."""
+    """Return whether elements come in another order each epoch."""
     return any(
         (isinstance(node, order.shuffle.Shuffle) and node.reshuffle)
         or (isinstance(node, combine.sample.Sample) and node.draws and node.rerandomize)
@@ -65,7 +65,7 @@ def reorders(plan: Node) -> bool:
 
 
 def _draws_an_order(node: Node) -> bool:
-    """Whether the order hangs on a seed that is drawn, or set later by `Options`."""
+    """Return whether the order hangs on a seed that is drawn, or set later by `Options`."""
     return isinstance(node, order.shuffle.Shuffle | combine.sample.Sample) and node.unseeded
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Passes:
-    """What one pass over a dataset leaves to the next.
+    """The epoch, position and seed that one pass over a dataset leaves to the next.
 
     A pass takes its epoch with its first element, so that an iterator which is never advanced takes none. The seed of
     what has none is drawn once, and replaced by that of a state that is loaded.
@@ -43,7 +43,7 @@ class Passes:
 
     @cached_property
     def states(self) -> States:
-        """What writes and reads positions of the dataset."""
+        """The reader and writer of positions of the dataset."""
         return dataset.states.States(self.plan, self.options)
 
     @property

@@ -28,12 +28,12 @@ class States:
         self._sharding: engine.regrouping.Sharding | None = None
 
     def as_run(self, plan: Node, cursor: Cursor) -> Node:
-        """What is run of the plan, or of one like it, with the seeds of a cursor."""
+        """Return the plan to run, this one or one like it, with the seeds of a cursor."""
         passes = PLAIN if self._options.rewrite is False else PASSES
         return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes).plan
 
     def is_over(self, cursor: Cursor) -> bool:
-        """Whether all elements of the cursor's epoch were received, as far as it tells."""
+        """Return whether all elements of the cursor's epoch were received, as far as it tells."""
         return cursor.ended or 0 <= self._plan.length <= cursor.row
 
     def state_of(self, cursor: Cursor) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class States:
 
     @cached_property
     def _fields(self) -> dict[str, Any]:
-        """What states of the plan may hold beside what all do, with what stands for nothing."""
+        """The entries that states of the plan may have besides those of all plans, with their empty values."""
         fields: dict[str, Any] = {"drawn": []} if draws_for_good(self._plan) else {}
         if not self._plan.indexed:
             return {**fields, "offset": 0, "mark": None, "form": "", "ended": False}
@@ -78,6 +78,6 @@ class States:
 
     @cached_property
     def _is_sharded(self) -> bool:
-        """Whether the states of all shards of the run load into any number of them."""
+        """True if the states of all shards of the run load into any number of them."""
         shards = any(node.name == "shard" for node in post_order(self._plan))
         return shards and engine.regrouping.is_sharded(self._plan)

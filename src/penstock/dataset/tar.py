@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from penstock.core.checks import check_count, check_flag, check_mapping, check_path
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_mapping, check_path
 from penstock.core.errors import PlanError
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.read import reading
@@ -21,6 +21,7 @@ def read_tar(
     extensions: Sequence[str] | Mapping[str, str] | None = None,
     decode: bool | Mapping[str, Any] = False,
     compression: str | None = "auto",
+    thread_safe: bool | None = None,
 ) -> Dataset[dict[str, Any]]:
     """The samples of tar archives as WebDataset has them, each at random: `{"__key__": str, "jpg": bytes, ...}`.
 
@@ -32,7 +33,8 @@ def read_tar(
 
     `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also where they are compressed
     (`json.gz`), and leaves others, as images for `ps.image.decode`. A dict by extension says what to decode, by a
-    function of `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`.
+    function of `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`. Functions are called by several
+    threads; `thread_safe` is that of `map`.
 
     The first time, each archive is scanned once for where its files lie, and the index kept beside it. Archives that
     are compressed (`.tar.gz`; told by their first bytes, or by `compression`) are a stream instead: they need
@@ -55,7 +57,7 @@ def read_tar(
     from penstock.sources.tar_samples import Shape, parts_of
     from penstock.sources.tar_stream import TarStream
 
-    decoders = Decoders(decode)
+    decoders = Decoders(decode, check_flag_or_none("read_tar", "thread_safe", thread_safe))
     parts = None if extensions is None else parts_of(extensions)
     compression = named_compression("read_tar", compression)
     files = list_files(paths, "read_tar")

@@ -90,7 +90,7 @@ def _put(held: Column, column: Column, places: Rows) -> Column:
 
 
 def _fits(held: Column, column: Column) -> TypeGuard[NDArray[Any]]:
-    """Whether an array can take the values of another as they are."""
+    """Return whether an array can take the values of another as they are."""
     if not isinstance(held, np.ndarray) or not isinstance(column, np.ndarray):
         return False
     return held.dtype == column.dtype and held.shape[1:] == column.shape[1:]

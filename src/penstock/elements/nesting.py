@@ -95,7 +95,7 @@ def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
 
 
 def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
-    """The chunk with the elements of `made` in the place of what is under `part`.
+    """Return the chunk with the elements of `made` instead of those under `part`.
 
     Columns of `Ragged` rows stay such columns where the elements have one structure.
     """

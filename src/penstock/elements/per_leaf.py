@@ -46,7 +46,7 @@ def per_leaf(
 
 
 def _parts(given: Any, spec: optree.PyTreeSpec) -> list[Any] | None:
-    """What is given for each leaf of a nesting; `None` where it is nested in another way."""
+    """Return the value given for each leaf of a nesting; `None` where values are nested in another way."""
     if given is None:
         return [None] * spec.num_leaves
     if spec.is_leaf():

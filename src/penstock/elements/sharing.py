@@ -21,7 +21,7 @@ from penstock.kernels import gather
 from penstock.kernels.containers import remade
 
 Change: TypeAlias = Callable[[Any], Any]
-"""Return what comes in the place of a value: the value itself where nothing of it changes."""
+"""Return the replacement of a value: the value itself where nothing of it changes."""
 
 _WITHOUT_PARTS = (set, bytearray)  # what can be written to, and has no parts that can be
 
@@ -143,7 +143,7 @@ def _travelling_copy(cls: type) -> Change | None:
 
 
 def _is_tensor(cls: type) -> bool:
-    """Whether values are tensors of PyTorch, which cannot be made read-only."""
+    """Return whether values are tensors of PyTorch, which cannot be made read-only."""
     return cls.__module__.partition(".")[0] == "torch" and hasattr(cls, "clone")
 
 

@@ -140,7 +140,7 @@ def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, in
     if node.inputs or attribute_of(source, "advise") is None:
         return max(inputs, key=lambda found: found[0] / max(found[1], 1), default=(0, 0))
     with suppress(DataError, OSError):
-        blocks = getattr(source, "blocks", None)
+        blocks = attribute_of(source, "blocks")
         return (0, 0) if blocks is None else (blocks.length, blocks.count)
     return 0, 0
 

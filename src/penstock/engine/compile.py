@@ -76,7 +76,7 @@ def compiled_with_single(plan: Node, allocate: Allocate, observer: Observer) -> 
 
 
 def beginning(plan: Node) -> Begin | None:
-    """What begins to make the plan's rows beside its caller, where all it takes is to read them, in a few moves."""
+    """Return the function that begins to make the plan's rows in the background, where a few reads are all it takes."""
 
     def begin(node: Node, inputs: tuple[tuple[Begin | None, int], ...]) -> tuple[Begin | None, int]:
         depth = 1 + max((depth for _, depth in inputs), default=0)
@@ -122,7 +122,7 @@ def spread_after(
 
 
 def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
-    """What makes the elements of a stretch of elementwise nodes, out of a piece that has them or only their rows.
+    """Return the function that makes the elements of a stretch of elementwise nodes, of a piece or of its rows.
 
     Below a node that has a guard, that runs each of the others by itself.
     """
@@ -143,7 +143,7 @@ def spreading(plan: Node, allocate: Allocate, observer: Observer) -> Spread:
 
 
 def of_rows(program: Program) -> Spread:
-    """What makes the elements of a piece that has only their rows, by a program."""
+    """Return the function that makes, by a program, the elements of a piece that has only their rows."""
     return lambda piece: Piece(program(piece.ids), piece.ids, piece.after)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from penstock.core.errors import ClosedError
 from penstock.core.frames import is_ours
 
 
@@ -25,3 +26,13 @@ def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
     while own is not None and is_ours(own.tb_frame.f_code.co_filename):
         own = own.tb_next
     return own or traceback
+
+
+def over(ended: str) -> ClosedError:
+    """Return the error for an iterator of which more is asked, though it was closed, cancelled or failed.
+
+    >>> print(over("failed"))
+    this iterator has failed: begin a new one, or load a saved state into it
+    """
+    how = "has failed" if ended == "failed" else f"was {ended}"
+    return ClosedError(f"this iterator {how}: begin a new one, or load a saved state into it")

@@ -24,15 +24,15 @@ class Observer(Protocol):
         ...
 
     def wrap_step(self, node: Node, step: Step, /) -> Step:
-        """The step to take in the place of `step`, which `node` takes before and after the program of its input."""
+        """Return the step to take instead of `step`, which `node` takes before and after the program of its input."""
         ...
 
     def wrap_single(self, node: Node, single: Single, /) -> Single:
-        """What to call in the place of `single`, which makes `node`'s element of one row; the node came just before."""
+        """Return the function to call instead of `single`, which makes `node`'s element of one row, just wrapped."""
         ...
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
-        """What to run in the place of `spread`, which makes `node`'s elements of those of its input.
+        """Return the function to run instead of `spread`, which makes `node`'s elements of those of its input.
 
         The input was wrapped just before. Where the node `calls_input`, `spread` calls what that was wrapped into.
         """

@@ -56,13 +56,13 @@ class Parcel:
         return self.items * len(self.rows[piece]) / sum(map(len, self.rows))
 
     def divide(self, parts: list[Rows]) -> None:
-        """Put several pieces, of these rows, in the place of the last one, whose task has not begun."""
+        """Replace the last piece, whose task has not begun, by several of these rows."""
         self.rows[-1:] = parts
         self.results += [None] * (len(parts) - 1)
         self.missing += len(parts) - 1
 
     def split_last(self, pieces: int) -> None:
-        """Put so many pieces, or one for each row, in the place of the last one."""
+        """Replace the last piece by `pieces`, or by one for each row."""
         rows = self.rows[-1]
         self.divide(np.array_split(rows, min(pieces, len(rows))))
 

@@ -67,7 +67,7 @@ class Pump:
             self._changed.notify_all()
 
     def _waited_for_room(self) -> bool:
-        """Whether to ask for another piece, once there is room for one like the last."""
+        """Return whether to ask for another piece, once there is room for one like the last."""
         with self._changed:
             while self._elements and self._elements + self._last > self._depth and not self._closed:
                 self._changed.wait()

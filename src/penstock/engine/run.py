@@ -8,12 +8,12 @@ from functools import partial
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from penstock.core.errors import BudgetError, ClosedError, ElementError, WorkerError
+from penstock.core.errors import BudgetError, ElementError, WorkerError
 from penstock.engine.advice import Advisor, spacing
 from penstock.engine.beside import Beside
 from penstock.engine.compile import compiled_with_single
 from penstock.engine.cursor import Cursor
-from penstock.engine.failures import named_failure
+from penstock.engine.failures import named_failure, over
 from penstock.engine.first import is_costly
 from penstock.engine.job import Job
 from penstock.engine.ledger import Ledger, Made
@@ -26,9 +26,8 @@ from penstock.engine.progress import received_between
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.window import Window
-from penstock.ops.group.grouping import Grouping
 from penstock.plan.locate import blame_rows
-from penstock.plan.node import Node, Rows
+from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew
@@ -64,6 +63,8 @@ class Run:
     ) -> None:
         """Begin at `cursor`; `drawn_seed` is what unseeded operations derive from, where the user did not give it."""
         self.job = job
+        self.plan = job.plan
+        self.batch = job.batch  # that the plan ends in, which tasks make without a program of its own
         self.settings = settings
         self.tuner = legacy.tuner(settings.workers)
         self.tuner.item_rows = job.size
@@ -112,14 +113,10 @@ class Run:
         return "inline" if self._crew is None else self._crew.name
 
     @property
-    def plan(self) -> Node:
-        """The plan that is run."""
-        return self.job.plan
-
-    @property
-    def batch(self) -> Grouping | None:
-        """The batch that the plan ends in, which tasks make without a program of its own."""
-        return self.job.batch
+    def is_parallel(self) -> bool:
+        """True if several threads make the items, or would if every thread could call the functions."""
+        has_threads = self._crew is not None and self._crew.shares_gil
+        return self.settings.workers != 1 and (has_threads or self.settings.would_pay(self.tuner))
 
     @property
     def unit(self) -> str:
@@ -136,7 +133,7 @@ class Run:
         if self.ended is not None:
             if self.ended == "exhausted":
                 return None
-            raise ClosedError(f"this iterator was {self.ended}; make another, or load a saved state")
+            raise over(self.ended)
         try:
             made = self._next_parcel()
         except Exception:

@@ -19,12 +19,16 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from penstock.engine.tuning import Tuner
+
 
 @dataclass(frozen=True)
 class Settings:
     """How to run: `workers` and `depth` (items ahead) are `None` where the tuner chooses.
 
-    `rewrite` is what the options say of rewrites, for the datasets that are elements: `None` is nothing.
+    `rewrite` is what the options say of rewrites, for the datasets that are elements: `None` is nothing. It is
+    `kept_here`, inline, where only the consumer's thread may call some function, though threads would have been
+    allowed, perhaps `asked_for`.
     """
 
     executor: str | Executor
@@ -34,6 +38,12 @@ class Settings:
     memory_budget: int
     budget_is_given: bool
     rewrite: bool | None = None
+    kept_here: bool = False
+    asked_for: bool = False
+
+    def would_pay(self, tuner: Tuner) -> bool:
+        """Return whether threads would make the items, if every thread could call the functions."""
+        return self.kept_here and (self.asked_for or tuner.threads_pay())
 
 
 def settings_of(plan: Node) -> Settings:
@@ -48,37 +58,38 @@ def settings_of(plan: Node) -> Settings:
     calls = [getattr(node, "num_parallel_calls", None) for node in nodes]
     depth = _depth(plan)
     executor = "inline" if depth == 0 else options.executor or "auto"
-    if executor != "inline" and _must_stay_here(nodes, executor):
-        executor = "inline"
+    workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
+    shares_memory = isinstance(executor, str) or engine.crew.runs_here(executor)
+    kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
+    is_within = shares_memory and _is_in_a_turn()
     return Settings(
-        executor=executor,
-        workers=options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None),
+        executor="inline" if kept_here or is_within else executor,
+        workers=workers,
         depth=depth or None,
         ordered=_is_ordered(nodes, options),
         memory_budget=options.memory_budget or default_memory_budget(),
         budget_is_given=options.memory_budget is not None,
         rewrite=options.rewrite,
+        kept_here=kept_here and not is_within,
+        asked_for=executor != "auto" or workers is not None,
     )
 
 
 def _is_ordered(nodes: list[Node], options: Options) -> bool:
-    """Whether items come in order: as the maps say, of which one that allows another order is enough; else options."""
+    """Return whether items come in order: one map that allows another order is enough; without any, options say."""
     said = {getattr(node, "deterministic", None) for node in nodes} - {None}
     return False not in said if said else options.deterministic is not False
 
 
-def _must_stay_here(nodes: list[Node], executor: str | Executor) -> bool:
-    """Whether some function may be called by no thread but that of the consumer.
-
-    That is so too where the consumer is itself such a function, which one thread at a time calls: a worker that waited
-    for its turn would wait for ever.
-    """
-    if not isinstance(executor, str) and not engine.crew.runs_here(executor):
-        return False
-    if "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn():
-        return True
+def _has_function_of_one_thread(nodes: list[Node]) -> bool:
+    """Return whether some function may be called by no thread but that of the consumer."""
     alone = (safety.calls.alone(node) for node in nodes if node.functions)
     return any(each is not None and each.here for each in alone)
+
+
+def _is_in_a_turn() -> bool:
+    """Return whether the consumer is a function that one thread at a time calls: its workers would wait for ever."""
+    return "penstock.plan.safety.guard" in sys.modules and safety.guard.is_in_turn()
 
 
 def _depth(plan: Node) -> int | None:

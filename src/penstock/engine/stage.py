@@ -267,7 +267,7 @@ def _countable(epoch: int, base: Node) -> int:
 
 
 def _next_unit(units: Generator[Work, int | None], wanted: int | None) -> Work | None:
-    """The next unit, where so many elements are wanted of what has begun; `None` at the end."""
+    """The next unit, where `wanted` elements are asked of the input that has begun; `None` at the end."""
     if wanted is None:
         return next(units, None)
     try:

@@ -15,7 +15,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.size import bytes_of
 from penstock.elements.sparse import Sparse
 from penstock.engine.cursor import Cursor
-from penstock.engine.failures import named_failure
+from penstock.engine.failures import named_failure, over
 from penstock.engine.ledger import Made
 from penstock.engine.legacy import Legacy
 from penstock.engine.lifetime import watch_over
@@ -88,6 +88,11 @@ class StreamRun:
         return self._shop.mode
 
     @property
+    def is_parallel(self) -> bool:
+        """True if several threads make the elements, or would if every thread could call the functions."""
+        return self.settings.workers != 1 and (self._shop.has_threads or self.settings.would_pay(self.tuner))
+
+    @property
     def parcels_ahead(self) -> int:
         """Pieces made and not handed out yet."""
         return 0 if self._pump is None else len(self._pump)
@@ -103,7 +108,7 @@ class StreamRun:
         if self.ended is not None:
             if self.ended == "exhausted":
                 return None
-            raise ClosedError(f"this iterator was {self.ended}; make another, or load a saved state")
+            raise over(self.ended)
         try:
             if not self._is_begun:
                 self._begin()

@@ -108,7 +108,7 @@ class Tuner:
         return not self.looking or (self.looks >= WARM and wall >= SURELY_PAYS)
 
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
-        """Whether threads are to make the `left` rows of a batch, of which a task has made some; `None`: not known yet.
+        """Return whether threads are to make the `left` rows of a batch, of which a task has made some, if known.
 
         The overhead of a task counts for little only where that takes long, and the first task may have files to open.
         """
@@ -183,7 +183,7 @@ class Tuner:
         return fitting if too_large or (too_small and fitting > group) else group
 
     def split_item(self) -> int:
-        """Over how many tasks one dear item is split: over all threads while nothing is known of it."""
+        """Return the number of tasks that one expensive item is split over: all threads while its cost is unknown."""
         if self.looks == 0:
             return max(self.threads, 1)
         return max(1, min(self.threads, int(self.item_wall // LONGEST_PIECE)))

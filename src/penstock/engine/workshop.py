@@ -36,6 +36,7 @@ class Workshop:
         self._stages = 0
         self.turns = 1  # how many stages of a kind go on side by side, and share what is made ahead
         self._threads: Threads | None = None
+        self.has_threads = False  # our own, or the caller's
         self._remote: list[tuple[Node, Observer, Crew]] = []
         self._inner: WeakSet[Workshop] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
@@ -92,6 +93,7 @@ class Workshop:
         workers = tuner.start_threads()
         if isinstance(executor, Executor) and not runs_here(executor):
             return self._remote_crew(maker, executor, observer)
+        self.has_threads = True
         if isinstance(executor, Executor):
             return ThreadCrew(maker, executor)
         with self._lock:

@@ -10,7 +10,7 @@ FEWEST = 16  # changes after which the parts are copied
 
 
 class Deferred:
-    """The marks of some parts as they were after so many changes; `settled` makes JSON data of it."""
+    """The marks of some parts as they were after a number of changes; `settled` makes JSON data of them."""
 
     __slots__ = ("_before", "_changes", "_count")
 

@@ -93,7 +93,7 @@ Flow: TypeAlias = Iterator[Piece]
 """Pieces that follow one another.
 
 One that is a generator may be sent how many elements are wanted before anything can be handed on: then a piece may hold
-so many, though the first of them wait for the last. Else an element that is there never waits for the next, which may
+that many, though the first of them wait for the last. Else an element that is there never waits for the next, which may
 take long to make, or be made only once this one is received.
 """
 

@@ -62,7 +62,7 @@ class TracedFunction(Protocol):
 
 
 def is_declared(function: object) -> bool:
-    """Whether the function is declarative. Plain ones are told apart first: to ask the protocols takes far longer."""
+    """Return whether the function is declarative. Plain ones are told apart first: asking the protocols takes long."""
     if isinstance(function, UNDECLARED):
         return False
     return isinstance(function, ElementFunction | ColumnFunction | ChunkFunction)
@@ -80,7 +80,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
 
 def makes_operation(function: Callable[..., Any]) -> bool:
-    """Whether this is a function of Penstock that makes an operation, given where an operation is wanted.
+    """Return whether this is a function of Penstock that makes an operation, given where an operation is wanted.
 
     >>> from penstock import image, records
     >>> makes_operation(image.decode), makes_operation(image.decode()), makes_operation(records.decode_example)

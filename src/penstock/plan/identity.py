@@ -64,7 +64,7 @@ def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
         yield f"{value.__module__}.{value.__qualname__}"
     elif depth == 0:
         yield type(value).__qualname__
-    elif callable(getattr(value, "fingerprint", None)):
+    elif callable(getattr(type(value), "fingerprint", None)):
         yield from identity(value.fingerprint(), depth - 1)
     elif callable(value):
         yield from _callable(value, depth)

@@ -9,7 +9,7 @@ from penstock.plan.node import Node
 
 
 class Listed(NamedTuple):
-    """A node, where the numbers of others in the list are in the place of its inputs."""
+    """A node, with the numbers of others in the list instead of its inputs."""
 
     kind: type[Node]
     values: dict[str, Any]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.attributes import attribute_of
 from penstock.core.errors import ElementError
 from penstock.core.frames import is_ours
 from penstock.plan.flow import EPOCH_BITS
@@ -52,7 +53,7 @@ def records(node: Node, rows: Rows) -> Iterator[Record]:
 
 
 def _own_records(node: Node, rows: Rows) -> Iterator[Record]:
-    describe = getattr(getattr(node, "source", None), "describe", None)
+    describe = attribute_of(getattr(node, "source", None), "describe")
     for row in (rows % node.stride).tolist():
         yield Record(node.name, row, describe(row) if describe else f"{node.name}: draw {row}")
 

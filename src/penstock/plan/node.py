@@ -44,7 +44,7 @@ Single: TypeAlias = Callable[[int], Any]
 
 
 Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
-"""What runs the spread of one node, given both, such that errors are dealt with."""
+"""A function that runs the spread of one node, given both, such that errors are dealt with."""
 
 
 class Begin(Protocol):
@@ -104,17 +104,17 @@ class Node:
 
     @property
     def noted(self) -> dict[str, Any]:
-        """What was found out of the operation, or drawn for it, whatever its inputs are, and is to stay so."""
+        """Facts about the operation, or draws for it, that are to stay whatever its inputs are."""
         return vars(self).setdefault("_noted", {})  # atomic, as a cached property is not: threads share one
 
     @property
     def unseeded(self) -> bool:
-        """Whether it draws from the run's seed: its own is not set, and it does not say that it draws nothing."""
+        """True if draws hang on the run's seed: its own is not set, and it does not say that it draws nothing."""
         return getattr(self, "seed", 0) is None and getattr(self, "draws", True)
 
     @property
     def varies(self) -> bool:
-        """Whether it may yield other elements in another epoch, or in another order."""
+        """True if its elements may differ in another epoch, or in another order."""
         return any(getattr(self, name, False) for name in ("reshuffle", "rerandomize", "draws"))
 
     @property
@@ -122,9 +122,14 @@ class Node:
         """The functions that it calls, and the source whose methods it does, where these may be the user's."""
         return tuple(value for field in fields(self) if callable(value := getattr(self, field.name)))
 
+    @property
+    def calls_in_threads(self) -> bool:
+        """True if several threads may call its functions at once."""
+        return self.elementwise or self.indexed
+
     @cached_property
     def found(self) -> dict[Any, Any]:
-        """What was found out of the operation over its inputs, by what found it: see `graph.fold_once`."""
+        """Facts about the operation over its inputs, by the function that found them: see `graph.fold_once`."""
         return {}
 
     @property
@@ -149,7 +154,7 @@ class Node:
 
     @property
     def guard(self) -> Guard | None:
-        """What runs each elementwise operation below in the stretch, in the place of its spread."""
+        """The function that runs each elementwise operation below in the stretch, instead of its spread."""
         return None
 
     @cached_property
@@ -197,7 +202,7 @@ class Node:
         return stepped(inputs[0], (step,))
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        """What the program does before and after that of its one input, where it calls that once.
+        """Return the work of the program before and after that of its one input, where it calls that once.
 
         A run of such nodes is one loop, however many there are. A node whose program does anything else with those of
         its inputs has a `program` of its own.
@@ -217,7 +222,7 @@ class Node:
         return None
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        """What makes this node's elements out of a piece of those below, which `source` makes into the input's.
+        """Return the function that makes this node's elements of a piece below, which `source` makes the input's of.
 
         Unless the node `calls_input`, that is to call `source` and go on with what it returns; so a run of such nodes
         is one loop, in which `source` hands on what it is given.

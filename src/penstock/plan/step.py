@@ -1,4 +1,4 @@
-"""What one node does to rows on their way down to the source, and to elements on their way back."""
+"""The work of one node on rows on their way down to the source, and on elements on their way back."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class RecordParser:
 
     @property
     def makes_uneven(self) -> bool:
-        """Whether a record has leaves whose length differs from record to record."""
+        """True if a record has leaves whose length differs from record to record."""
         return uneven_splits(self._spec(None)) is not None
 
     @cached_property

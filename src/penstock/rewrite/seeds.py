@@ -43,7 +43,7 @@ def seeds_of(plan: Node, seed: int, drawn: Drawn = ()) -> list[int]:
 
 
 def draws_for_good(plan: Node) -> bool:
-    """Whether there are operations that draw once for good: see `draw_for_good`."""
+    """Return whether there are operations that draw once for good: see `draw_for_good`."""
     return any(True for _ in _drawing_for_good(plan))
 
 
@@ -72,7 +72,7 @@ def _numbered(plan: Node) -> Iterator[tuple[int, Node]]:
 
 
 def _drawing_for_good(plan: Node) -> Iterator[tuple[int, Node]]:
-    """Those of them that draw the same in every pass: so they were asked to, or a cache keeps what they made."""
+    """Yield those of them that draw the same in every pass: as asked for, or since a cache keeps the results."""
     caches = [node for node in post_order(plan) if node.keeps_made]
     cached = {id(below) for cache in caches for below in post_order(cache)}
     return ((number, node) for number, node in _numbered(plan) if id(node) in cached or _draws_once(node))

@@ -1,4 +1,4 @@
-"""Which columns CSV files have: their names, by the first record, and their types, by the first block with values."""
+"""The columns of CSV files: their names, by the first record, and their types, by the first block with values."""
 
 from __future__ import annotations
 

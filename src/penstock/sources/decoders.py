@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
+from penstock.sources.protocol import Called
 from penstock.storage.compression import SUFFIXES, decompress
 
 Decoder: TypeAlias = Callable[[bytes], Any]
@@ -72,11 +73,13 @@ class Decoders:
     True
     """
 
-    def __init__(self, given: bool | Mapping[str, Any]) -> None:
+    def __init__(self, given: bool | Mapping[str, Any], thread_safe: bool | None = None) -> None:
+        """Check how files are to be decoded; `thread_safe` is what the user says of the functions."""
         named = {True: OF_EXTENSION, False: {}}[given] if isinstance(given, bool) else given
         if not isinstance(named, Mapping):
             raise TypeError(f"read_tar(decode=): expected True, False or a dict by extension, not {given!r:.100}")
         self._by_extension = {name: _decoder(name, value) for name, value in named.items()}
+        self._thread_safe = thread_safe
 
     def __call__(self, extension: str) -> Decoder | None:
         """Return what decodes the content of a file of that extension, once it is decompressed."""
@@ -86,6 +89,12 @@ class Decoders:
         plain, _ = split(extension)
         whole = self._by_extension.get(plain)
         return whole if whole is not None else self._by_extension.get(plain.rpartition(".")[2])
+
+    @property
+    def called(self) -> Called | None:
+        """The user's functions, if there are any."""
+        functions = tuple(decoder for decoder in self._by_extension.values() if decoder not in _OURS)
+        return Called(None, functions, self._thread_safe) if functions else None
 
     def fingerprint(self) -> tuple[Any, ...]:
         """Return what tells it from others."""

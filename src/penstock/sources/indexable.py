@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +28,7 @@ from penstock.sources.protocol import Called
 
 SAFE = (list, tuple, range, str, bytes, array.array, np.ndarray, np.memmap)
 """Types whose items any number of threads may read."""
+MOST_NAMED = 3  # items that an error of several names
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,16 +62,21 @@ class IndexableSource:
         if declared is None and (type(data) in SAFE or type(data).__module__.startswith("penstock.")):
             declared = True
         names = ("read_many", "__getitems__", "__getitem__")
-        return Called(data, tuple(getattr(data, name) for name in names if hasattr(data, name))[:1], declared)
+        found = (attribute_of(data, name) for name in names)
+        return Called(data, tuple(islice((each for each in found if each is not None), 1)), declared)
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
-        many = getattr(self.data, "read_many", None)
+        many = attribute_of(self.data, "read_many")
         if many is not None:
-            return self._chunk(many(rows), len(rows))
-        items = getattr(self.data, "__getitems__", None)
-        if items is not None and len(rows):  # asked for nothing, some fail
-            return self._items(items(rows.tolist()), len(rows), "__getitems__")
+            with self._named(rows):
+                made = many(rows)
+            return self._chunk(made, len(rows))
         positions = rows.tolist()
+        items = attribute_of(self.data, "__getitems__")
+        if items is not None and len(rows):  # asked for nothing, some fail
+            with self._named(rows):
+                made = items(positions)
+            return self._items(made, len(rows), "__getitems__")
         if type(self.data) in (list, tuple):
             with suppress(IndexError):  # it has shrunk: one by one it is seen where
                 return Kept(list(map(self.data.__getitem__, positions)))
@@ -102,6 +109,7 @@ class IndexableSource:
                 elements += with_own_arrays([get(position)])  # now: the object may write into it for the next one
         except Exception as error:
             failed = positions[len(elements)]
+            error.add_note(f"in {self.name}, at item {failed}")
             if isinstance(error, IndexError):
                 error.add_note(
                     f"len({type(self.data).__name__}) was {self.length}, but there is no item {failed}: "
@@ -111,6 +119,17 @@ class IndexableSource:
                 error.element = len(elements)  # type: ignore[attr-defined]
             raise
         return elements
+
+    @contextmanager
+    def _named(self, rows: Rows) -> Generator[None]:
+        """Say in the notes of an error what was asked for."""
+        try:
+            yield
+        except Exception as error:
+            first = ", ".join(map(str, rows[:MOST_NAMED].tolist()))
+            more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+            error.add_note(f"in {self.name}, at item{'s' if len(rows) > 1 else ''} {first}{more}")
+            raise
 
     def _chunk(self, result: Any, count: int) -> Chunk:
         if isinstance(result, (Columns, Items)):
@@ -164,7 +183,7 @@ def indexable(data: Any, thread_safe: bool | None = None) -> IndexableSource:
         raise TypeError(f"from_source({cls}): its items are not elements by position; {hint}")
     if hasattr(data, "iloc"):
         raise TypeError(f"from_source({cls}): [i] of it is no row; use from_tensor_slices(dict(frame))")
-    if not (hasattr(type(data), "__getitem__") or hasattr(data, "read_many")):
+    if not (hasattr(type(data), "__getitem__") or attribute_of(data, "read_many") is not None):
         raise TypeError(f"from_source({cls}): it has neither [i] nor read_many(rows); an iterable needs from_generator")
     if not hasattr(type(data), "__len__"):
         raise TypeError(f"from_source({cls}): it has no len(); define __len__, the number of its items")

@@ -20,7 +20,7 @@ NAME = "penstock.json"
 FORMAT = "penstock dataset"
 VERSION = 2
 VERSIONS = (1, 2)
-"""Those that are read: the first has no checksums."""
+"""The versions that are read: the first has no checksums."""
 SUMS = "penstock.crc32c"
 BLOCK = 1 << 18
 """Bytes of a file for which there is one checksum."""

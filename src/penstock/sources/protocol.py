@@ -15,11 +15,16 @@ INFINITE = -1
 
 
 class Called(NamedTuple):
-    """The functions of a user's object that a source calls, and what the user said of them."""
+    """The functions of the user's that a source calls, those of one object or any, and what the user said of them."""
 
     owner: Any
     functions: tuple[Any, ...]
     thread_safe: bool | None
+
+    @property
+    def object(self) -> Any:
+        """The object, or where the functions belong to none the first of them."""
+        return self.functions[0] if self.owner is None else self.owner
 
 
 class Source(Protocol):
@@ -30,7 +35,8 @@ class Source(Protocol):
     which tells the system of rows that will be asked for soon, and does not wait for them: it is called from any
     thread, only while tasks are seen to read from a disk. A `DataError` or `OSError` of it counts for nothing. One that
     makes an element by less than `read_many` does may have `single`, a function of a row of any epoch, or `None`. One
-    that calls methods of a user's object, which may not be made for threads, says so by a property `called`.
+    that calls functions or an object of the user's, which may not be made for threads, has them as its property
+    `called`, of `Called` or `None`.
     """
 
     @property

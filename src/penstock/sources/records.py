@@ -72,7 +72,7 @@ class RecordFiles:
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with files, by their number: each is the error of one record behind those that were found."""
+        """The errors of files, by their number: each is the error of one record behind those that were found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @property

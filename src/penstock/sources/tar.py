@@ -18,6 +18,7 @@ from penstock.elements.spec import Spec
 from penstock.kernels.records import RecordReader
 from penstock.kernels.tar import NO_SAMPLES, Samples, TarError, keys_of_archives, scan_tar
 from penstock.sources.decoders import Decoders
+from penstock.sources.protocol import Called
 from penstock.sources.records import content_of
 from penstock.sources.tar_samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found
 from penstock.storage.indexing import Kind, index_files
@@ -91,6 +92,11 @@ class TarFiles:
     decoders: Decoders
     name: str
 
+    @property
+    def called(self) -> Called | None:
+        """The user's functions that decode files, if there are any."""
+        return self.decoders.called
+
     @cached_property
     def sidecars(self) -> list[Sidecar]:
         """The index of each archive, made now where there is none."""
@@ -98,7 +104,7 @@ class TarFiles:
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with archives, by their number: each is the error of one sample behind those found."""
+        """The errors of archives, by their number: each is the error of one sample behind those found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @cached_property

@@ -13,6 +13,7 @@ from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.kernels.tar import Samples, scan_tar_bytes
+from penstock.sources.protocol import Called
 from penstock.sources.stream import LARGEST, READ_AT_ONCE, content_of_files, with_faults
 from penstock.sources.tar_samples import Archive, Shape, Where, lacking
 from penstock.storage.compression import open_decompressed
@@ -26,6 +27,11 @@ class TarStream:
     compressions: list[str | None]
     shape: Shape
     name: str
+
+    @property
+    def called(self) -> Called | None:
+        """The user's functions that decode files, if there are any."""
+        return self.shape.decoders.called
 
     def spec(self) -> Spec:
         return self.shape.spec()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
+from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec
@@ -44,13 +45,13 @@ class WithUnreadable:
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with the files."""
+        """The errors of the files, by their number."""
         return dict(enumerate(self.errors))
 
     @cached_property
     def blocks(self) -> Blocks | None:
-        """Those of the source; each element that fails is one by itself."""
-        found: Blocks | None = getattr(self.source, "blocks", None)
+        """The blocks of the source; each element that fails is one by itself."""
+        found: Blocks | None = attribute_of(self.source, "blocks")
         if found is None:
             return None
         inner = found.bounds[:-1]
@@ -74,7 +75,7 @@ class WithUnreadable:
 
     def advise(self, rows: Rows) -> None:
         """Have the system begin to read the elements at `rows`."""
-        if (advise := getattr(self.source, "advise", None)) is not None:
+        if (advise := attribute_of(self.source, "advise")) is not None:
             advise(self._inner(rows[~np.isin(rows, self.places)]))
 
     def describe(self, row: int) -> str:

@@ -43,7 +43,7 @@ class Kind:
     nothing: Mapping[str, NDArray[Any]] = field(default_factory=lambda: {"offsets": np.zeros(1, np.int64)})
     """The arrays of a file of which nothing is known."""
     is_checked: bool = False
-    """Whether readers check in the file itself that a record lies where the index says.
+    """Return whether readers check in the file itself that a record lies where the index says.
 
     Where they do, an index is believed of a file that is newer and alike in the places that its stamp is made of, as a
     copy is. Where they do not, a file of which the stamp has not all is indexed again.
@@ -100,7 +100,7 @@ T = TypeVar("T")
 
 
 def _unless_wrong(make: Callable[[str, Kind], T], kind: Kind, path: str, _: Kind) -> T | Sidecar:
-    """What `make` makes of a file, or the index of the part of it that is sound, with what is wrong after that."""
+    """Return `make(file)`, or the index of the sound part of the file with the error that follows it."""
     try:
         return make(path, kind)
     except (DataError, OSError) as error:

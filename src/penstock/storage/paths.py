@@ -47,7 +47,7 @@ def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", 
 
 
 def is_index(path: str) -> bool:
-    """Whether there is an index file at a path, by its name and its first bytes."""
+    """Return whether there is an index file at a path, by its name and its first bytes."""
     if not path.endswith(INDEX_SUFFIX):
         return False
     try:

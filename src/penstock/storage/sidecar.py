@@ -52,7 +52,7 @@ class Stamp:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the digest is of all the content."""
+        """True if the digest is of all the content."""
         return self.size <= 2 * _EDGE
 
     def is_of(self, path: str) -> bool:
@@ -83,7 +83,7 @@ class Sidecar:
     """That of the data file when this process found that the index fits it; not saved."""
 
     fault: Exception | None = None
-    """What is wrong with the data file behind the records that the index has; it is not saved."""
+    """The error in the data file behind the records that the index has; it is not saved."""
 
     @property
     def time(self) -> int | None:

@@ -1,4 +1,4 @@
-"""What a file was like when it was looked at first, and whether it still is: nobody may write into what is read."""
+"""The size and time of a file when it was first looked at, compared later: nobody may write into what is read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FileState(NamedTuple):
         return cls(status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino)
 
     def is_of(self, path: str) -> bool:
-        """Whether the file has this size and time still."""
+        """Return whether the file has this size and time still."""
         status = os.stat(path)
         return status.st_size == self.size and status.st_mtime_ns == self.mtime_ns
 

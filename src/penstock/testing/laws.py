@@ -126,7 +126,7 @@ def _verify_resume(dataset: Dataset[Any], epoch: int, most: int, options: Option
 
 @contextmanager
 def _naming_writes(dataset: Dataset[Any], epoch: int, most: int) -> Generator[None]:
-    """Fail where a function writes into its input, and in the place of any other failure: it may be the cause."""
+    """Fail where a function writes into its input, instead of any other failure: that may be the cause."""
     try:
         yield
     except AssertionError as error:

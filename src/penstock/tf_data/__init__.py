@@ -11,6 +11,7 @@ says what to use in its place.
 
 from typing import Any
 
+from penstock.core.attributes import unknown_in_room
 from penstock.core.options import AUTOTUNE
 from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
@@ -44,4 +45,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise told("penstock.tf_data", name, OF_DATA)
+    raise unknown_in_room(told(__name__, name, OF_DATA, __all__), __name__, name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from penstock.core.attributes import UnknownNameError
 
 _GRAPH = "there is no graph here, so"
 _DEVICE = "ds.to_torch() and ds.to_jax() hand batches on; moving them to a device is the framework's"
@@ -55,11 +57,13 @@ OF_DATASET: Mapping[str, str] = {
 }
 
 
-def told(place: str, name: str, names: Mapping[str, str]) -> AttributeError:
-    """Return the error for a name that `place` does not have.
+def told(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:
+    """Return the error for a name that `place` does not have; it has those that are `known`.
 
     >>> told("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
     AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': nothing shards by itself: say ...")
     """
     instead = names.get(name)
-    return AttributeError(f"{place} has no {name!r}{f': {instead}' if instead else ''}")
+    if instead:
+        return AttributeError(f"{place} has no {name!r}: {instead}")
+    return UnknownNameError(f"{place} has no {name!r}", name, known)

@@ -88,7 +88,7 @@ class Dataset(PenstockDataset[T_co]):
     reduce = labelled(PenstockDataset.reduce)
 
     def _opened(self, epoch: int | None) -> Iterator[T_co]:
-        return Iterator(self._passes, self._legacy, epoch)
+        return Iterator(self._passes, self._legacy, epoch, warn=self._warn_of_run)
 
     @staticmethod
     def from_generator(  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments are in tf.data's order
@@ -296,10 +296,8 @@ class Dataset(PenstockDataset[T_co]):
         ours = options.to_penstock() if isinstance(options, Options) else options
         return ported(super().with_options(ours))
 
-    def __getattr__(self, name: str) -> Any:
-        if hasattr(type(self), name):  # a property, of which a user's function raised an AttributeError: it does again
-            return object.__getattribute__(self, name)
-        raise told("tf_data.Dataset", name, OF_DATASET)
+    def _unknown(self, name: str) -> AttributeError:
+        return told("tf_data.Dataset", name, OF_DATASET, dir(type(self)))
 
 
 def _refuse_compression(call: str, compression: str | None) -> None:

@@ -9,12 +9,14 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from penstock.core.attributes import unknown_in_room
 from penstock.core.checks import check_flag, check_list, whole
 from penstock.core.options import AUTOTUNE
 from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
@@ -97,9 +99,42 @@ Counter = Dataset.counter
 RandomDataset = Dataset.random
 sample_from_datasets = Dataset.sample_from_datasets
 load = Dataset.load
-save = Dataset.save  # save(ds, path)
-cardinality = Dataset.cardinality
-get_single_element = Dataset.get_single_element
+
+
+def cardinality(dataset: Dataset[Any]) -> int:
+    """How many elements an epoch has: `dataset.cardinality()`.
+
+    >>> cardinality(dataset=Dataset.range(3))
+    3
+    """
+    return dataset.cardinality()
+
+
+def get_single_element(dataset: Dataset[Any]) -> Any:
+    """The one element of a dataset that has one: `dataset.get_single_element()`.
+
+    >>> int(get_single_element(dataset=Dataset.range(5, 6)))
+    5
+    """
+    return dataset.get_single_element()
+
+
+def save(
+    dataset: Dataset[Any],
+    path: str | os.PathLike[str],
+    compression: str | None = None,
+    shard_func: Callable[..., Any] | None = None,
+    checkpoint_args: Any = None,
+) -> None:
+    """Write the elements of one epoch into a new folder, for `load`: `dataset.save(path)`.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp()) / "saved"
+    >>> save(dataset=Dataset.range(3), path=folder)
+    >>> list(load(path=folder)) == [0, 1, 2]
+    True
+    """
+    ported(dataset).save(path, compression, shard_func, checkpoint_args)
 
 
 def choose_from_datasets(
@@ -219,4 +254,4 @@ def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | N
 
 
 def __getattr__(name: str) -> Any:
-    raise told("penstock.tf_data.experimental", name, OF_EXPERIMENTAL)
+    raise unknown_in_room(told(__name__, name, OF_EXPERIMENTAL, __all__), __name__, name)

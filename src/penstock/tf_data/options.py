@@ -12,12 +12,19 @@ from penstock.tf_data.absent import told
 _MEASURED = "the engine measures and decides by itself; it.stats().decisions says what"
 _ALONE = "nothing shards by itself: say ds.shard(num_shards, index)"
 
+_COUNTS = ("private_threadpool_size", "ram_budget")
+
 _Set = TypeVar("_Set", bound="_Fields")
+
+
+def _of(*kinds: type) -> Any:
+    """A field of these types, or `None`."""
+    return field(default=None, metadata={"kinds": kinds})
 
 
 def _let_go(*kinds: type) -> Any:
     """A field of `tf.data` that never changes what comes, nor anything here; a value of another type is refused."""
-    return field(default=None, metadata={"kinds": kinds})
+    return _of(*kinds)
 
 
 class _Fields:
@@ -32,9 +39,12 @@ class _Fields:
         if name not in known:
             raise self._told(name)
         kinds = known[name]
-        if kinds and value is not None and type(value) not in kinds:
-            wanted = " or ".join(kind.__name__ for kind in kinds)
-            raise TypeError(f"tf_data.{type(self).__name__}.{name} = {value!r:.60}: expected {wanted} or None")
+        is_group = any(issubclass(kind, _Fields) for kind in kinds or ())
+        if kinds and type(value) not in kinds and (value is not None or is_group):
+            wanted = " or ".join([kind.__name__ for kind in kinds] + ["None"] * (not is_group))
+            raise TypeError(f"tf_data.{type(self).__name__}.{name} = {value!r:.60}: expected {wanted}")
+        if name in _COUNTS and value is not None and value < 0:
+            raise ValueError(f"tf_data.{type(self).__name__}.{name} = {value}: expected at least 0")
         super().__setattr__(name, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -43,7 +53,8 @@ class _Fields:
         raise self._told(name)
 
     def _told(self, name: str) -> AttributeError:
-        return told(f"tf_data.{type(self).__name__}", name, self._elsewhere)
+        known = [each.name for each in fields(self)]  # pyright: ignore[reportArgumentType] - all are dataclasses
+        return told(f"tf_data.{type(self).__name__}", name, self._elsewhere, known)
 
 
 def _merged(one: _Set, other: _Set) -> _Set:
@@ -62,7 +73,7 @@ class ThreadingOptions(_Fields):
     `max_intra_op_parallelism` is let go: how many threads a library uses inside one task is the library's to set.
     """
 
-    private_threadpool_size: int | None = None
+    private_threadpool_size: int | None = _of(int)
     max_intra_op_parallelism: int | None = _let_go(int)
 
 
@@ -78,7 +89,7 @@ class AutotuneOptions(_Fields):
         "autotune_algorithm": _MEASURED,
     }
 
-    ram_budget: int | None = None
+    ram_budget: int | None = _of(int)
     enabled: bool | None = _let_go(bool)
     initial_parallelism: int | None = _let_go(int)
     min_parallelism: int | None = _let_go(int)
@@ -91,7 +102,7 @@ class OptimizationOptions(_Fields):
     The switches of single rewrites are let go: rewrites never change what comes, and `ds.explain()` shows them.
     """
 
-    apply_default_optimizations: bool | None = None
+    apply_default_optimizations: bool | None = _of(bool)
     filter_fusion: bool | None = _let_go(bool)
     filter_parallelization: bool | None = _let_go(bool)
     inject_prefetch: bool | None = _let_go(bool)
@@ -132,17 +143,17 @@ class Options(_Fields):
         "experimental_threading": "threading",
     }
 
-    deterministic: bool | None = None
-    dataset_name: str | None = None  # only a label
-    threading: ThreadingOptions = field(default_factory=ThreadingOptions)
-    autotune: AutotuneOptions = field(default_factory=AutotuneOptions)
-    experimental_optimization: OptimizationOptions = field(default_factory=OptimizationOptions)
+    deterministic: bool | None = _of(bool)
+    dataset_name: str | None = _of(str)  # only a label
+    threading: ThreadingOptions = field(default_factory=ThreadingOptions, metadata={"kinds": (ThreadingOptions,)})
+    autotune: AutotuneOptions = field(default_factory=AutotuneOptions, metadata={"kinds": (AutotuneOptions,)})
+    experimental_optimization: OptimizationOptions = field(
+        default_factory=OptimizationOptions, metadata={"kinds": (OptimizationOptions,)}
+    )
     experimental_slack: bool | None = _let_go(bool)  # batches are made ahead, under autotune.ram_budget
     experimental_symbolic_checkpoint: bool | None = _let_go(bool)  # positions never hold what is buffered
     experimental_warm_start: bool | None = _let_go(bool)  # the first next() begins the work
-    framework_type: list[str] | None = field(
-        default=None, metadata={"kinds": (list,)}
-    )  # nothing is reported to anybody
+    framework_type: list[str] | None = field(default=None, metadata={"kinds": (list,)})  # nothing is reported
 
     def merge(self, options: Options) -> Options:
         """Both settings, as new options; where both set a field, that of `options` counts.

@@ -152,7 +152,7 @@ class _Fitted:
 
 
 def _is_of(leaf: Any, dtype: Any) -> bool:
-    """Whether a leaf has the dtype, or is a text or an array of texts where that is wanted."""
+    """Return whether a leaf has the dtype, or is a text or an array of texts where that is wanted."""
     if isinstance(dtype, np.dtype):
         return isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == dtype
     return isinstance(leaf, str | bytes) or (isinstance(leaf, np.ndarray) and _is_of_texts(leaf))

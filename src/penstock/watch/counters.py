@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter_ns, thread_time_ns
@@ -17,7 +17,7 @@ from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
 from penstock.plan.flow import Asked, Mark, Open, Piece, Spread, close, pulled
 from penstock.plan.node import Node, Program, Rows, Single
-from penstock.plan.step import Out, Step
+from penstock.plan.step import Step
 
 Cell = list[int]
 """Of one operation and thread: calls, rows, wall ns, CPU ns, bytes, elements given, and those that failed; and the wall
@@ -90,29 +90,7 @@ class Counters:
         """The program, measured; nodes come inputs first."""
         operation = self._operation(node)
         operation.contains_inputs = True
-        cells, ident = operation.cells, threading.get_ident
-
-        def measured(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            # all in one function: after a long task each further one that is called takes a microsecond
-            cell = cells.get(ident()) or operation.cell()
-            calls, count = cell[CALLS], len(rows)
-            stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
-            cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-            try:
-                chunk = program(rows, out)
-            finally:  # also of a call that raises, for its inputs have counted what they took
-                cell[WALL] += perf_counter_ns() - wall
-                if stands_for:
-                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
-            cell[CALLS] = calls + 1
-            cell[ROWS] += count
-            cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
-            if type(chunk) is Mended:
-                cell[FAILED] += chunk.lost
-                chunk.lost = 0  # or those that pass it on would count them too
-            return chunk
-
-        return measured
+        return _counted(operation, program, rows_at=0)
 
     def wrap_step(self, node: Node, step: Step) -> Step:
         """The step, measured: how long it takes before and after its input, and what it hands on."""
@@ -129,27 +107,7 @@ class Counters:
             cell[CPU] += wall  # arithmetic waits for nothing
             return rows
 
-        def counted(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
-            # all in one function: after a long task each further one that is called takes a microsecond
-            cell = cells.get(ident()) or operation.cell()
-            calls, count = cell[CALLS], len(rows)
-            stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
-            if change is not None:
-                cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-                try:
-                    chunk = change(chunk, rows, out)
-                finally:
-                    cell[WALL] += perf_counter_ns() - wall
-                    if stands_for:
-                        cell[CPU] += stands_for * (thread_time_ns() - cpu)
-            cell[CALLS] = calls + 1
-            cell[ROWS] += count
-            cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
-            if type(chunk) is Mended:
-                cell[FAILED] += chunk.lost
-                chunk.lost = 0  # or those that pass it on would count them too
-            return chunk
-
+        counted = _counted(operation, change, rows_at=1)
         return Step(None if rows_of is None else measured, counted, passes)
 
     def wrap_single(self, node: Node, single: Single) -> Single:
@@ -306,6 +264,39 @@ class Counters:
 
     def __reduce__(self) -> Any:
         return (Counters, ())  # what travels begins from nothing
+
+
+def _counted(operation: Operation, make: Callable[..., Chunk] | None, *, rows_at: int) -> Callable[..., Chunk]:
+    """Return `make`, which makes a chunk, measured and counted; the rows are its argument number `rows_at`.
+
+    Where nothing makes it, the chunk is the first argument.
+    """
+    cells, ident = operation.cells, threading.get_ident
+
+    def counted(*given: Any) -> Chunk:
+        # all in one function: after a long task each further one that is called takes a microsecond
+        cell = cells.get(ident()) or operation.cell()
+        calls, count = cell[CALLS], len(given[rows_at])
+        stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
+        if make is None:
+            chunk = given[0]
+        else:
+            cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
+            try:
+                chunk = make(*given)
+            finally:  # also of a call that raises, for its inputs have counted what they took
+                cell[WALL] += perf_counter_ns() - wall
+                if stands_for:
+                    cell[CPU] += stands_for * (thread_time_ns() - cpu)
+        cell[CALLS] = calls + 1
+        cell[ROWS] += count
+        cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
+        if type(chunk) is Mended:
+            cell[FAILED] += chunk.lost
+            chunk.lost = 0  # or those that pass it on would count them too
+        return chunk
+
+    return counted
 
 
 def _stands_for(calls: int) -> int:

@@ -49,7 +49,7 @@ def _advice(stats: Stats) -> str:
 
 
 def _limited_by_turns(stats: Stats) -> str | None:
-    """What is said of an operation that one thread at a time calls, where it keeps the run inline or takes most."""
+    """Describe an operation that one thread at a time calls, where it keeps the run inline or takes most."""
     sign = HERE if stats.mode == "inline" else stats.limit.name if stats.limit is not None else ""
     return next((told for told in stats.alone if sign in told), None)
 

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import functools
+import threading
+
 import numpy as np
+import pytest
 
 import penstock as ps
 from penstock.plan.safety.calls import Calls, alone, turns_of
@@ -77,3 +81,77 @@ def test_a_source_of_which_nothing_is_known_is_read_by_one_thread():
     assert alone(D.from_source(Guessing(), thread_safe=True)._plan) is None
     assert alone(D.from_source(Plain())._plan) is None
     assert alone(D.from_source(Plain(), thread_safe=False)._plan) is not None
+
+
+class Reader:
+    """Works on what it keeps."""
+
+    def __init__(self, name="a"):
+        self.name = name
+
+    def get(self, x):
+        self.x = x
+        return self.x
+
+
+MADE = {}
+
+
+@functools.lru_cache
+def reader():
+    return Reader()
+
+
+@functools.cache
+def reader_of(name):
+    return Reader(name)
+
+
+def made(name):
+    if name not in MADE:
+        MADE[name] = Reader(name)
+    return MADE[name]
+
+
+@functools.cache
+def of_this_thread():
+    return threading.local()
+
+
+@functools.cache
+def table():
+    return np.arange(9)
+
+
+def of_each_thread(x):
+    return reader_of(threading.get_ident()).get(x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: reader().get(x), lambda x: reader_of("a").get(x), lambda x: made("a").get(x)],
+    ids=["lru_cache", "cache", "dict"],
+)
+def test_an_object_that_the_first_call_makes_and_others_share_is_seen(function):
+    for cached in (reader, reader_of):
+        cached.cache_clear()
+    MADE.clear()
+    calls = Calls(function, None)
+    assert calls.turns is None
+    assert calls(3) == 3
+    assert calls.turns is not None
+    assert "writes `Reader.x`" in alone(D.range(3).map(function)._plan).why
+    assert Calls(function, None).turns is not None
+
+
+def test_results_that_are_kept_for_a_thread_or_only_read_are_safe():
+    for function in (keeps_for_its_thread, lambda x: table()[x], of_each_thread):
+        calls = Calls(function, None)
+        calls(3)
+        assert calls.turns is None
+        assert alone(D.range(3).map(function)._plan) is None
+
+
+def keeps_for_its_thread(x):
+    of_this_thread().x = x
+    return of_this_thread().x

@@ -12,7 +12,7 @@ DS = Dataset.range(20)
 
 
 def found(rule, ds):
-    return [sentence for _, sentence in rule(Written(ds._plan))]
+    return [found.message for found in rule(Written(ds._plan))]
 
 
 def draw(x, *, rng):

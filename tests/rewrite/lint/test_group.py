@@ -18,7 +18,7 @@ DS = Dataset.range(20)
 
 
 def found(rule, ds):
-    return [sentence for _, sentence in rule(Written(ds._plan))]
+    return [found.message for found in rule(Written(ds._plan))]
 
 
 @pytest.mark.parametrize("ds", [DS.batch(8), DS.batch(8).map(abs).shuffle().repeat().prefetch(2)])

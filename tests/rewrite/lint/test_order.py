@@ -12,6 +12,7 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.plan.graph import post_order
 from penstock.rewrite.lint.order import (
     buffer_smaller_than_a_file,
+    classes_in_order,
     repeat_before_shuffle,
     shards_of_an_order_drawn_anew,
     shuffle_after_batch,
@@ -24,7 +25,7 @@ DS = Dataset.range(20)
 
 
 def found(rule, ds, *parts):
-    return [sentence for _, sentence in rule(Written(ds._plan, parts))]
+    return [found.message for found in rule(Written(ds._plan, parts))]
 
 
 def draw(x, *, rng):
@@ -151,7 +152,7 @@ def first_seen(ds):
     """What is found once the elements that stand for files have been seen."""
     unfolding = next(node for node in post_order(ds._plan) if isinstance(node, Unfolding))
     seen = {id(unfolding.input): next(iter(DS.map(lambda x: Dataset.range(50))))}
-    return [message for _, message in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]
+    return [found.message for found in buffer_smaller_than_a_file(Written(ds._plan, firsts=seen))]
 
 
 FILES = DS.flat_map(lambda x: Dataset.range(50))
@@ -199,3 +200,39 @@ def test_two_orders_of_the_same_data_side_by_side_are_found():
     assert codes(Dataset.zip(one, one.map(abs))) == set()
     assert codes(Dataset.zip(one, Dataset.range(20).shuffle())) == set()
     assert codes(Dataset.zip(DS, DS.map(abs)).shuffle()) == set()
+
+
+@pytest.mark.parametrize("put", ["flat_map", "interleave"])
+def test_a_seeded_shuffle_that_moves_nothing_or_is_given_no_seed_in_a_part_is_fine(put):
+    def parts(make):
+        return getattr(DS, put)(lambda x: make(Dataset.range(3)))
+
+    assert codes(parts(lambda part: part.shuffle(1, seed=0))) == set()
+    assert codes(parts(lambda part: part).shuffle(300, seed=0)) == set()
+    assert codes(parts(lambda part: part.map(abs).shuffle(seed=0).take(2))) == {"PS110"}
+    (finding,) = parts(lambda part: part.shuffle(seed=7)).check().findings
+    assert finding.operation.startswith(put)
+    assert "shuffle(seed=7)" in finding.message
+
+
+def folder_of(path, *classes):
+    for name in classes:
+        (path / name).mkdir()
+        (path / name / "1.jpg").write_bytes(b"...")
+    return ps.read_image_folder(path)
+
+
+def test_a_folder_of_classes_without_a_shuffle_is_found(tmp_path):
+    photos = folder_of(tmp_path, "cat", "dog")
+    (message,) = found(classes_in_order, photos.map(lambda x: x).batch(2))
+    assert "read_image_folder" in message
+    assert "comes sorted by class; to train, write .shuffle()" in message
+    assert len(found(classes_in_order, photos.shuffle(1))) == 1
+    for ds in (photos.shuffle(), photos.batch(1).unbatch().shuffle(8), photos.repeat(2).shuffle(seed=0).batch(2)):
+        assert found(classes_in_order, ds) == []
+    assert photos.with_options(Options(ignore="PS112")).check().findings == ()
+
+
+def test_a_folder_of_one_class_has_no_order_of_classes(tmp_path):
+    assert found(classes_in_order, folder_of(tmp_path, "cat")) == []
+    assert found(classes_in_order, DS) == []

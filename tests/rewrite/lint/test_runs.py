@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 import warnings
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import penstock as ps
@@ -67,3 +69,115 @@ def test_rows_that_a_dataloader_asks_for():
     assert warned(lambda: exec("rows = [ds[i] for i in range(3)]", names)) == ["PS502"]
     assert names["rows"] == [0, 1, 2]
     assert warned(lambda: [ds[i] for i in range(3)]) == []
+
+
+class Scratch:
+    """Works on what it keeps."""
+
+    def __call__(self, x):
+        self.x = x
+        return self.x
+
+
+FOUR = ps.Options(executor="threads", workers=4)
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    np.arange(100).tofile(tmp_path / "numbers")
+    with open(tmp_path / "numbers", "rb") as file:
+        yield file
+
+
+def test_a_function_that_one_thread_at_a_time_calls_is_told_of_once():
+    function = Scratch()
+    ds = D.range(100).map(function).batch(10).with_options(FOUR)
+    told = r"PS505: map\(Scratch\) is called by one thread at a time: writes `self\.x`; .* thread_safe=True"
+    with pytest.warns(ps.PlanWarning, match=told) as caught:
+        batches = list(ds)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert np.concatenate(batches).tolist() == list(range(100))
+    assert warned(lambda: list(ds)) == []
+    assert warned(lambda: list(D.range(100).map(function).with_options(FOUR))) == []
+    assert warned(lambda: list(D.range(100).map(Scratch()).with_options(FOUR))) == ["PS505"]
+
+
+def test_so_is_an_object_with_one_file_in_streams_too(numbers):
+    class Numbers:
+        def __len__(self):
+            return 100
+
+        def __getitem__(self, i):
+            numbers.seek(8 * int(i))
+            return np.frombuffer(numbers.read(8), np.int64)[0]
+
+    with pytest.warns(ps.PlanWarning, match=r"from_source\(Numbers\) is called .*: an open file, `numbers`"):
+        assert list(D.from_source(Numbers()).with_options(FOUR)) == list(range(100))
+    function = Scratch()
+    with pytest.warns(ps.PlanWarning, match=r"filter\(lambda\) is called by one thread at a time"):
+        assert list(D.range(100).filter(lambda x: function(x) < 3).with_options(FOUR)) == [0, 1, 2]
+
+
+def test_a_connection_to_sqlite_keeps_the_pipeline_in_one_thread():
+    connection = sqlite3.connect(":memory:")
+
+    def twice(x):
+        return connection.execute("select 2 * ?", (int(x),)).fetchone()[0]
+
+    with pytest.warns(ps.PlanWarning, match=r"no thread but the consumer's: .*; so the whole pipeline runs in that"):
+        assert list(D.range(9).map(twice).with_options(FOUR)) == list(range(0, 18, 2))
+    assert warned(lambda: list(D.range(9).map(lambda x: twice(x)).with_options(ps.Options(executor="inline")))) == []
+    connection.close()
+
+
+def test_nothing_is_told_where_one_thread_calls_all_functions_or_the_user_has_said_so():
+    silent = (
+        D.range(100).map(Scratch()),
+        D.range(100).map(Scratch()).with_options(ps.Options(executor="inline")),
+        D.range(100).map(Scratch()).with_options(ps.Options(workers=1)),
+        D.range(100).map(Scratch(), thread_safe=True).with_options(FOUR),
+        D.range(100).map(Scratch(), thread_safe=False).with_options(FOUR),
+        D.range(100).map(Scratch()).with_options(FOUR).with_options(ps.Options(ignore="PS505")),
+        D.range(100).map(lambda x: x + 1).with_options(FOUR),
+    )
+    for ds in silent:
+        assert warned(lambda: list(ds)) == []  # noqa: B023
+        assert ds.check().findings == ()
+
+
+def test_a_warning_that_is_an_error_loses_no_element():
+    ds = D.range(100).map(Scratch()).with_options(FOUR)
+    it = iter(ds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ps.PlanWarning, match="PS505"):
+            next(it)
+    assert list(it) == list(range(100))
+
+
+def test_a_loop_that_counts_its_steps_by_the_length_leaves_no_pass_early():
+    ds = D.range(20).shuffle(seed=0).batch(4)
+    for _ in range(3):
+        it = iter(ds)
+        for _ in range(len(ds)):
+            next(it)
+    assert ds.check().findings == ()
+    next(iter(ds))
+    assert [finding.code for finding in D.range(20).shuffle(seed=0).check().findings] == []
+    again = D.range(20).shuffle(seed=0).batch(4)
+    it = iter(again)
+    for _ in range(len(again) - 1):
+        next(it)
+    assert [finding.code for finding in again.check().findings] == ["PS504"]
+
+
+def test_an_epoch_without_a_batch_is_told_of():
+    for ds in (D.range(10).batch(16, drop_remainder=True), D.range(99).filter(lambda x: x < 9).batch(16, True)):
+        with pytest.warns(ps.PlanWarning, match=r"PS203: batch\(16, drop_remainder=True\) of .* no batch") as caught:
+            assert list(ds) == []
+        assert [warning.filename for warning in caught] == [__file__]
+        assert warned(lambda: list(ds)) == []  # noqa: B023
+    assert warned(lambda: list(D.range(99).filter(lambda x: x > 99).batch(16))) == []
+    assert warned(lambda: list(D.range(20).batch(16, drop_remainder=True))) == []
+    silenced = D.range(10).batch(16, drop_remainder=True).with_options(ps.Options(ignore="PS203"))
+    assert warned(lambda: list(silenced)) == []

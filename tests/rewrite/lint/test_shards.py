@@ -12,7 +12,7 @@ KEPT = Dataset.range(20).filter(lambda x: x % 3 > 0)
 
 
 def found(rule, ds):
-    return [sentence for _, sentence in rule(Written(ds._plan))]
+    return [found.message for found in rule(Written(ds._plan))]
 
 
 def test_a_shard_of_a_stream_is_found():

@@ -31,7 +31,7 @@ _TOLD_EVERY = 1000  # records from one word on how far a file is to the next
 
 @dataclass(frozen=True)
 class Conversion:
-    """Which files become which: the records `bounds[i]` to `bounds[i + 1]` of `paths` go into the file `names[i]`.
+    """The source and target files: the records `bounds[i]` to `bounds[i + 1]` of `paths` go into the file `names[i]`.
 
     Files that are samples as a whole have names below `root`.
     """
@@ -231,7 +231,7 @@ def _hidden(final: str) -> str:
 
 
 def _is_whole(final: str) -> bool:
-    """Whether an interrupted run has finished a shard, and perhaps given it its name."""
+    """Return whether an interrupted run has finished a shard, and perhaps given it its name."""
     return os.path.exists(_hidden(final)) or os.path.exists(final)
 
 

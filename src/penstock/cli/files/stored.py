@@ -150,7 +150,7 @@ def _as_member(name: str, value: Any, number: int) -> tuple[str, bytes]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether what was stored and what was read of it are the same, numbers that are none included.
+    """Return whether what was stored and what was read of it are the same, numbers that are none included.
 
     >>> same({"x": [1.0, float("nan")]}, {"x": [1.0, float("nan")]}), same({"x": 1}, {"x": 2})
     (True, False)

@@ -111,8 +111,8 @@ class Unfolding(Streamed):
 
     @cached_property
     def _turns(self) -> Turns | None:
-        """What tasks enter to call the user's function, and whoever goes through an iterator that it returned."""
-        return None if self._calls is None else turns_of(self._calls.function, self._calls.thread_safe)
+        """The turns in which the user's function is called, and an iterator that it returned is gone through."""
+        return None if self._calls is None else turns_of(self._calls.function, thread_safe=self._calls.thread_safe)
 
 
 def is_sequence(result: Any) -> bool:

@@ -81,7 +81,7 @@ class Slots:
 
     @property
     def over(self) -> bool:
-        """Whether no slot is open, and none will be."""
+        """True if no slot is open, and none will be."""
         return self._all_filled and not self.opened
 
     def stay_empty(self) -> None:
@@ -102,7 +102,7 @@ class Slots:
             self._at = 0
 
     def share(self, wanted: int | None, block: int) -> int | None:
-        """How many elements the slot whose turn it is gives at least before so many have come of all."""
+        """Return how many elements at least the slot whose turn it is gives before all have given that many."""
         return None if wanted is None else wanted // (block * len(self._order)) * block
 
     def rounds(self, block: int) -> tuple[int, list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import starmap
+from types import GeneratorType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,10 @@ from penstock.plan.node import Allocate, Node, Rows, Single
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 _STOPPED = "the function raised StopIteration"
+_RETURNED_GENERATOR = (
+    "the function returned a generator, which can be gone through only once; flat_map(function) yields its elements, "
+    "list(...) in the function makes one element of them"
+)
 
 Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
@@ -60,6 +65,8 @@ def singly(node: Node, function: Callable[..., Any], key: int | None, source: Si
             raise
         if made is None:
             raise _blamed(ElementError(_returned_none(node)), node, row)
+        if type(made) is GeneratorType and node.name == "map":
+            raise _blamed(ElementError(_RETURNED_GENERATOR), node, row)
         return made
 
     return make
@@ -119,6 +126,9 @@ def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
     if type(None) in items.types:
         at = next(index for index, element in enumerate(made) if element is None)
         raise _blamed(ElementError(_returned_none(node)), node, int(rows[at]))
+    if GeneratorType in items.types and node.name == "map":
+        at = next(index for index, element in enumerate(made) if type(element) is GeneratorType)
+        raise _blamed(ElementError(_RETURNED_GENERATOR), node, int(rows[at]))
     return items
 
 

@@ -31,7 +31,7 @@ class Beside(Node):
 
     So tasks call the user's function, side by side, and the node above goes by what it said in order. `said` is what
     that is to the node: a predicate, a key, a length. Where there is no function, `read` takes the element. The user
-    gave it as `argument` of the operation `of`.
+    gave it as `argument` of the operation `of`. `thread_safe` is that of `Map`.
     """
 
     elementwise = True
@@ -43,6 +43,7 @@ class Beside(Node):
     read: Callable[[Any], Any] = field(metadata={"runs": True})
     of: str = field(default="", metadata={"runs": True})
     argument: str = field(default="", metadata={"runs": True})
+    thread_safe: bool | None = field(default=None, metadata={"runs": True})
 
     @property
     def name(self) -> str:
@@ -83,7 +84,7 @@ class Beside(Node):
 
     @property
     def _turns(self) -> Turns | None:
-        return None if self.function is None else turns_of(self.function)
+        return None if self.function is None else turns_of(self.function, thread_safe=self.thread_safe)
 
     def _paired(self, chunk: Chunk, rows: Rows, turns: Turns | None) -> Chunk:
         function, read = self.function, self.read

@@ -1,4 +1,4 @@
-"""Which elements of a traced function are made both ways, in columns and one by one."""
+"""The choice of elements that a traced function makes both ways, in columns and one by one."""
 
 from __future__ import annotations
 

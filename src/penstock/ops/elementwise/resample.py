@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Sprea
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.safety.calls import in_turns
 from penstock.plan.step import Step
 
 _PAIR = flatten((0, 0))[1]
@@ -27,7 +28,10 @@ _PAIR = flatten((0, 0))[1]
 
 @dataclass(frozen=True)
 class Classify(Node):
-    """Pair each element with its class, `class_func` of it: a whole number below `classes`."""
+    """Pair each element with its class, `class_func` of it: a whole number below `classes`.
+
+    `thread_safe` is that of `Map`.
+    """
 
     elementwise = True
     keeps_ids = True
@@ -35,6 +39,7 @@ class Classify(Node):
     input: Node
     class_func: Callable[..., Any]
     classes: int
+    thread_safe: bool | None = field(default=None, metadata={"runs": True})
 
     @property
     def name(self) -> str:
@@ -56,11 +61,11 @@ class Classify(Node):
         return (rows,)
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        classify = element_wise(self, self.class_func)
+        classify = self._classify()
         return Step(change=lambda chunk, rows, out: self._paired(chunk, rows, classify))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        classify = element_wise(self, self.class_func)
+        classify = self._classify()
 
         def run(piece: Piece) -> Piece:
             piece = source(piece)
@@ -69,6 +74,9 @@ class Classify(Node):
             return Piece(self._paired(piece.chunk, piece.ids, classify), piece.ids, piece.after)
 
         return run
+
+    def _classify(self) -> Apply:
+        return in_turns(partial(element_wise, self), self.class_func, self.thread_safe)
 
     def _paired(self, chunk: Chunk, ids: Rows, classify: Apply) -> Chunk:
         values = classify(chunk, ids, None).held()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
@@ -32,7 +32,7 @@ class Scan(Streamed):
     """Make each element, and the state for the next, by `function(state, element)`.
 
     The function has a state of its own at each call, so it may change the arrays in it. Where `draws`, it receives a
-    generator keyed by (`seed`, row) too.
+    generator keyed by (`seed`, row) too. `thread_safe` is that of `Map`.
     """
 
     one_to_one = True
@@ -44,6 +44,7 @@ class Scan(Streamed):
     function: Callable[..., Any]
     draws: bool = False
     seed: int | None = None
+    thread_safe: bool | None = field(default=None, metadata={"runs": True})
 
     @cached_property
     def length(self) -> int:
@@ -57,7 +58,7 @@ class Scan(Streamed):
         saved, at, since = resumed(mark, (None, None, 0))
         keeper = _Keeper(classes_in(self.initial_state), saved, at, since)
         state = self._first_state() if saved is None else keeper.state()
-        step, turns = self._step(), turns_of(self.function)
+        step, turns = self._step(), turns_of(self.function, thread_safe=self.thread_safe)
         with Reader(inputs[0], epoch, at) as reader:
             while since and (piece := reader.read(since)) is not None:
                 since -= len(piece)

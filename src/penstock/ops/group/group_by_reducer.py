@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.core.errors import ElementError
@@ -15,13 +15,15 @@ from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resume
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Spec, Streamed
+from penstock.plan.safety.calls import entered, turns_of
+from penstock.plan.safety.guard import Turns
 
 
 @dataclass(frozen=True)
 class GroupByReducer(Streamed):
     """Reduce the elements of which `input` says the same: `finalize(reduce(... reduce(init(key), element) ...))`.
 
-    What comes out follows the keys, once the input has come to its end.
+    What comes out follows the keys, once the input has come to its end. `thread_safe` is that of `Map`.
     """
 
     has_own_ids = True
@@ -31,6 +33,7 @@ class GroupByReducer(Streamed):
     init: Callable[[int], Any]
     reduce: Callable[[Any, Any], Any]
     finalize: Callable[[Any], Any] | None
+    thread_safe: bool | None = field(default=None, metadata={"runs": True})
 
     @property
     def name(self) -> str:
@@ -42,10 +45,13 @@ class GroupByReducer(Streamed):
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """A mark counts what came out."""
         (made,) = resumed(mark, (0,))
-        states = self._states(inputs[0], epoch)
+        functions = (self.init, self.reduce, self.finalize)
+        turns = turns_of(*filter(None, functions), thread_safe=self.thread_safe)  # a task may use the same object
+        states = self._states(inputs[0], epoch, turns)
         for key in sorted(states)[made:]:
             try:
-                out = states[key] if self.finalize is None else self.finalize(states[key])
+                with entered(turns):
+                    out = states[key] if self.finalize is None else self.finalize(states[key])
                 if out is None:
                     raise ElementError(f"group_by_reducer: None came out for the key {key}; {RETURNED_NONE}")
             except Exception as error:
@@ -55,29 +61,33 @@ class GroupByReducer(Streamed):
             made += 1
             yield Piece(Items([out]), ordinals(epoch, made - 1, 1), [made])
 
-    def _states(self, source: Open, epoch: int) -> dict[int, Any]:
+    def _states(self, source: Open, epoch: int, turns: Turns | None) -> dict[int, Any]:
         states: dict[int, Any] = {}
         with Reader(source, epoch) as reader:
             for piece, _ in reader.runs():
-                keys, chunk = parted(piece.chunk)
-                row = 0
-                try:
-                    for key, element, row in zip(keys, chunk.elements(), piece.ids.tolist(), strict=True):  # noqa: B007
-                        if key not in states:
-                            states[key] = self.init(key)
-                        before = states[key]
-                        states[key] = self.reduce(before, element)
-                        if states[key] is None and before is not None:
-                            raise ElementError(f"group_by_reducer: reduce_func {RETURNED_NO_STATE}")
-                        if told := change_of(before, states[key]):
-                            raise ElementError(
-                                f"group_by_reducer: the state of the key {key} changed: {told}; let init_func return "
-                                "what it becomes, such as 0.0"
-                            )
-                except Exception as error:
-                    blame(error, self, row, self.input)
-                    raise
+                with entered(turns):
+                    self._reduce(states, piece)
         return states
+
+    def _reduce(self, states: dict[int, Any], piece: Piece) -> None:
+        keys, chunk = parted(piece.chunk)
+        row = 0
+        try:
+            for key, element, row in zip(keys, chunk.elements(), piece.ids.tolist(), strict=True):  # noqa: B007
+                if key not in states:
+                    states[key] = self.init(key)
+                before = states[key]
+                states[key] = self.reduce(before, element)
+                if states[key] is None and before is not None:
+                    raise ElementError(f"group_by_reducer: reduce_func {RETURNED_NO_STATE}")
+                if told := change_of(before, states[key]):
+                    raise ElementError(
+                        f"group_by_reducer: the state of the key {key} changed: {told}; let init_func return "
+                        "what it becomes, such as 0.0"
+                    )
+        except Exception as error:
+            blame(error, self, row, self.input)
+            raise
 
     def redone(self) -> str:
         return "goes through the epoch again"

@@ -104,7 +104,7 @@ class Rebatch(Batching):
         return unflatten(structure, arrays)
 
     def _seen_uneven(self, chunk: Chunk) -> UnevenBatch | None:
-        """What collects columns of `Ragged` rows or of `Sparse` arrays, where the plan did not tell of them."""
+        """The batch for columns of `Ragged` rows or of `Sparse` arrays, where the plan did not tell of them."""
         if not isinstance(chunk, Columns) or not any(map(_is_uneven, chunk.columns)):
             return None
         splits = tuple(column.row_splits.dtype if isinstance(column, Ragged) else None for column in chunk.columns)

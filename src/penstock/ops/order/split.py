@@ -19,6 +19,7 @@ from penstock.index.strided import strided
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.node import UNKNOWN, Allocate, Passing, Rows
+from penstock.plan.safety.calls import entered, turns_of
 
 SPLIT = 0x73706C6974  # "split": apart from a shuffle with the same seed
 
@@ -78,7 +79,10 @@ def _found(hashes: NDArray[np.uint64], key: Callable[..., Any], seed: int) -> Ha
 
 @dataclass(frozen=True)
 class Keyed(Passing):
-    """Keep the elements whose key's hash is in `[low, high)`, of 2**64 that there are."""
+    """Keep the elements whose key's hash is in `[low, high)`, of 2**64 that there are.
+
+    `thread_safe` is that of `Map`.
+    """
 
     selects = True
     elementwise = True
@@ -91,6 +95,7 @@ class Keyed(Passing):
     low: int
     high: int
     hashes: Hashes = field(metadata={"runs": True}, compare=False)
+    thread_safe: bool | None = field(default=None, metadata={"runs": True})
 
     @property
     def name(self) -> str:
@@ -109,10 +114,14 @@ class Keyed(Passing):
         return selected(rows, positions=self.positions, input_stride=self.input.stride)
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        turns = turns_of(self.key, thread_safe=self.thread_safe)
+
         def run(piece: Piece) -> Piece:
             piece = source(piece)
             found = (_hash(element, self.key, self.seed) for element in piece.chunk.elements())
-            return piece.select(np.flatnonzero(self._has(np.fromiter(found, np.uint64, len(piece)))))
+            with entered(turns):
+                hashes = np.fromiter(found, np.uint64, len(piece))
+            return piece.select(np.flatnonzero(self._has(hashes)))
 
         return run
 

@@ -38,7 +38,7 @@ class Read(Node):
 
     @property
     def functions(self) -> tuple[Any, ...]:
-        return (self.source,) if hasattr(self.source, "called") else ()
+        return () if attribute_of(self.source, "called") is None else (self.source,)
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return ()
@@ -56,7 +56,7 @@ class Read(Node):
 
     @property
     def _reading(self) -> Callable[..., Chunk]:
-        """What reads rows of the source; one thread at a time, where the source is an object of the user's."""
+        """The function that reads rows; one thread at a time, where the source calls an object of the user's."""
         read_many = self.source.read_many
         turns = safety.calls.turns_of(self.source) if self.functions else None
         if turns is None:
@@ -94,7 +94,7 @@ def refuse_faults(plan: Node) -> None:
             continue
         seen.add(id(node))
         if isinstance(node, Read):
-            for fault in (getattr(node.source, "faults", None) or {}).values():
+            for fault in (attribute_of(node.source, "faults") or {}).values():
                 raise copy(fault)  # what is noted on one that is raised belongs to that time alone
         if not node.forgives:
             waiting.extend(reversed(node.inputs))

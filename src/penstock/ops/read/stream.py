@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
+from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError
 from penstock.elements.chunk import Chunk, Items
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
+from penstock.plan import safety
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, ordinals, resumed
 from penstock.plan.graph import with_inputs
 from penstock.plan.locate import blame
@@ -48,6 +52,14 @@ class ReadStream(Streamed):
 
     def spec(self) -> Spec | None:
         return self.source.spec()
+
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        return () if attribute_of(self.source, "called") is None else (self.source,)
+
+    @property
+    def calls_in_threads(self) -> bool:
+        return True
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         file, done, count = resumed(mark, (0, 0, 0))
@@ -95,7 +107,13 @@ class ReadStream(Streamed):
         return Items([Fault(faulty.error)])
 
     def _opened(self, file: int, done: int) -> Ahead[Chunk]:
-        return Ahead(lambda: without_first(self._with_end(self.source.read(file)), done), CHUNKS_AHEAD)
+        turns = safety.calls.turns_of(self.source) if self.functions else None
+
+        def read() -> Iterator[Chunk]:
+            chunks = self.source.read(file)
+            return without_first(self._with_end(chunks if turns is None else _one_by_one(chunks, turns)), done)
+
+        return Ahead(read, CHUNKS_AHEAD)
 
     def arguments(self) -> str:
         return "" if self.step == 1 else f"every {self.step}-th file from file {self.first} on"
@@ -105,6 +123,17 @@ class ReadStream(Streamed):
 
     def label(self) -> str:
         return ", ".join(filter(None, [self.source.name, self.arguments()]))
+
+
+def _one_by_one(chunks: Iterable[Chunk], turns: AbstractContextManager[None]) -> Iterator[Chunk]:
+    """The chunks, each made in its turn."""
+    coming = iter(chunks)
+    while True:
+        with turns:
+            chunk = next(coming, None)
+        if chunk is None:
+            return
+        yield chunk
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,11 +24,17 @@ HERE = "no thread but the consumer's"
 
 
 class Alone(NamedTuple):
-    """An operation whose function one thread at a time calls, and why; `here`: none but the consumer's thread."""
+    """An operation, its function or object that one thread at a time calls, and why; `here`: only the consumer's."""
 
     node: Node
+    called: Any
     why: str
     here: bool
+
+    @property
+    def is_declared(self) -> bool:
+        """True if the user has said so."""
+        return self.why == DECLARED
 
     def __str__(self) -> str:
         by = HERE if self.here else "one thread at a time"
@@ -49,9 +55,10 @@ class Calls:
         hazards, walk = _found(function, thread_safe)
         if hazards:
             self.turns = Turns(hazard.owner for hazard in hazards)
-        elif walk is not None and not walk.for_threads and (walk.owners or walk.contents):
+        elif walk is not None and not walk.for_threads and (walk.owners or walk.contents or walk.caches):
             self.settled = False
-            self._objects = [*walk.owners.values(), *walk.contents.values()]
+            self._objects = [*walk.owners.values(), *walk.contents.values(), *walk.caches.values()]
+            self._has_caches = bool(walk.caches)
             self._first = Turns(known.thing for known in self._objects)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -74,7 +81,7 @@ class Calls:
             if changed:
                 self._first.note(f"changes `{changed}`")
                 self.turns = self._first
-            elif before.has_new(after) and (hazards := Walk([self._function]).hazards):
+            elif (self._has_caches or before.has_new(after)) and (hazards := Walk([self._function]).hazards):
                 self.turns = Turns(hazard.owner for hazard in hazards)
             self.settled = True
 
@@ -91,7 +98,7 @@ def _copying(function: Callable[..., Any]) -> Callable[..., Any]:
 def in_turns(
     build: Callable[[Callable[..., Any]], Callable[P, T]], function: Any, thread_safe: bool | None
 ) -> Callable[P, T]:
-    """What `build` makes of a function, to call it many times; all of them as one turn, where turns are needed."""
+    """Return `build(function)`, which calls the function many times; as one turn, where turns are needed."""
     calls, free = Calls(function, thread_safe), build(function)
     if calls.settled and calls.turns is None:
         return free
@@ -112,9 +119,9 @@ def one_by_one(function: Callable[..., Any], thread_safe: bool | None) -> Callab
     return function if calls.settled and calls.turns is None else calls
 
 
-def turns_of(function: Any, thread_safe: bool | None = None) -> Turns | None:
-    """What is entered for calls of a function that one thread at a time may make; `None` where any number may."""
-    hazards, _ = _found(function, thread_safe)
+def turns_of(*functions: Any, thread_safe: bool | None = None) -> Turns | None:
+    """The turns for calls of functions that one thread at a time may make; `None` where any number may."""
+    hazards = [hazard for function in functions for hazard in _found(function, thread_safe)[0]]
     return Turns(hazard.owner for hazard in hazards) if hazards else None
 
 
@@ -126,7 +133,7 @@ def entered(turns: Turns | None) -> AbstractContextManager[None]:
 def all_alone(nodes: Iterable[Node]) -> list[Alone]:
     """The operations whose functions one thread at a time calls, where otherwise tasks would, side by side."""
     found = [(node, alone(node)) for node in nodes if node.functions]
-    return [each for node, each in found if each is not None and (each.here or node.elementwise or node.indexed)]
+    return [each for node, each in found if each is not None and (each.here or node.calls_in_threads)]
 
 
 def alone(node: Node) -> Alone | None:
@@ -134,7 +141,9 @@ def alone(node: Node) -> Alone | None:
     declared = getattr(node, "thread_safe", None)
     for function in node.functions:
         for hazard in _found(function, declared)[0]:
-            return Alone(node, hazard.what, hazard.here)
+            source = getattr(function, "called", None)
+            called = source.object if isinstance(source, Called) else getattr(function, "__self__", function)
+            return Alone(node, called, hazard.what, hazard.here)
     return None
 
 
@@ -152,6 +161,9 @@ def _found(function: Any, thread_safe: bool | None) -> tuple[list[Hazard], Walk 
 
 
 def _found_of_source(called: Called) -> tuple[list[Hazard], Walk | None]:
+    if called.owner is None:
+        found = [hazard for each in called.functions for hazard in _found(each, called.thread_safe)[0]]
+        return found, None
     owner = called.owner
     declared = called.thread_safe if called.thread_safe is not None else declared_by(owner)
     if declared is not None:
@@ -165,12 +177,12 @@ def _found_of_source(called: Called) -> tuple[list[Hazard], Walk | None]:
 
 
 def _seen(walk: Walk) -> list[Hazard]:
-    """What calls were seen to change."""
+    """The hazards of objects that calls were seen to change."""
     known = [*walk.owners.values(), *walk.contents.values()]
     return [Hazard(each.thing, what) for each in known if not walk.for_threads and (what := seen_of(each.thing))]
 
 
 def declared_by(function: Any) -> bool | None:
-    """What an object, or its class, says of itself by an attribute `thread_safe`."""
+    """Return the attribute `thread_safe` of an object or its class; `None` where there is none."""
     declared = getattr(getattr(function, "__self__", function), "thread_safe", None)
     return declared if isinstance(declared, bool) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 from time import perf_counter_ns
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ class Held(NamedTuple):
 
 
 class _Here(threading.local):
-    """What this thread holds now, and what it has counted."""
+    """The locks that this thread holds now, and the times that it has counted."""
 
     def __init__(self) -> None:
         self.locks: list[list[Any]] = []
@@ -45,6 +46,7 @@ class _Here(threading.local):
 
 # Which objects are in use, and by whom, is a fact about the process.
 _guards: WeakValueDictionary[int, Guard] = WeakValueDictionary()
+_told: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
 _lock = threading.Lock()
 _here = _Here()
@@ -97,19 +99,29 @@ def guard_of(owner: Any) -> Guard:
 
 
 def seen_of(owner: Any) -> str:
-    """What was seen of an object that is in use; nothing is an empty text."""
+    """Return the change that was seen of an object in use; an empty text where there was none."""
     with _lock:
         guard = _guards.get(id(owner))
     return "" if guard is None else guard.what
 
 
+def tell(thing: Any) -> bool:
+    """Note that the user is told of a function or object; whether this is the first time in this process."""
+    with _lock:
+        if _told.get(id(thing)) is thing:
+            return False
+        with suppress(TypeError):  # no weak reference to it: nothing would say when another has its identity
+            _told[id(thing)] = thing
+        return True
+
+
 def held_here() -> Held:
-    """What this thread has counted so far."""
+    """Return the times that this thread has counted so far."""
     return Held(_here.alone, _here.queued)
 
 
 def is_in_turn() -> bool:
-    """Whether this thread is in a guarded call now."""
+    """Return whether this thread is in a guarded call now."""
     return bool(_here.locks)
 
 

@@ -66,7 +66,7 @@ WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_
 
 
 def hazard_of(thing: Any, name: str) -> Hazard | None:
-    """What is unsafe about an object, whatever is done with it.
+    """Return the hazard of an object that is unsafe whatever is done with it.
 
     >>> hazard_of(iter([1]), "rows").what
     'an iterator, `rows`'
@@ -82,7 +82,7 @@ def hazard_of(thing: Any, name: str) -> Hazard | None:
 
 
 def _named(thing: Any, names: list[tuple[str, str]]) -> str:
-    """What an object is by the names of its type, and of those that this is derived from."""
+    """Name the kind of an object by the names of its type, and of those that this is derived from."""
     if isinstance(thing, io.IOBase):
         return "an open file"
     if ("PIL.ImageFile", "ImageFile") in names and getattr(thing, "tile", None):
@@ -92,7 +92,7 @@ def _named(thing: Any, names: list[tuple[str, str]]) -> str:
 
 
 def _alike(cls: type) -> str:
-    """What an object is by the methods that it has."""
+    """Name the kind of an object by the methods that it has."""
     if _has(cls, "cursor", "commit", "close") or _has(cls, "execute", "fetchone"):
         return "a connection to a database"
     return "an iterator" if _has(cls, "__next__", "__iter__") else ""
@@ -103,7 +103,7 @@ def _standard_streams() -> tuple[Any, ...]:
 
 
 def is_for_threads(thing: Any) -> bool:
-    """Whether the object is a lock, thread-local data, a queue or the like: who uses it has thought of threads."""
+    """Return whether the object is a lock, thread-local data or a queue: whoever uses it has thought of threads."""
     return any(
         (each.__module__, each.__qualname__) in FOR_THREADS or each.__module__.startswith(MODULES_FOR_THREADS)
         for each in type(thing).__mro__
@@ -111,7 +111,7 @@ def is_for_threads(thing: Any) -> bool:
 
 
 def changed_by(thing: Any, method: str) -> bool:
-    """Whether a method of a container, array or tensor changes the object."""
+    """Return whether a method of a container, array or tensor changes the object."""
     cls = type(thing)
     if cls.__module__ == "mmap":
         return method in NO_POSITION
@@ -121,7 +121,7 @@ def changed_by(thing: Any, method: str) -> bool:
 
 
 def grown_by(thing: Any, method: str) -> bool:
-    """Whether a method of a collection only adds to it."""
+    """Return whether a method of a collection only adds to it."""
     return method in GROWS.get(type(thing), ())
 
 

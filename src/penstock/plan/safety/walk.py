@@ -1,4 +1,4 @@
-"""What a function reaches and writes: its closure, globals, defaults, its object's attributes, and what it calls.
+"""Find the objects that a function reaches and writes: by its closure, globals, defaults, object and calls.
 
 Only the code of the user's own modules is followed, and of an object of a library the method that is called with those
 it calls on itself. Nothing is run, and no attribute is computed.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -18,6 +19,7 @@ import numpy as np
 
 from penstock.plan.safety.hazards import WRITERS, Hazard, changed_by, grown_by, hazard_of, is_for_threads
 from penstock.plan.safety.instructions import Known, follow
+from penstock.plan.safety.watch import kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
 MOST_ITEMS = 32  # of a collection that are looked at
@@ -36,7 +38,8 @@ class Walk:
 
     `hazards` are what makes it unsafe; `for_threads`: it uses a lock or thread-local data, so its author has thought of
     threads; `is_known`: nothing was met that could not be looked into. `owners` are the objects whose methods it runs,
-    and `contents` the arrays and lists that it has in hand.
+    `contents` the arrays and lists that it has in hand, and `caches` the results of `functools.cache` and the empty
+    dicts, into which calls may put objects that later calls share.
     """
 
     def __init__(self, functions: Iterable[Any]) -> None:
@@ -44,6 +47,7 @@ class Walk:
         self.is_known = True
         self.owners: dict[int, Known] = {}
         self.contents: dict[int, Known] = {}
+        self.caches: dict[int, Known] = {}
         self._hazards: dict[int, Hazard] = {}
         self._uses: Counter[int] = Counter()
         self._growths: Counter[int] = Counter()
@@ -57,7 +61,7 @@ class Walk:
 
     @property
     def hazards(self) -> list[Hazard]:
-        """What is unsafe, unless the function was written for threads."""
+        """The hazards; none where the function was written for threads."""
         if self.for_threads:
             return []
         found = list(self._hazards.values())
@@ -80,7 +84,7 @@ class Walk:
         elif isinstance(thing, functools.partial):
             self._partial(cast("functools.partial[Any]", thing), depth)
         elif isinstance(thing, CACHED):
-            self.call(Known(getattr(thing, "__wrapped__", thing), known.name)) if depth else None
+            self._cached(known, depth)
         elif isinstance(thing, BOUND):
             owner = thing.__self__
             if owner is not None and not isinstance(owner, types.ModuleType | type):
@@ -95,6 +99,14 @@ class Walk:
             self._method(method, Known(known.thing, "self"))
         elif callable(known.thing):
             self.is_known = False
+
+    def _cached(self, known: Known, depth: int) -> None:
+        """Follow the function behind a cache, and look at the results that it has kept so far."""
+        self.caches.setdefault(id(known.thing), known)
+        if depth:
+            self.call(Known(getattr(known.thing, "__wrapped__", known.thing), known.name))
+        for result in islice(kept_by(known.thing), MOST_ITEMS):
+            self.reaches(Known(result, f"{known.name}()"), depth=depth - 1)
 
     def _partial(self, partial: functools.partial[Any], depth: int) -> None:
         given = [Known(value, "an argument of partial()") for value in partial.args]
@@ -118,7 +130,7 @@ class Walk:
         library = is_library(type(own.thing).__module__)
         if library:
             self.is_known = False  # its own module may do more than is followed
-        if function.__module__.startswith("penstock."):
+        if (function.__module__ or "").startswith("penstock."):
             return
         self.owners.setdefault(id(own.thing), own)
         parameters = function.__code__.co_varnames[:1]
@@ -178,6 +190,8 @@ class Walk:
         elif (hazard := hazard_of(thing, known.name)) is not None:
             self._hazards.setdefault(id(thing), hazard)
         elif type(thing) in COLLECTIONS:
+            if thing == {}:
+                self.caches.setdefault(id(thing), known)
             self._items(known, depth)
         elif isinstance(thing, types.FunctionType):
             if not is_library(thing.__module__):
@@ -195,7 +209,7 @@ class Walk:
             self.is_known = False
 
     def _items(self, known: Known, depth: int) -> None:
-        if depth == 0:
+        if depth <= 0:
             self.is_known = False
             return
         items = known.thing.values() if isinstance(known.thing, dict) else known.thing
@@ -207,6 +221,7 @@ class Walk:
         """The attribute of an object, as far as it is there without being computed; methods are taken to be called."""
         thing = known.thing
         if isinstance(thing, types.ModuleType):
+            self.for_threads |= thing is threading
             found = ABSENT if is_library(thing.__name__) else vars(thing).get(name, ABSENT)
         else:
             found = _dict_of(thing).get(name, ABSENT)
@@ -301,7 +316,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def is_library(module: str | None) -> bool:
-    """Whether a module is installed, or of Python itself, and not the user's own."""
+    """Return whether a module is installed, or of Python itself, and not the user's own."""
     top = (module or "").partition(".")[0]
     if top in ("", "__main__"):
         return False
@@ -312,7 +327,7 @@ def is_library(module: str | None) -> bool:
 
 
 def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionType) -> bool:
-    """Whether to look into a method: the user's own, one that the user calls, or one of the same library's object."""
+    """Return whether to look into a method: the user's, one that the user calls, or one of the same library."""
     module = function.__module__ or ""
     if not is_library(module):
         return True

@@ -1,9 +1,10 @@
-"""What a call changes in the objects that a function has: they are looked at before and after it."""
+"""Find the changes that a call makes in the objects of a function, by a look at them before and after it."""
 
 from __future__ import annotations
 
+import gc
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, cast
 
@@ -39,11 +40,30 @@ class Look:
         return None
 
     def has_new(self, after: Look) -> bool:
-        """Whether there are attributes `after` that were not there, or were `None`: the first call made them."""
+        """Return whether there are attributes `after` that were not there, or were `None`: the first call made them."""
         return any(
             key not in self._states or (self._states[key][1] is None and state[1] is not None)
             for key, state in after._states.items()
         )
+
+
+def kept_by(cached: Any) -> Iterator[Any]:
+    """The results that `functools.cache` or `lru_cache` has kept, with their keys: the garbage collector tells them.
+
+    >>> import functools
+    >>> @functools.cache
+    ... def table(size):
+    ...     return [0] * size
+    >>> result = table(2)
+    >>> any(held is result for held in kept_by(table))
+    True
+    """
+    own = getattr(cached, "__dict__", None)
+    for held in gc.get_referents(cached):
+        if type(held) is dict and held is not own:  # the cache itself, which has results or links to them
+            yield from (result for result in list(held.values()) if type(result).__name__ != "_lru_list_elem")
+        elif held is not own and type(held) is not object:
+            yield held
 
 
 def _attributes(thing: Any) -> dict[str, Any]:
@@ -54,7 +74,7 @@ def _attributes(thing: Any) -> dict[str, Any]:
 
 
 def _content(thing: Any) -> Any:
-    """What tells whether an array, or a collection of the same objects, was written into; `None` for all else."""
+    """Return a value that changes when an array or a list is written into; `None` for all else."""
     if type(thing) is np.ndarray:
         return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
     if isinstance(thing, bytearray):
@@ -77,7 +97,7 @@ def _sum_of(array: np.ndarray) -> int | None:
 
 
 def _has_grown(before: Any, after: Any) -> bool:
-    """Whether what was there still is."""
+    """Return whether what was there still is."""
     if not isinstance(before, list):
         return before == after
     return len(before) <= len(after) and all(one is other for one, other in zip(before, after, strict=False))

@@ -204,7 +204,7 @@ def exact_or_tried(
 
 
 def _exponents_apart(base: Any, exponent: Any) -> bool:
-    """Whether NumPy takes the same way in elements and columns: one exponent for all, or one for each number.
+    """Return whether NumPy takes the same way in elements and columns: one exponent for all, or one for each number.
 
     Where one exponent is for all numbers of an inner loop, and is 2, -1 or 0.5, it takes squares, reciprocals or roots;
     exponents of several rows make another inner loop.

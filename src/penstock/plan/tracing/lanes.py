@@ -1,4 +1,4 @@
-"""Whether an operation gives a number in a column what it gives it alone, on this machine.
+"""Find operations that give a number in a column another result than alone, on this machine.
 
 Sums, products, quotients, square roots and comparisons are exact, so they do by definition. A sine or a maximum comes
 from kernels that may treat the end of an array, single numbers and strides each in their own way, and a power takes a
@@ -50,7 +50,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What `alone` makes of the operands of an element, and `whole` of those of columns; by `name` it is known."""
+    """An operation, known by its `name`: `alone` on the operands of an element, `whole` on those of columns."""
 
     name: Hashable
     operands: tuple[Operand, ...]
@@ -70,7 +70,7 @@ def is_exact(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def same_in_columns(trial: Trial) -> bool:
-    """Whether columns of any length equal elements, by trying.
+    """Return whether columns of any length equal elements, by trying.
 
     >>> f4 = np.dtype("f4")
     >>> column, exponents = Operand(Kind.ARRAY, f4, f4, (3,)), Operand(Kind.NUMPY, f4, f4, ())

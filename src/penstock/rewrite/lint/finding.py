@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.plan.node import Node
 
@@ -12,7 +13,8 @@ class Finding:
     """One place of a plan that is likely not what was meant.
 
     `message` names the operation as it was written, says why it matters and what to write instead; `warns` tells
-    whether the first iterator warns of it, or only `ds.check()` shows it.
+    whether the first iterator warns of it, or only `ds.check()` shows it. What is said `of` an object of the user's is
+    said once for all datasets.
     """
 
     code: str
@@ -21,6 +23,7 @@ class Finding:
     warns: bool
     explanation: str = field(repr=False)
     node: Node = field(repr=False, compare=False)
+    of: Any = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"

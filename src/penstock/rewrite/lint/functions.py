@@ -13,7 +13,10 @@ import numpy as np
 
 from penstock.elements.spec import Spec
 from penstock.elements.structure import flatten
+from penstock.ops.elementwise.map import Map
+from penstock.ops.group.grouping import Grouping
 from penstock.plan.graph import post_order
+from penstock.plan.node import Node, Passing
 from penstock.plan.safety.instructions import Known, follow
 from penstock.rewrite.lint.written import Found, Written
 
@@ -27,15 +30,13 @@ def global_generator_in_a_function(written: Written) -> Iterator[Found]:
     processes that begin alike draw alike. A parameter `rng` gets a NumPy generator that belongs to the element's row
     and epoch: the same for any number of workers, and after a restore.
     """
-    for node in post_order(written.plan):
-        for function in vars(node).values():
-            drawn = _drawn_by(function, function.__code__) if isinstance(function, FunctionType) else None
-            if drawn is not None:
-                yield Found(
-                    node,
-                    f"{node.label()} calls {drawn}(), which draws from a generator of the whole process; give the "
-                    "function a parameter `rng` and draw from that",
-                )
+    for node, function in _functions(written.plan):
+        if (drawn := _drawn_by(function, function.__code__)) is not None:
+            yield Found(
+                node,
+                f"{node.label()} calls {drawn}(), which draws from a generator of the whole process; give the "
+                "function a parameter `rng` and draw from that",
+            )
 
 
 def in_place_function(written: Written) -> Iterator[Found]:
@@ -44,20 +45,47 @@ def in_place_function(written: Written) -> Iterator[Found]:
     An array of a source or a cache is read-only, so that is an error there; one that a function before has kept changes
     for everybody who holds it.
     """
-    for node in post_order(written.plan):
+    for node, function in _functions(written.plan):
         if not node.inputs or _are_numbers(node.inputs[0].spec()):
             continue
-        for function in vars(node).values():
-            if isinstance(function, FunctionType) and (name := _changed_by(function)) is not None:
-                yield Found(
-                    node,
-                    f"{node.label()} changes its element in place, by an operator such as `{name} += 1`; return a new "
-                    f"array, as by `{name} + 1`",
-                )
+        if (name := _changed_by(function)) is not None:
+            yield Found(
+                node,
+                f"{node.label()} changes its element in place, by an operator such as `{name} += 1`; return a new "
+                f"array, as by `{name} + 1`",
+            )
+
+
+def dataset_as_an_element(written: Written) -> Iterator[Found]:
+    """A `map` returns a dataset for each element, and nothing after it goes through those.
+
+    They come out as they are, one dataset for each element. `flat_map` yields the elements of the returned datasets
+    instead, one dataset after another; `interleave` takes turns among several.
+    """
+    node = written.plan
+    while isinstance(node, Passing | Grouping):
+        node = node.input
+    if isinstance(node, Map) and _is_dataset(node, written) and not _is_dataset(node.input, written):
+        yield Found(
+            node,
+            f"{node.label()} returns a dataset for each element, and these come out as they are; to yield their "
+            "elements, write flat_map(function) or interleave(function)",
+        )
+
+
+def _functions(plan: Node) -> Iterator[tuple[Node, FunctionType]]:
+    """The operations with the plain functions that they were given."""
+    for node in post_order(plan):
+        yield from ((node, value) for value in vars(node).values() if isinstance(value, FunctionType))
+
+
+def _is_dataset(node: Node, written: Written) -> bool:
+    """Return whether the first element of an operation is a dataset, where a dry run has made it."""
+    return hasattr(type(written.firsts.get(id(node))), "element_spec")
 
 
 def _are_numbers(spec: Spec | None) -> bool:
-    """Whether it is known that elements have no arrays that could be written to."""
+    """Return whether it is known that elements have no arrays that could be written to."""
     return spec is not None and all(not getattr(leaf, "shape", ()) for leaf in flatten(spec)[0])
 
 
@@ -96,7 +124,7 @@ class _Writes:
 
 
 def _drawn_by(function: FunctionType, code: CodeType) -> str | None:
-    """What draws from a shared generator in the code of the function, or of one inside it."""
+    """Name the call that draws from a shared generator, in the code of the function or of one inside it."""
     value: Any = None
     path: list[str] = []
     for each in dis.get_instructions(code):
@@ -113,7 +141,7 @@ def _drawn_by(function: FunctionType, code: CodeType) -> str | None:
 
 
 def _is_shared(value: Any) -> bool:
-    """Whether this is a function that draws from the generator of Python, NumPy or PyTorch."""
+    """Return whether this is a function that draws from the generator of Python, NumPy or PyTorch."""
     owner = getattr(value, "__self__", None)
     if isinstance(owner, np.random.RandomState) or owner is getattr(random.random, "__self__", random):
         return True

@@ -42,13 +42,17 @@ def batch_larger_than_the_data(written: Written) -> Iterator[Found]:
     """A batch with `drop_remainder` has more elements than there are, so an epoch has no batch at all.
 
     A training loop then ends at once, without an error. Make the batch smaller, repeat the data before it, or keep the
-    remainder.
+    remainder. Where nothing tells how many elements there are, an epoch that ends without a batch does.
     """
     for batch in post_order(written.plan):
-        if isinstance(batch, Grouping) and batch.drop_remainder and 0 < batch.input.length < batch.size:
+        if not isinstance(batch, Grouping) or not batch.drop_remainder:
+            continue
+        length = batch.input.length
+        if 0 < length < batch.size or (written.empty and length == UNKNOWN):
+            given = "fewer than that" if length == UNKNOWN else f"{length:,}"
             yield Found(
                 batch,
-                f"{batch.label()} of {batch.input.length:,} elements leaves out all of them, so there is no batch; "
+                f"{batch.label()} of {given} elements leaves out all of them, so there is no batch; "
                 "write a smaller batch, repeat() before it, or leave drop_remainder out",
             )
 

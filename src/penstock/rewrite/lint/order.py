@@ -190,7 +190,7 @@ def classes_in_order(written: Written) -> Iterator[Found]:
     if any(True for _ in _shuffles(written.plan)):
         return
     for node in post_order(written.plan):
-        if isinstance(node, read.source.Read) and getattr(node.source, "class_names", None):
+        if isinstance(node, read.source.Read) and len(getattr(node.source, "class_names", ())) > 1:
             yield Found(node, f"{node.label()} comes sorted by class; to train, write .shuffle() after it")
 
 
@@ -223,7 +223,7 @@ def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
 
 
 def _moves_batches(node: Node) -> bool:
-    """Whether the elements of the node are those of its input; another shuffle is looked at for itself."""
+    """Return whether the elements of the node are those of its input; another shuffle is looked at for itself."""
     return (isinstance(node, Passing) and not isinstance(node, order.shuffle.Shuffle)) or node.one_to_one
 
 
@@ -242,7 +242,7 @@ def _shuffles(plan: Node) -> Iterator[order.shuffle.Shuffle]:
 
 
 def _draws_an_order(node: Node) -> bool:
-    """Whether every dataset draws anew which elements come, or when."""
+    """Return whether every dataset draws anew which elements come, or when."""
     return node.unseeded and not isinstance(
         node, elementwise.map.Map | elementwise.scan.Scan | read.random.Random | combine.inner.Unfolding
     )  # which draw what is in them

@@ -26,21 +26,23 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS112", lambda: lint.order.classes_in_order, warns=False),
     Rule("PS201", lambda: lint.group.batch_without_drop_remainder, warns=False),
     Rule("PS202", lambda: lint.group.unbounded_group_by_window, ("group_by_window",), warns=False),
-    Rule("PS203", lambda: lint.group.batch_larger_than_the_data, warns=False),
     Rule("PS301", lambda: lint.buffer.random_function_before_cache, ("cache",)),
     Rule("PS302", lambda: lint.buffer.shuffle_before_cache, ("cache", "shuffle")),
     Rule("PS303", lambda: lint.buffer.repeat_before_cache, ("cache", "repeat")),
     Rule("PS401", lambda: lint.functions.global_generator_in_a_function, warns=False),
     Rule("PS402", lambda: lint.functions.in_place_function, warns=False),
+    Rule("PS403", lambda: lint.functions.dataset_as_an_element, ("map",), warns=False),
 )
+OF_EMPTY_EPOCHS: tuple[Rule, ...] = (Rule("PS203", lambda: lint.group.batch_larger_than_the_data),)
 OF_RUNS: tuple[Rule, ...] = (
     Rule("PS501", lambda: lint.runs.dataset_in_a_dataloader_worker),
     Rule("PS502", lambda: lint.runs.rows_read_by_a_dataloader),
     Rule("PS503", lambda: lint.runs.whole_dataset_on_every_rank),
     Rule("PS504", lambda: lint.runs.pass_left_early, warns=False),
 )
+OF_THREADS: tuple[Rule, ...] = (Rule("PS505", lambda: lint.runs.function_called_by_one_thread),)
 OF_CALLS: tuple[Rule, ...] = (Rule("PS901", lambda: lint.calls.result_thrown_away),)
-RULES = OF_PLANS + OF_RUNS + OF_CALLS
+RULES = tuple(sorted(OF_PLANS + OF_EMPTY_EPOCHS + OF_RUNS + OF_THREADS + OF_CALLS, key=lambda rule: rule.code))
 CODES = tuple(rule.code for rule in RULES)
 WARNING = tuple(rule for rule in OF_PLANS if rule.warns)
 WARNING_OF_RUNS = tuple(rule for rule in OF_RUNS if rule.warns)
@@ -51,9 +53,11 @@ def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[lint.fin
     options = written.options
     present = {node.name for node in post_order(written.plan)}
     found = {
-        (rule.code, message): lint.finding.Finding(rule.code, node.label(), message, rule.warns, rule.explanation, node)
+        (rule.code, message): lint.finding.Finding(
+            rule.code, node.label(), message, rule.warns, rule.explanation, node, of
+        )
         for rule in rules
         if present.issuperset(rule.about) and not options.ignores(rule.code)
-        for node, message in rule.find(written)
+        for node, message, of in rule.find(written)
     }
     return list(found.values())

@@ -11,6 +11,7 @@ from penstock.ops.order.shard import Shard
 from penstock.ops.order.streams import VirtualStreams
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
+from penstock.plan.safety.calls import all_alone
 from penstock.rewrite.lint.written import Found, Written
 
 INSTEAD = "write `for batch in ds.to_torch()`, or DataLoader(ds.to_torch(), batch_size=None)"
@@ -77,6 +78,29 @@ def pass_left_early(written: Written) -> Iterator[Found]:
             f"{passes} begun and did not reach the end, and each counts as an epoch; to peek at an element write "
             "next(ds.iterator(epoch=0)) or ds[0], to end every epoch after some steps take(steps)",
         )
+
+
+def function_called_by_one_thread(written: Written) -> Iterator[Found]:
+    """Several threads make the elements, and one of them at a time may call some function, or read some object.
+
+    The function keeps something that its calls change, such as an attribute of its object, or uses an open file, a
+    connection, an iterator or a random generator: called by two threads at once it could mix up elements. The other
+    threads wait for their turn, so more of them do not make it faster. Let each thread have its own, in a
+    `threading.local()`, or say by `thread_safe=` how many threads may call it.
+    """
+    if not written.threads:
+        return
+    alone = [each for each in all_alone(post_order(written.plan)) if not each.is_declared]
+    here = [each for each in alone if each.here]  # they keep all others in one thread
+    for each in here or alone:
+        if each.here:
+            cure = "so the whole pipeline runs in that. Let each thread have its own (threading.local())"
+        else:
+            cure = (
+                "so the threads take turns. Let each call or each thread have its own (threading.local()), or say by "
+                "thread_safe=True that several threads do no harm, by thread_safe=False that one at a time is right"
+            )
+        yield Found(each.node, f"{each}; {cure}", each.called)
 
 
 def _shards(plan: Node) -> int:

@@ -18,7 +18,8 @@ class Written(NamedTuple):
     `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends at the
     very place that this part does. `thrown_away`: nobody used the dataset. `firsts` are the nodes' first elements, by
     the `id` of the node, where a dry run has made them. `by_row`: a DataLoader reads it as `ds[i]`. Of the passes that
-    were begun all were `left` early, so many; 0 where one has reached the end.
+    were begun `left` is how many were left early, if all were; 0 where one has reached the end. `threads`: several make
+    its elements, or would if they might; `empty`: an epoch had no element.
     """
 
     plan: Node
@@ -27,6 +28,8 @@ class Written(NamedTuple):
     firsts: Mapping[int, Any] = MappingProxyType({})
     by_row: bool = False
     left: int = 0
+    threads: bool = False
+    empty: bool = False
 
     @property
     def options(self) -> Options:
@@ -35,10 +38,11 @@ class Written(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The operation in question, and what to say of it."""
+    """The operation in question, and what to say of it; once for all datasets, where it is said `of` an object."""
 
     node: Node
     message: str
+    of: Any = None
 
 
 class Rule(NamedTuple):

@@ -1,0 +1,51 @@
+"""Methods that say which argument was meant by a wrong name."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from types import FunctionType
+from typing import Any
+
+from penstock.core.attributes import meant
+from penstock.core.options import Options
+
+_UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
+
+
+def helpful(method: FunctionType) -> Callable[..., Any]:
+    """Return the method such that the error about an argument that it does not take names the one that was meant."""
+    told = _told
+
+    def call(*args: Any, **settings: Any) -> Any:
+        try:
+            return method(*args, **settings)
+        except TypeError as error:
+            if error.__traceback__.tb_next is None:  # pyright: ignore[reportOptionalMemberAccess] - it is being raised
+                raise told(error, method) from None
+            raise
+
+    # doctest looks for the examples of a module in functions that have its globals
+    made = FunctionType(call.__code__, method.__globals__, method.__name__, None, call.__closure__)
+    made.__dict__["__wrapped__"] = method
+    for name in ("__module__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
+        if hasattr(method, name):
+            setattr(made, name, getattr(method, name))
+    return made
+
+
+def _told(error: TypeError, method: FunctionType) -> TypeError:
+    found = _UNEXPECTED.search(str(error))
+    if found is None:
+        return error
+    name = found[1]
+    known = [each for each in inspect.signature(method).parameters if each != "self"]
+    if name in {each.name for each in fields(Options)}:
+        hint = f"ds.with_options(ps.Options({name}=...)) sets it"
+    elif alike := meant(name, known):
+        hint = f"{alike}= is meant perhaps"
+    else:
+        hint = f"there are {', '.join(known)}" if known else "it takes none"
+    return TypeError(f"{method.__qualname__}() got an unexpected keyword argument {name!r}; {hint}")
