@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.elements.sparse import Sparse
 from penstock.engine.advice import Advisor
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Cost, Stacked
@@ -50,6 +51,8 @@ class Ledger:
         for piece, result in enumerate(results):
             if type(result) is Stacked:
                 made.nbytes += sum(array.nbytes for array in result.arrays)
+                if any(type(array) is Sparse for array in result.arrays):
+                    self._tuner.most_grouped = 1  # each batch is stacked by itself: it is as large as its largest
             if piece >= parcel.told:
                 self._pending.append((result.cost, parcel.share(piece)))
 

@@ -54,8 +54,6 @@ class Maker:
         self._single = single if job.batch is None else None
         self.advise = advising(job.source)
         self._meter = Meter()
-        self.grows = False
-        """Whether batches have leaves as large as the largest of their elements, so that each is stacked by itself."""
         self.item_bytes = 0
         """Bytes of one item: of a batch's memory, or of an element's leaves, as the last was; 0 before the first."""
         self._rows = 0  # of the parcel before
@@ -163,7 +161,6 @@ class Maker:
         pieces = cast("list[Stacked]", parcel.results)
         arrays = self._joined(parcel, pieces)
         self._know(list(map(_shape_of, arrays)))
-        self.grows = any(isinstance(array, Sparse) for array in arrays)
         size = sum(map(len, parcel.rows)) // parcel.items  # of each batch: perhaps all of them are short
         return self.job.delivered(pieces[0].structure, arrays, size, parcel.items, self.memory.allocate)
 

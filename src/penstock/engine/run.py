@@ -359,10 +359,7 @@ class Run:
             return self._items_before(failure, parcel)
         self._ledger.note(parcel)
         try:
-            items = self._maker.items(parcel)
-            if self._maker.grows:
-                self.tuner.most_grouped = 1
-            return items
+            return self._maker.items(parcel)
         except Exception as error:  # noqa: BLE001 - raised with its name
             if len(parcel.rows) > 1:  # its pieces do not fit together: how they were cut must not show
                 return self._items_of(self._maker.again(parcel))

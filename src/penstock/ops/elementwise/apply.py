@@ -14,13 +14,13 @@ from penstock.core.seeds import row_generator
 from penstock.elements.chunk import Chunk, Column, Columns, Items
 from penstock.elements.gathering import stack_all
 from penstock.elements.ragged import Ragged
-from penstock.elements.sharing import with_own_containers
 from penstock.elements.sparse import Sparse
 from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Rows, Single
+from penstock.plan.safety.writing import elements_for
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 _STOPPED = "the function raised StopIteration"
@@ -38,8 +38,10 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
     def either(element: Any) -> Any:
         return function(*element) if type(element) is tuple else function(element)
 
+    elements_of = elements_for(node)
+
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
-        elements = chunk.elements()
+        elements = elements_of(chunk)
         # elements of one structure have one type
         types = chunk.types if isinstance(chunk, Items) else set(map(type, elements[:1]))
         if types == {tuple}:
@@ -52,9 +54,10 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
 def singly(node: Node, function: Callable[..., Any], key: int | None, source: Single) -> Single:
     """Call `function` on the one element that `source` makes, with a generator of its own where there is a `key`."""
     undrawn: dict[str, Any] = {}
+    elements_of = elements_for(node)
 
     def make(row: int) -> Any:
-        (element,) = with_own_containers([source(row)])
+        (element,) = elements_of(Items([source(row)]))
         drawn = undrawn if key is None else {"rng": row_generator(key, row)}
         try:
             made = function(*element, **drawn) if type(element) is tuple else function(element, **drawn)
@@ -83,7 +86,8 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
             except StopIteration as error:
                 raise RuntimeError(_STOPPED) from error
 
-    return lambda chunk, rows, out: _collected(node, calls(chunk.elements(), rows), rows)
+    elements_of = elements_for(node)
+    return lambda chunk, rows, out: _collected(node, calls(elements_of(chunk), rows), rows)
 
 
 def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:

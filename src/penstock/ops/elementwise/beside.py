@@ -20,6 +20,7 @@ from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Rows, Spec
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns
+from penstock.plan.safety.writing import elements_for
 from penstock.plan.step import Step
 
 PAIR = flatten((0, 0))[1]
@@ -91,7 +92,7 @@ class Beside(Node):
         values: list[Any] = []
         try:
             with entered(turns):
-                for element in chunk.held() if function is None else chunk.elements():
+                for element in chunk.held() if function is None else elements_for(self)(chunk):
                     if function is None:
                         values.append(read(element))
                     else:

@@ -19,6 +19,7 @@ from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Spec, Streamed
 from penstock.plan.safety.calls import entered, turns_of
+from penstock.plan.safety.writing import elements_for
 
 Step: TypeAlias = Callable[[Any, Any, int], Any]
 """`(state, element, id) -> (state, out)`."""
@@ -80,7 +81,7 @@ class Scan(Streamed):
         made: list[Any] = []
         failure: BaseException | None = None
         try:
-            for element, row in zip(piece.chunk.elements(), piece.ids.tolist(), strict=True):
+            for element, row in zip(elements_for(self)(piece.chunk), piece.ids.tolist(), strict=True):
                 result = step(copied(state), element, row)
                 if not isinstance(result, tuple) or len(cast("tuple[Any, ...]", result)) != 2:
                     raise TypeError(f"scan: the function returned {result!r:.80}; return the state and what comes out")

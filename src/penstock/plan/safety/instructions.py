@@ -76,7 +76,9 @@ def follow(code: types.CodeType, names: Mapping[str, Known], told: Told, outer: 
 
 
 @lru_cache(maxsize=1024)
-def _steps(code: types.CodeType) -> tuple[Step, ...]:
+def steps_of(code: types.CodeType) -> tuple[Step, ...]:
+    """Return the instructions of some code, in their order."""
+    """Return the instructions of some code, in their order."""
     steps: list[Step] = []
     for each in dis.get_instructions(code):
         effect = dis.stack_effect(each.opcode, each.arg, jump=False)
@@ -103,7 +105,7 @@ class _Reading:
         """Go through all instructions once."""
         coming: dict[int, list[Known | None]] = {}  # what the stack holds where a jump leads
         goes_on = True
-        for step in _steps(self._code):
+        for step in steps_of(self._code):
             if not goes_on:
                 self._stack = list(coming.get(step.offset, ()))
             self._take(step)

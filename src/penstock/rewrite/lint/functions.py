@@ -42,8 +42,8 @@ def global_generator_in_a_function(written: Written) -> Iterator[Found]:
 def in_place_function(written: Written) -> Iterator[Found]:
     """A function changes its element by `+=` or the like, which writes into an array.
 
-    An array of a source or a cache is read-only, so that is an error there; one that a function before has kept changes
-    for everybody who holds it.
+    An array of a source or a cache is read-only, so that is an error there. Of others the function gets copies, for
+    somebody else may hold them; an operation that makes a new array needs none.
     """
     for node, function in _functions(written.plan):
         if not node.inputs or _are_numbers(node.inputs[0].spec()):

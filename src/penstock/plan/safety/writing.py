@@ -1,0 +1,119 @@
+"""Functions whose code may write into the arrays of what they are given."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk, Column, Items
+from penstock.elements.variants import duplicate
+from penstock.plan.node import Node
+from penstock.plan.safety.instructions import steps_of
+
+STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
+NAMES = frozenset(
+    [
+        *("copyto", "fill", "itemset", "partition", "place", "put", "put_along_axis", "putmask", "resize", "setfield"),
+        *(
+            "shuffle",
+            "sort",
+            "byteswap",
+            "fill_diagonal",
+            "clip_",
+            "rectangle",
+            "circle",
+            "line",
+            "putText",
+            "fillPoly",
+        ),
+    ]
+)
+"""Methods and functions of NumPy, `random` and OpenCV that write into an argument; PyTorch's end in `_`."""
+DEEPEST = 3
+"""Functions called by functions that are looked at."""
+
+
+def may_write(function: Any) -> bool:
+    """Return whether the code of a function, or of those that it calls, may write into arrays that it is given.
+
+    That is an operator in place, an item that is set by another key than a text, `out=`, or a method such as `sort`.
+    Of what is not written in Python nothing is known, and it is taken not to.
+
+    >>> may_write(lambda x: x + 1), may_write(lambda x: x.sort())
+    (False, True)
+    """
+    return any(_code_writes(code) for code in _codes(function, DEEPEST))
+
+
+def elements_for(node: Node) -> Callable[[Chunk], list[Any]]:
+    """Return what makes the elements of a chunk to call the functions of `node` with.
+
+    They have containers of their own. Where the functions may write into arrays, they get copies of those that a
+    function before has made: that may have kept them, or have put one into several elements.
+    """
+    if not any(map(may_write, node.functions)):
+        return lambda chunk: chunk.elements()
+    return lambda chunk: (duplicate(chunk) if _may_share(chunk) else chunk).elements()
+
+
+def _may_share(chunk: Chunk) -> bool:
+    """Return whether elements may have arrays that others have too: a column gives each its own part of it."""
+    if isinstance(chunk, Items):
+        return True
+    return any(isinstance(column, list) or _repeats(column) for column in chunk.columns)
+
+
+def _repeats(column: Column) -> bool:
+    return isinstance(column, np.ndarray) and column.ndim > 1 and 0 in column.strides
+
+
+def _code_writes(code: types.CodeType) -> bool:
+    names_a_key = False
+    for step in steps_of(code):
+        if step.op in STORES and not names_a_key:
+            return True
+        if step.op == "BINARY_OP" and step.value.endswith("="):
+            return True
+        if step.op in ("LOAD_METHOD", "LOAD_ATTR") and _is_writer(str(step.value)):
+            return True
+        if step.op == "LOAD_CONST" and isinstance(step.value, tuple) and "out" in step.value:
+            return True
+        if step.op == "KW_NAMES" and "out" in code.co_consts[step.arg]:
+            return True
+        if step.op != "CACHE":
+            names_a_key = step.op == "LOAD_CONST" and isinstance(step.value, str)
+    return any(_code_writes(each) for each in code.co_consts if isinstance(each, types.CodeType))
+
+
+def _is_writer(name: str) -> bool:
+    return name in NAMES or (name.endswith("_") and not name.startswith("_"))
+
+
+def _codes(function: Any, depth: int) -> Iterator[types.CodeType]:
+    """The code of a function, and of the functions that it names."""
+    while isinstance(function, partial):
+        function = function.func
+    plain = getattr(function, "__func__", function)
+    if not isinstance(plain, types.FunctionType) and callable(function):
+        plain = type(function).__call__
+    if not isinstance(plain, types.FunctionType):
+        return
+    yield plain.__code__
+    if depth:
+        named = [plain.__globals__.get(name) for name in plain.__code__.co_names]
+        named += [cell.cell_contents for cell in plain.__closure__ or () if _is_filled(cell)]
+        for each in named:
+            if isinstance(each, types.FunctionType | types.MethodType | partial):
+                yield from _codes(each, depth - 1)
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:  # of a variable that is set later
+        return False
+    return True
