@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
 from penstock.elements.spec import Spec
+from penstock.kernels.footers import consistent_chunks
 from penstock.sources.apart import TableApart, columns_or_apart
 from penstock.sources.arrow_tables import (
     Nulls,
@@ -34,6 +35,8 @@ from penstock.storage.state import FileState, states_again, states_of
 _FOOTERS = 64 << 20  # bytes of file footers that are kept
 _SAMPLED = 1024  # rows that tell how large text and lists are
 _FAR = 1 << 61  # bytes: beyond the end of any file
+_MOST_ROWS = 1 << 40  # of a row group
+_TAIL = 8  # bytes after the footer: its length, and "PAR1"
 _FEW_DIFFERENT = 8  # times that each text comes among them, at least, to be read as a dictionary
 
 
@@ -51,6 +54,12 @@ class Footer:
     """What a file says of its row groups."""
 
     metadata: Any
+    consistent: NDArray[np.bool_]
+    """The column chunks that agree with the schema, `bool[groups, columns]`.
+
+    pyarrow (26 is the latest that was tried) ends the process when it is asked for the place or the statistics of
+    another: it throws a C++ exception that its Python part does not catch. Reading one raises an error.
+    """
 
     @property
     def nbytes(self) -> int:
@@ -119,7 +128,7 @@ class ParquetFiles:
         if leaves is None:
             leaves = self._leaves.setdefault(found.file, _leaves_of(kept.metadata, self.table.schema.names))
         group, path = kept.metadata.row_group(found.group), self.paths[found.file]
-        return [(path, *_lies(group.column(leaf))) for leaf in leaves]
+        return [(path, *_lies(group.column(leaf))) for leaf in leaves if kept.consistent[found.group, leaf]]
 
     @cached_property
     def _leaves(self) -> dict[int, list[int]]:
@@ -190,7 +199,21 @@ def footer(path: str) -> Footer:
     """Return what a file says of its row groups; one that is none is a `DataError`."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
     with told(f"{path} cannot be read as Parquet"):
-        return Footer(parquet.read_metadata(path))
+        metadata = parquet.read_metadata(path)
+        for group in range(metadata.num_row_groups):
+            rows = metadata.row_group(group).num_rows
+            if not 0 <= rows < _MOST_ROWS:
+                raise DataError(f"its footer says that row group {group} has {rows:,} rows; it is damaged")
+        return Footer(metadata, _consistent(path, metadata))
+
+
+def _consistent(path: str, metadata: Any) -> NDArray[np.bool_]:
+    """The column chunks that agree with the schema, none where the footer cannot be followed."""
+    shape = metadata.num_row_groups, metadata.num_columns
+    with open(path, "rb") as file:
+        file.seek(-_TAIL - metadata.serialized_size, os.SEEK_END)
+        found = consistent_chunks(file.read(metadata.serialized_size))
+    return found.reshape(shape) if found.size == shape[0] * shape[1] else np.zeros(shape, np.bool_)
 
 
 def read_group(path: str, metadata: Any, group: int, columns: Sequence[str], coded: Sequence[str] = ()) -> Any:
@@ -263,7 +286,7 @@ def _matching(paths: list[str], footers: list[Footer], groups: list[Group], tabl
     """The groups with the rows that match, found by reading the columns that it takes, where statistics do not tell."""
     possible = groups
     if wanted is not None:
-        ruled_in = _possible(paths, wanted)
+        ruled_in = _possible(paths, footers, wanted)
         possible = [group for group in groups if group[:2] in ruled_in]
 
     def match(at: int) -> Group | None:
@@ -278,13 +301,16 @@ def _matching(paths: list[str], footers: list[Footer], groups: list[Group], tabl
     return [group for group in side_by_side(match, len(possible)) if group is not None]
 
 
-def _possible(paths: list[str], wanted: Any) -> set[tuple[int, int]]:
-    """The row groups that the statistics in the footers do not rule out."""
+def _possible(paths: list[str], footers: list[Footer], wanted: Any) -> set[tuple[int, int]]:
+    """The row groups that the statistics in the footers do not rule out; all of a file whose footer is damaged."""
     dataset = require("pyarrow.dataset", extra="arrow", purpose="read_parquet(filters=)")
     made = dataset.ParquetFileFormat()
     local = require("pyarrow.fs", extra="arrow", purpose="read_parquet(filters=)").LocalFileSystem()
     found: set[tuple[int, int]] = set()
-    for file, path in enumerate(paths):
+    for file, (path, kept) in enumerate(zip(paths, footers, strict=True)):
+        if not kept.consistent.all():
+            found.update((file, group) for group in range(kept.metadata.num_row_groups))
+            continue
         with told(path):
             fragment = made.make_fragment(os.path.abspath(path), filesystem=local)
             found.update((file, group.id) for group in fragment.subset(filter=wanted).row_groups)
