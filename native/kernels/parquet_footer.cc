@@ -96,6 +96,13 @@ class ThriftReader {
     return true;
   }
 
+  // Others read such lists as what the format says that they hold, whatever the list says.
+  bool skip_list(Type expected) {
+    Type element;
+    std::uint64_t size;
+    return list(&element, &size) && element == expected && skip_elements(element, size, 0);
+  }
+
   bool skip(Type type, int depth = 0) {
     if (depth > kDeepest) return false;
     std::uint64_t size;
@@ -268,6 +275,8 @@ bool read_metadata(ThriftReader& reader, const Column& column, bool* consistent)
   std::int64_t stored_as = -1;
   const bool whole = reader.fields([&](std::int64_t field, Type type) {
     if (field == 1 && type == Type::kInt32) return reader.number(&stored_as);
+    if (type == Type::kList)
+      return reader.skip_list(field == 2 ? Type::kInt32 : field == 3 ? Type::kBinary : Type::kStruct);
     if (field == 12 && type == Type::kStruct) return read_statistics(reader, column, consistent);
     if (field == 16 && type == Type::kStruct) return read_size_statistics(reader, column, consistent);
     return reader.skip(type);
