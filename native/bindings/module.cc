@@ -22,4 +22,5 @@ NB_MODULE(_native, module) {
   penstock::bindings::bind_records(module);
   penstock::bindings::bind_example_files(module);
   penstock::bindings::bind_tar(module);
+  penstock::bindings::bind_parquet(module);
 }

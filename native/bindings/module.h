@@ -23,5 +23,6 @@ void bind_example(nanobind::module_& module);
 void bind_example_files(nanobind::module_& module);
 void bind_records(nanobind::module_& module);
 void bind_tar(nanobind::module_& module);
+void bind_parquet(nanobind::module_& module);
 
 }  // namespace penstock::bindings

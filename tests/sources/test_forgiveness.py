@@ -129,6 +129,14 @@ def read_numbers(paths: Sequence[str]) -> ps.Dataset[Any]:
     return ps.read_fixed_length(paths, dtype="<i8", compression="auto")
 
 
+def read_filtered(paths: Sequence[str]) -> ps.Dataset[Any]:
+    return ps.read_parquet(paths, filters=[("x", ">=", FIRST)])
+
+
+def read_without_nulls(paths: Sequence[str]) -> ps.Dataset[Any]:
+    return ps.read_parquet(paths, nulls="drop")
+
+
 def read_lines(paths: Sequence[str]) -> ps.Dataset[Any]:
     return ps.read_text(paths, errors="replace")
 
@@ -148,6 +156,8 @@ PLAIN = [
     Files("tfrecord.zst", seekable, ps.read_tfrecord, 5),
     Files("tar", tar, read_samples, 15),
     Files("parquet", parquet, ps.read_parquet),
+    Files("filtered.parquet", parquet, read_filtered),
+    Files("dropped.parquet", parquet, read_without_nulls),
     Files("arrow", arrow, ps.read_arrow),
     Files("zstd.arrow", lambda file: arrow(file, compression="zstd"), ps.read_arrow),
     Files("arrows", lambda file: arrow(file, "new_stream"), ps.read_arrow),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import pickle
+import subprocess
+import sys
 from contextlib import contextmanager, suppress
 
 import numpy as np
@@ -338,3 +340,60 @@ def test_a_damaged_file_gives_rows_or_an_error_that_names_it(tmp_path_factory, s
     path.write_bytes(content[: int(random.integers(len(content)))] if random.random() < 0.2 else content)
     with suppress(PlanError), reported("a.parquet"):
         list(read_parquet(path))
+
+
+NULLS, VALUES = 1000, 5000
+
+
+def long_histogram(footer):
+    """Four levels where the column has two."""
+    return footer.replace(b"\x26\xd0\x0f\x90\x4e", b"\x46\x01\x01\x01\x01")  # list of NULLS and VALUES, as zigzag
+
+
+def other_type(footer):
+    """A column chunk of `int64` where the column is `double`."""
+    return footer.replace(b"\x15\x0a\x19", b"\x15\x04\x19")
+
+
+def short_value(footer):
+    """Three bytes as the greatest `double`."""
+    return footer.replace(b"\x08" + np.float64(7).tobytes(), b"\x03abc")
+
+
+READ_EACH_WAY = """
+import sys
+import numpy as np
+import penstock as ps
+
+path = sys.argv[1]
+for arguments in ({}, {"filters": [("x", ">", 3)]}, {"nulls": "drop"}):
+    try:
+        ds = ps.read_parquet(path, **arguments)
+        ds._plan.source.advise(np.arange(len(ds)))
+        print(len(list(ds)))
+    except ps.errors.DataError as error:
+        print("a.parquet" in str(error))
+"""
+
+
+@pytest.mark.parametrize("damage", [long_histogram, other_type, short_value])
+def test_statistics_that_contradict_the_schema_do_not_end_the_process(tmp_path, damage):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [None] * NULLS + [7.0] * VALUES}), path)
+    content = path.read_bytes()
+    begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    footer = damage(content[begin:-8])
+    assert footer != content[begin:-8]
+    path.write_bytes(content[:begin] + footer + len(footer).to_bytes(4, "little") + content[-4:])
+    read = subprocess.run([sys.executable, "-c", READ_EACH_WAY, path], capture_output=True, text=True, check=False)
+    assert read.returncode == 0, read.stderr
+    assert read.stdout.split()[1] in {"True", str(VALUES)}
+
+
+def test_a_negative_count_of_rows_is_refused(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": np.arange(5000)}), path)
+    rows = b"\x16\x90\x4e"  # 5,000 as zigzag, of the row group and its column
+    path.write_bytes(path.read_bytes().replace(rows, b"\x16\x91\x4e"))
+    with pytest.raises(DataError, match=r"a\.parquet.*row group 0 has -5,001 rows"):
+        read_parquet(path)
