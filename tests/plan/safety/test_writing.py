@@ -1,0 +1,105 @@
+"""Which functions may write into the arrays that they are given."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.elements.chunk import Columns, Items
+from penstock.elements.structure import LEAF
+from penstock.plan.safety.writing import elements_for, may_write
+
+
+def in_place(x):
+    x += 1
+    return x
+
+
+def through_another(x):
+    return in_place(x)
+
+
+def with_a_parameter(amount, x):
+    x[:amount] = 0
+    return x
+
+
+class Augments:
+    def __call__(self, x):
+        np.multiply(x, 2, out=x)
+        return x
+
+    def method(self, x):
+        x.sort()
+        return x
+
+
+class Inherits(Augments):
+    pass
+
+
+def around(function):
+    def inner(x):
+        return function(x)
+
+    return inner
+
+
+WRITE = [
+    in_place,
+    through_another,
+    partial(with_a_parameter, 3),
+    Augments(),
+    Inherits(),
+    Augments().method,
+    around(in_place),
+    lambda row: row["x"].fill(0),
+    lambda row: [row["x"].clip(0, 1, out=row["x"]) for _ in range(2)],
+]
+
+
+def new_key(row):
+    row["y"] = row["x"] + 1
+    return row
+
+
+def unset_later():
+    def inner(x):
+        return later(x)
+
+    if inner is None:
+        later = in_place
+    return inner
+
+
+DO_NOT = [new_key, np.sin, str, dict, lambda x: x + 1, lambda x: sorted(x), partial(np.add, 1), unset_later()]  # noqa: PLW0108
+
+
+@pytest.mark.parametrize("function", WRITE, ids=repr)
+def test_code_that_writes_into_an_argument_is_found(function):
+    assert may_write(function)
+
+
+@pytest.mark.parametrize("function", DO_NOT, ids=repr)
+def test_code_that_makes_something_new_is_not(function):
+    assert not may_write(function)
+
+
+@pytest.mark.parametrize(("function", "copies"), [(in_place, True), (np.sin, False)])
+def test_such_functions_get_copies_of_arrays_that_others_may_hold(function, copies):
+    kept = np.zeros(2)
+    (element,) = elements_for(Dataset.range(1).map(function)._plan)(Items([kept]))
+    assert (element is not kept) == copies
+
+
+def test_the_rows_of_a_column_are_no_copies_unless_they_are_one():
+    elements_of = elements_for(Dataset.range(1).map(in_place)._plan)
+    column = np.zeros((3, 2))
+    assert all(np.shares_memory(column, row) for row in elements_of(Columns(LEAF, [column], 3)))
+    repeated = np.lib.stride_tricks.as_strided(np.zeros(2), (3, 2), (0, 8))
+    one, other, _ = elements_of(Columns(LEAF, [repeated], 3))
+    assert not np.shares_memory(repeated, one)
+    assert not np.shares_memory(one, other)
