@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from penstock import Dataset
 from penstock.core.errors import ElementError
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -243,3 +244,12 @@ def test_folded_and_joined_are_for_every_kind():
         assert list(whole[1][0]) == list(rows[2])
         assert list(joined([rows[:1], rows[1:]])[3]) == list(rows[3])
     assert folded(np.zeros((4, 0)), 2).shape == (2, 2, 0)
+
+
+def test_a_masked_array_is_refused_before_its_mask_is_lost():
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    for ds in (Dataset.from_source([masked, masked]).batch(2), Dataset.range(2).map(lambda _: {"x": masked}).batch(2)):
+        with pytest.raises(ElementError, match=r"masked array of row 0.* would lose its mask; fill it by array.filled"):
+            list(ds)
+    with pytest.raises(ElementError, match=r'from_tensor_slices: a masked array at \["x"\] would lose its mask'):
+        Dataset.from_tensor_slices({"x": masked})

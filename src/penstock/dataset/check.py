@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.elements.spec import Spec, describe
 from penstock.engine.trial import Stage, Trial
+from penstock.ops.elementwise.map import Map
 from penstock.plan.explain import DEEPEST
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -97,7 +98,15 @@ def checked(written: Written, bound: Node, rows: int) -> Check:
     tried = list(zip(post_order(written.plan), Trial(bound, rows).stages, strict=True))
     stages = tuple(_stages(tried))
     firsts = {id(node): stage.first for node, stage in tried if stage.element is not None}
-    return Check(stages, tuple(findings(written._replace(firsts=firsts))))
+    made = {id(node): stage.made for node, stage in tried}
+    failed = any(_all_failed(node, made) for node, stage in tried if stage.error is None)
+    return Check(stages, tuple(findings(written._replace(firsts=firsts, failed=failed))))
+
+
+def _all_failed(node: Node, made: Mapping[int, int]) -> bool:
+    """Return whether nothing came of elements of which each makes one, so that all were left out as they failed."""
+    is_called = isinstance(node, Map) and made.get(id(node)) == 0
+    return is_called and any(made.get(id(below), 0) > 0 for below in node.inputs)
 
 
 def _stages(tried: list[tuple[Node, Stage]]) -> Iterator[StageCheck]:

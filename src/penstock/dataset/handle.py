@@ -125,13 +125,12 @@ class Handle(Generic[T_co]):
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _written(self, *, by_row: bool = False, threads: bool = False, empty: bool = False) -> lint.written.Written:
-        """The plan, and what only the code around it tells."""
+    def _written(self, **told: bool) -> lint.written.Written:
+        """The plan, and what only the code around it tells, or what a run has `told`."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
         made = self._passes_made
-        return lint.written.Written(
-            self._plan_unmarked, parts, by_row=by_row, left=made.left if made else 0, threads=threads, empty=empty
-        )
+        written = lint.written.Written(self._plan_unmarked, parts, left=made.left if made else 0)
+        return written._replace(**told)
 
     def _warn_once(self) -> None:
         """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation.
@@ -152,13 +151,13 @@ class Handle(Generic[T_co]):
             self._warned_of.add("rows")
             self._warn_of(lint.rules.WARNING_OF_RUNS, self._written(by_row=True))
 
-    def _warn_of_run(self, *, threads: bool = False, empty: bool = False) -> None:
+    def _warn_of_run(self, **told: bool) -> None:
         """Warn once of what only a run shows: that several `threads` make the elements, or that an epoch is `empty`."""
-        seen = "threads" if threads else "empty"
+        seen = "threads" if told.get("threads") else "empty"
         if seen not in self._warned_of:
             self._warned_of.add(seen)
-            rules = lint.rules.OF_THREADS if threads else lint.rules.OF_EMPTY_EPOCHS
-            self._warn_of(rules, self._written(threads=threads, empty=empty))
+            rules = lint.rules.OF_THREADS if told.get("threads") else lint.rules.OF_EMPTY_EPOCHS
+            self._warn_of(rules, self._written(**told))
 
     def _warn_of(self, rules: tuple[lint.written.Rule, ...], written: lint.written.Written) -> None:
         for finding in lint.rules.findings(written, rules):

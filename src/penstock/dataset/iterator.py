@@ -118,7 +118,7 @@ class Iterator(Generic[T]):
         if parcel is None:
             self._passes.end()
             if self._warn is not None and self._high == 0:
-                self._warn(empty=True)
+                self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
             raise StopIteration
         self._low, items = parcel
         self._high = self._low + len(items)

@@ -25,6 +25,7 @@ Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
 RowNames: TypeAlias = Sequence[int] | Rows
 """The global row of each value, by which errors name it."""
 
+FILL = "fill it by array.filled(value), or keep array.mask as another leaf"
 _OBJECT = np.dtype(object)
 _INT64 = np.dtype(np.int64)
 _PYTHONS_OWN: dict[type, np.dtype[Any]] = {bool: np.dtype(np.bool_), int: _INT64, float: np.dtype(np.float64)}
@@ -249,6 +250,9 @@ def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
     """Stack values of several types, or of a type that needs a look at each value."""
     if not column:
         return _memory(out, (0,), np.dtype(np.float64), allocate) if out is None or len(out) else out
+    for at, value in enumerate(column):
+        if isinstance(value, np.ma.MaskedArray):
+            raise origin.misfit(f"the masked array of {origin.one(at)}{origin.where} would lose its mask; {FILL}", at)
     specs = [leaf_spec(value) for value in column]
     if all(isinstance(spec, ObjectSpec) for spec in specs):
         return _objects(column, out, origin, allocate)

@@ -19,6 +19,7 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sharing import gathered
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
+from penstock.elements.stacking import FILL
 from penstock.elements.structure import Structure
 from penstock.kernels import Ahead, Pool, SideThread
 
@@ -91,6 +92,8 @@ def slices(tensors: Any) -> ArraySource:
 
 def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
     """Return a list, tensor or other sequence as an array, of objects where it holds text or bytes."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ElementError(f"{call}: a masked array{f' at {path}' if path else ''} would lose its mask; {FILL}")
     if isinstance(values, np.ndarray) or is_array_like(values):
         return np.asarray(values)
     values = list(values)

@@ -181,3 +181,16 @@ def test_an_epoch_without_a_batch_is_told_of():
     assert warned(lambda: list(D.range(20).batch(16, drop_remainder=True))) == []
     silenced = D.range(10).batch(16, drop_remainder=True).with_options(ps.Options(ignore="PS203"))
     assert warned(lambda: list(silenced)) == []
+
+
+def test_an_epoch_in_which_every_element_failed_is_told_of():
+    def fails(x):
+        raise LookupError(x)
+
+    for ds in (D.range(5).map(fails).ignore_errors(), D.range(5).map(fails, on_error="skip").batch(2)):
+        with pytest.warns(ps.PlanWarning, match=r"PS404: .* left out every element of the epoch") as caught:
+            assert list(ds) == []
+        assert [warning.filename for warning in caught] == [__file__]
+        assert warned(lambda: list(ds)) == []  # noqa: B023
+    assert warned(lambda: list(D.range(5).filter(lambda x: x > 9).ignore_errors())) == []
+    assert warned(lambda: list(D.range(5).map(lambda x: 6 // (x - 1)).ignore_errors())) == []

@@ -14,6 +14,7 @@ import numpy as np
 from penstock.elements.spec import Spec
 from penstock.elements.structure import flatten
 from penstock.ops.elementwise.map import Map
+from penstock.ops.elementwise.tolerant import IgnoreErrors, TolerantFilter, TolerantMap
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node, Passing
@@ -70,6 +71,22 @@ def dataset_as_an_element(written: Written) -> Iterator[Found]:
             node,
             f"{node.label()} returns a dataset for each element, and these come out as they are; to yield their "
             "elements, write flat_map(function) or interleave(function)",
+        )
+
+
+def every_element_failed(written: Written) -> Iterator[Found]:
+    """Every element of an epoch failed and was left out, as `ignore_errors()` or `on_error="skip"` has it.
+
+    A training loop then ends at once, without an error. It is one mistake most likely, and no damage here and there:
+    without leaving out what fails, the first error says which. `ErrorBudget` ends a run in which too many fail.
+    """
+    kinds = IgnoreErrors | TolerantMap | TolerantFilter
+    forgiving = [node for node in post_order(written.plan) if isinstance(node, kinds)]
+    if written.failed and forgiving:
+        yield Found(
+            forgiving[-1],
+            f"{forgiving[-1].label()} left out every element of the epoch, for all that came failed; without it, the "
+            "first error says why",
         )
 
 

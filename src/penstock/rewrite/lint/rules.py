@@ -33,7 +33,10 @@ OF_PLANS: tuple[Rule, ...] = (
     Rule("PS402", lambda: lint.functions.in_place_function, warns=False),
     Rule("PS403", lambda: lint.functions.dataset_as_an_element, ("map",), warns=False),
 )
-OF_EMPTY_EPOCHS: tuple[Rule, ...] = (Rule("PS203", lambda: lint.group.batch_larger_than_the_data),)
+OF_EMPTY_EPOCHS: tuple[Rule, ...] = (
+    Rule("PS203", lambda: lint.group.batch_larger_than_the_data),
+    Rule("PS404", lambda: lint.functions.every_element_failed),
+)
 OF_RUNS: tuple[Rule, ...] = (
     Rule("PS501", lambda: lint.runs.dataset_in_a_dataloader_worker),
     Rule("PS502", lambda: lint.runs.rows_read_by_a_dataloader),

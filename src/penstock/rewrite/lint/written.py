@@ -19,7 +19,8 @@ class Written(NamedTuple):
     very place that this part does. `thrown_away`: nobody used the dataset. `firsts` are the nodes' first elements, by
     the `id` of the node, where a dry run has made them. `by_row`: a DataLoader reads it as `ds[i]`. Of the passes that
     were begun `left` is how many were left early, if all were; 0 where one has reached the end. `threads`: several make
-    its elements, or would if they might; `empty`: an epoch had no element.
+    its elements, or would if they might; `empty`: an epoch had no element; `failed`: elements were left out, as they
+    failed.
     """
 
     plan: Node
@@ -30,6 +31,7 @@ class Written(NamedTuple):
     left: int = 0
     threads: bool = False
     empty: bool = False
+    failed: bool = False
 
     @property
     def options(self) -> Options:
