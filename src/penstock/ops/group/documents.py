@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Columns
+from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.nesting import part_of_chunk
 from penstock.elements.ragged import Ragged
 from penstock.elements.structure import LEAF
@@ -131,7 +131,9 @@ class Documents:
         if ragged is not None:
             splits = ragged.row_splits.astype(np.int64, copy=False)
             return Texts(self._held([ragged.flat_values], first), nothing, splits[:-1], np.diff(splits))
-        held = self._held(chunk.held(), first)
+        # tokens are read here, and no array is handed on
+        values = chunk.values if isinstance(chunk, Items) else chunk.held()
+        held = self._held(values, first)
         return Texts(held, np.arange(len(chunk)), nothing, held[0].lengths) if held else Texts([], *[nothing] * 3)
 
     def _held(self, values: list[Any], first: int) -> list[Held]:
