@@ -81,7 +81,7 @@ def sealed(leaf: Any) -> Any:
 
 
 def _sealed_array(array: np.ndarray) -> np.ndarray:
-    """What `sealed` returns of an array, in half the time."""
+    """Return what `sealed` does of an array, in half the time."""
     if not array.flags.writeable:
         return array
     view = array[...]

@@ -155,7 +155,7 @@ class Stage:
         return unit
 
     def _to_be_written(self, given: Piece) -> Piece:
-        """What functions may write into: where some elements may have to be made again, those stay as they are."""
+        """Return copies for functions to write into: of several elements some may have to be made again."""
         if self._base is not None or len(given) <= 1:
             return given
         return given.over(duplicate(given.chunk))

@@ -150,7 +150,7 @@ class Spreaded(Done):
 def make_stacked(
     program: Program, rows: Rows, out: list[np.ndarray] | None, allocate: Allocate, meter: Meter, *, batches: int = 1
 ) -> Stacked:
-    """Make the elements of `rows`, which go into so many batches, and stack them, in `out` where they fit."""
+    """Make the elements of `rows`, for a number of batches, and stack them, in `out` where they fit."""
 
     def make() -> tuple[Structure, list[Stack]]:
         return stack_all(program(rows, out), rows, out=out, allocate=allocate, to_largest=batches == 1)

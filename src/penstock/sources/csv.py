@@ -157,7 +157,7 @@ def check_csv(path: str, form: Form, block_bytes: int, *, headed: bool) -> None:
 
 
 def begins_as_csv(path: str, form: Form, block_bytes: int) -> bool:
-    """Whether there are records before what is wrong with a file."""
+    """Return whether there are records before what is wrong with a file."""
     (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes), tolerant=True)
     return sidecar.fault is not None and len(sidecar.arrays["offsets"]) > 1
 

@@ -89,7 +89,7 @@ def litdata_samples(folder: str | os.PathLike[str], *, decode: bool = True) -> S
 
 
 def _are_arrow(shards: list[Shard]) -> bool:
-    """Whether the samples of chunks are Arrow tables, as any of the first tells: one of them may be damaged."""
+    """Return whether the samples of chunks are Arrow tables: any of the first tells, as one of them may be damaged."""
     return any(ends_in_arrow(shard.path) for shard in shards[:_TELLING] if os.path.isfile(shard.path))
 
 

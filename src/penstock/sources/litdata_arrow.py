@@ -96,7 +96,7 @@ class ArrowRows:
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with chunks, by their number: each is the error of all samples that index.json says it has."""
+        """Faults of chunks, by their number: each is the error of all samples that index.json says the chunk has."""
         return faults_of(self.shards, self._sidecars, [int(one.arrays["rows"][-1]) for one in self._sidecars])
 
     @cached_property

@@ -103,7 +103,7 @@ class FramedShards(PackedShards):
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with chunks, by their number: each is the error of all samples that index.json says it has."""
+        """Faults of chunks, by their number: each is the error of all samples that index.json says the chunk has."""
         return self._faults
 
     @cached_property

@@ -48,7 +48,7 @@ class Array:
     """Of one row."""
     parts: tuple[Part, ...]
     swapped: bool = False
-    """Whether the file has the bytes of each number in the other order."""
+    """Return whether the file has the bytes of each number in the other order."""
 
     @property
     def width(self) -> int:

@@ -61,7 +61,7 @@ def shipped(node: Node, observer: Any) -> Shipment:
 def run_shipped(shipment: Shipment, rows: Rows, batches: int, soon: Rows | None = None) -> tuple[Stacked | Listed, Any]:
     """In the worker: the task's result, and what its observer counted; sources are told of the rows `soon` first.
 
-    The elements go into so many `batches`; for none they are listed.
+    They are stacked for a number of `batches`; for none they are listed.
     """
     program, advise, observer = _program(shipment)
     program = advised(program, advise, soon)

@@ -82,7 +82,7 @@ class Grouping(Batching):
         return run
 
     def one_by_one(self, chunk: Chunk, its_rows: Rows, counts: np.ndarray, rows: Rows, allocate: Allocate) -> Items:
-        """The groups `rows`, each collected by itself from so many elements of `chunk`, which are `its_rows`."""
+        """The groups `rows`, each collected by itself from `counts[i]` elements of `chunk`, which are `its_rows`."""
         made: list[Any] = []
         try:
             for low, high in spans(counts):

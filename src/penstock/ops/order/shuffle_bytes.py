@@ -1,4 +1,4 @@
-"""Permute the elements of a stream in a buffer of so many bytes."""
+"""Permute the elements of a stream in a buffer that is bounded in bytes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ShuffleBytes(Shuffle):
 
 
 class _Times:
-    """How long elements stay in a buffer of so many bytes, in bytes that come meanwhile.
+    """How long elements stay in a buffer that is bounded in bytes, in bytes that come meanwhile.
 
     The time is nearly exponential: it ends in each stretch of `halving` with probability 1/2, anywhere in it, and its
     mean is one and a half of these, which is what is kept. Powers of two are all that it is made of, so that it is the
