@@ -104,7 +104,7 @@ class Tuner:
         return self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
 
     def _knows(self, wall: float) -> bool:
-        """Return whether enough was measured to go by a cost of `wall` ns; first calls may cost more than later ones."""
+        """Return whether enough was measured to go by a cost of `wall` ns; a first call may cost more than others."""
         return not self.looking or (self.looks >= WARM and wall >= SURELY_PAYS)
 
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
