@@ -78,12 +78,12 @@ def unset_later():
 DO_NOT = [new_key, np.sin, str, dict, lambda x: x + 1, lambda x: sorted(x), partial(np.add, 1), unset_later()]  # noqa: PLW0108
 
 
-@pytest.mark.parametrize("function", WRITE, ids=repr)
+@pytest.mark.parametrize("function", WRITE)
 def test_code_that_writes_into_an_argument_is_found(function):
     assert may_write(function)
 
 
-@pytest.mark.parametrize("function", DO_NOT, ids=repr)
+@pytest.mark.parametrize("function", DO_NOT)
 def test_code_that_makes_something_new_is_not(function):
     assert not may_write(function)
 
