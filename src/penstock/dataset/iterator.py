@@ -124,8 +124,18 @@ class Iterator(Generic[T]):
         self._high = self._low + len(items)
         self._items = deque(items) if isinstance(items, list) else items
         if self._warn is not None and self._run.is_parallel:
-            warn, self._warn = self._warn, None
+            self._warn_of_threads(self._warn)
+
+    def _warn_of_threads(self, warn: Callable[..., None]) -> None:
+        self._warn = None
+        try:
             warn(threads=True)
+        except Exception:  # of warnings that are errors: what was made is received next
+            raise
+        except BaseException:  # an interrupt
+            self._drop(len(self._items))
+            cast("Run", self._run).close("cancelled")
+            raise
 
     def _begin_pass(self) -> None:
         """Take the epoch whose turn it is, unless one was asked for."""

@@ -310,7 +310,7 @@ STREAMS = {
     "take_while": lambda ds: ds.take_while(lambda x: x != "28"),
     "unique": lambda ds: ds.unique(),
     "resample": lambda ds: ds.rejection_resample(lambda x: 0, [1.0]).map(lambda cls, x: x),
-    "several": lambda ds: ds.shuffle(5).take(28).scan(0, lambda state, x: (state, x)).skip(1).shuffle(9),
+    "several": lambda ds: ds.shuffle(5, seed=1).take(28).scan(0, lambda state, x: (state, x)).skip(1).shuffle(9),
     "ignore_errors": lambda ds: ds.take(30).map(failing({"3"})).ignore_errors(budget=5).take(29),
 }
 
