@@ -130,9 +130,7 @@ class Iterator(Generic[T]):
         self._warn = None
         try:
             warn(threads=True)
-        except Exception:  # of warnings that are errors: what was made is received next
-            raise
-        except BaseException:  # an interrupt
+        except (KeyboardInterrupt, SystemExit):  # after another error, of a warning, what was made is received next
             self._drop(len(self._items))
             cast("Run", self._run).close("cancelled")
             raise

@@ -57,12 +57,12 @@ class Array:
 
     @property
     def in_place(self) -> bool:
-        """Whether rows can be read where they are."""
+        """Return whether rows can be read where they are."""
         return self.width > 0 and all(part.begin >= 0 for part in self.parts)
 
 
 def begins_as_npy(path: str) -> bool:
-    """Whether there are rows of an `.npy` file before it was cut."""
+    """Return whether there are rows of an `.npy` file before it was cut."""
     try:
         return torn_array(0, path).parts[0].begin >= 0
     except (DataError, OSError):
@@ -147,7 +147,7 @@ def _content_begin(source: IO[bytes], info: zipfile.ZipInfo, path: str) -> int:
 
 
 def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, member: str) -> Array:
-    """What the header of an array says, checked against the bytes from `begin` to `end` that there are for it."""
+    """Return what the header of an array says, checked against its bytes, `begin` to `end`."""
     shape, fortran, dtype, header = array_header(source, place, end - begin)
     if not shape:
         raise DataError(f"{place}: an array of shape {shape} has no rows")

@@ -121,7 +121,7 @@ class SampleFiles:
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with shards: each is the error of all samples that a shard should have."""
+        """Faults of shards: each is the error of all samples that a shard should have."""
         return self.payloads.faults
 
     @cached_property

@@ -91,7 +91,7 @@ class SeekableRecords:
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with files, by their number: each is the error of one record behind those that were found."""
+        """Faults of files, by their number: each is the error of one record behind those that were found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @cached_property

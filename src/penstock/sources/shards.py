@@ -48,7 +48,7 @@ class Payloads(Protocol):
     def length(self) -> int: ...
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with shards, by their number, as far as it is known before samples are read."""
+        """Faults of shards, by their number, as far as it is known before samples are read."""
         ...
 
     def blocks(self) -> Blocks | None:
@@ -121,7 +121,7 @@ class PlainShards:
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """What is wrong with shards, by their number: each is the error of all samples that index.json says it has."""
+        """Faults of shards, by their number: each is the error of all samples that index.json says it has."""
         return self._faults
 
     @cached_property
@@ -134,7 +134,7 @@ class PlainShards:
 
     @cached_property
     def _reader(self) -> RecordReader:
-        """What reads the samples of the shards that have no fault."""
+        """Return what reads the samples of the shards that have no fault."""
         sidecars, nothing = self._files.sidecars, np.zeros(1, np.int64)
         offsets = [nothing if i in self.faults else of_shard for i, of_shard in enumerate(self._files.offsets)]
         check_mapped(sidecars)
@@ -295,7 +295,7 @@ class PackedShards:
 
 
 def _wrong_with(shard: Shard, sidecar: Sidecar, offsets: NDArray[np.int64]) -> Exception | None:
-    """What is wrong with a shard that is not compressed, by its index."""
+    """Return what is wrong with a shard that is not compressed, by its index."""
     if sidecar.fault is not None:
         return sidecar.fault
     if sidecar.stamp.size != shard.nbytes:

@@ -38,7 +38,7 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
     def either(element: Any) -> Any:
         return function(*element) if type(element) is tuple else function(element)
 
-    elements_of = elements_for(node)
+    elements_of = elements_for(*node.functions)
 
     def apply(chunk: Chunk, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         elements = elements_of(chunk)
@@ -54,7 +54,7 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
 def singly(node: Node, function: Callable[..., Any], key: int | None, source: Single) -> Single:
     """Call `function` on the one element that `source` makes, with a generator of its own where there is a `key`."""
     undrawn: dict[str, Any] = {}
-    elements_of = elements_for(node)
+    elements_of = elements_for(*node.functions)
 
     def make(row: int) -> Any:
         (element,) = elements_of(Items([source(row)]))
@@ -86,7 +86,7 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
             except StopIteration as error:
                 raise RuntimeError(_STOPPED) from error
 
-    elements_of = elements_for(node)
+    elements_of = elements_for(*node.functions)
     return lambda chunk, rows, out: _collected(node, calls(elements_of(chunk), rows), rows)
 
 

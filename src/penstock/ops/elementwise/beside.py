@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -71,28 +71,33 @@ class Beside(Node):
         return (rows,)
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        turns = self._turns
-        return Step(change=lambda chunk, rows, out: self._paired(chunk, rows, turns))
+        paired = self._pairing()
+        return Step(change=lambda chunk, rows, out: paired(chunk, rows))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        turns = self._turns
+        paired = self._pairing()
 
         def run(piece: Piece) -> Piece:
             piece = source(piece)
-            return Piece(self._paired(piece.chunk, piece.ids, turns), piece.ids, piece.after)
+            return Piece(paired(piece.chunk, piece.ids), piece.ids, piece.after)
 
         return run
 
-    @property
-    def _turns(self) -> Turns | None:
-        return None if self.function is None else turns_of(self.function, thread_safe=self.thread_safe)
+    def _pairing(self) -> Callable[[Chunk, Rows], Chunk]:
+        """Return what pairs elements with what is said of them, once it is known how the function is to be called."""
+        if self.function is None:
+            return partial(self._paired, lambda chunk: chunk.held(), None)
+        turns = turns_of(self.function, thread_safe=self.thread_safe)
+        return partial(self._paired, elements_for(self.function), turns)
 
-    def _paired(self, chunk: Chunk, rows: Rows, turns: Turns | None) -> Chunk:
+    def _paired(
+        self, elements_of: Callable[[Chunk], list[Any]], turns: Turns | None, chunk: Chunk, rows: Rows
+    ) -> Chunk:
         function, read = self.function, self.read
         values: list[Any] = []
         try:
             with entered(turns):
-                for element in chunk.held() if function is None else elements_for(self)(chunk):
+                for element in elements_of(chunk):
                     if function is None:
                         values.append(read(element))
                     else:

@@ -17,7 +17,7 @@ from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame
-from penstock.plan.node import Allocate, Node, Spec, Streamed
+from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.writing import elements_for
 
@@ -60,28 +60,31 @@ class Scan(Streamed):
         keeper = _Keeper(classes_in(self.initial_state), saved, at, since)
         state = self._first_state() if saved is None else keeper.state()
         step, turns = self._step(), turns_of(self.function, thread_safe=self.thread_safe)
+        elements_of = elements_for(self.function)
         with Reader(inputs[0], epoch, at) as reader:
             while since and (piece := reader.read(since)) is not None:
                 since -= len(piece)
                 with entered(turns):
-                    _, state, failure = self._passed(step, state, piece)
+                    _, state, failure = self._passed(step, state, elements_of(piece.chunk), piece.ids)
                 if failure is not None:
                     raise failure
             for piece, mark_after in reader.runs():
                 with entered(turns):
-                    made, state, failure = self._passed(step, state, piece)
+                    made, state, failure = self._passed(step, state, elements_of(piece.chunk), piece.ids)
                 if made:
                     after = keeper.mark(state, mark_after(len(made)), len(made))
                     yield Piece(Items(made), piece.ids[: len(made)], after)
                 if failure is not None:
                     raise failure
 
-    def _passed(self, step: Step, state: Any, piece: Piece) -> tuple[list[Any], Any, BaseException | None]:
+    def _passed(
+        self, step: Step, state: Any, elements: list[Any], ids: Rows
+    ) -> tuple[list[Any], Any, BaseException | None]:
         """What comes of the elements up to one at fault, the state after them, and what went wrong."""
         made: list[Any] = []
         failure: BaseException | None = None
         try:
-            for element, row in zip(elements_for(self)(piece.chunk), piece.ids.tolist(), strict=True):
+            for element, row in zip(elements, ids.tolist(), strict=True):
                 result = step(copied(state), element, row)
                 if not isinstance(result, tuple) or len(cast("tuple[Any, ...]", result)) != 2:
                     raise TypeError(f"scan: the function returned {result!r:.80}; return the state and what comes out")
@@ -92,7 +95,7 @@ class Scan(Streamed):
                 state = result[0]
                 made.append(result[1])
         except BLAMED as error:  # raised once what comes before it is handed out
-            blame(error, self, int(piece.ids[len(made)]))
+            blame(error, self, int(ids[len(made)]))
             failure = error
         return made, copied(state), failure  # what came out may hold the state's arrays, and is given away
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk, Column, Items
 from penstock.elements.variants import duplicate
-from penstock.plan.node import Node
 from penstock.plan.safety.instructions import steps_of
 
 STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")
@@ -49,13 +48,13 @@ def may_write(function: Any) -> bool:
     return any(_code_writes(code) for code in _codes(function, DEEPEST))
 
 
-def elements_for(node: Node) -> Callable[[Chunk], list[Any]]:
-    """Return what makes the elements of a chunk to call the functions of `node` with.
+def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
+    """Return what makes the elements of a chunk to call the functions with.
 
     They have containers of their own. Where the functions may write into arrays, they get copies of those that a
     function before has made: that may have kept them, or have put one into several elements.
     """
-    if not any(map(may_write, node.functions)):
+    if not any(map(may_write, functions)):
         return lambda chunk: chunk.elements()
     return lambda chunk: (duplicate(chunk) if _may_share(chunk) else chunk).elements()
 
