@@ -298,7 +298,7 @@ def _first_stream(plan: Node) -> Node:
 
 def _made(plan: Node, row: int) -> Any:
     if not plan.indexed:
-        return engine.opening.first_element(plan)
+        return engine.runs.lowering.first_element(plan)
     if plan.length == 0:
         raise IndexError("no element")
     program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved())

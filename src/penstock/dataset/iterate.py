@@ -54,7 +54,7 @@ class Iterate(Handle[T_co]):
         return self._opened(which)
 
     def _opened(self, epoch: int | None) -> Iterator[T_co]:
-        return dataset.iterator.Iterator(self._passes, self._legacy, epoch, warn=self._warn_of_run)
+        return dataset.iterator.Iterator(self._passes, self._carry_over, epoch, warn=self._warn_of_run)
 
     @property
     def epoch(self) -> int:
@@ -115,8 +115,8 @@ class Iterate(Handle[T_co]):
         self._passes.load(self._passes.states.cursor_of(state))
 
     @cached_property
-    def _legacy(self) -> engine.legacy.Legacy:
-        return engine.legacy.Legacy()
+    def _carry_over(self) -> engine.runs.carry_over.CarryOver:
+        return engine.runs.carry_over.CarryOver()
 
     def reduce(self, initial_state: S, reduce_func: Callable[[S, T_co], S]) -> S:
         """Go through one epoch: `state = reduce_func(state, element)` for each element, and return the last state.

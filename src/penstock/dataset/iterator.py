@@ -15,12 +15,10 @@ from penstock import engine, watch
 from penstock import plan as plans
 from penstock.core.errors import PlanError
 from penstock.engine.cursor import Cursor
-from penstock.engine.failures import over
-from penstock.engine.job import Job
-from penstock.engine.legacy import Legacy
-from penstock.engine.progress import Progress
-from penstock.engine.run import Run
-from penstock.engine.settings import settings_of
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.failures import over
+from penstock.engine.runs.run import Run
+from penstock.engine.runs.settings import settings_of
 from penstock.ops import read
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -42,13 +40,18 @@ class Iterator(Generic[T]):
     """
 
     def __init__(
-        self, passes: Passes, legacy: Legacy, epoch: int | None = None, *, warn: Callable[..., None] | None = None
+        self,
+        passes: Passes,
+        carry_over: CarryOver,
+        epoch: int | None = None,
+        *,
+        warn: Callable[..., None] | None = None,
     ) -> None:
         """Begin with the upcoming epoch, or with `epoch`; `warn` is told of what only a run shows."""
         self._plan = passes.plan
         self._warn = warn
         self._passes = passes
-        self._legacy = legacy
+        self._carry_over = carry_over
         self._options = passes.options
         self._lock = threading.RLock()  # a signal handler may ask for the position in the midst of `next`
         plans.fingerprint.settle(passes.plan)
@@ -58,11 +61,10 @@ class Iterator(Generic[T]):
     def _start(self, cursor: Cursor) -> None:
         _check_epoch(self._plan, cursor.epoch)
         self._cursor = cursor
-        self._progress = Progress(cursor)
         self._items: deque[T] | Ahead = deque()
-        self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
+        self._dropped = 0  # items of the run that will not be received
         self._counters = Counters()
-        self._run: Run | engine.streaming.StreamRun | None = None  # begun by the first `next`
+        self._run: Run | None = None  # begun by the first `next`
         self._stop: weakref.finalize[..., Any] | None = None
         self._closed = False
         self._received = self._waited = self._first = self._last = 0
@@ -104,10 +106,8 @@ class Iterator(Generic[T]):
             if self._closed:  # meanwhile, from another thread
                 self._stop()
             self._first = asked
-        self._progress.receive(self._low, self._high)
-        self._low = self._high
         try:
-            parcel = self._run.parcel()
+            items: Any = self._run.items()
         except BaseException:
             if self._stop is not None:  # the run is over; what would close it holds the error, whose frames hold this
                 self._stop()
@@ -115,13 +115,11 @@ class Iterator(Generic[T]):
         finally:
             self._last = perf_counter_ns()
             self._waited += self._last - asked
-        if parcel is None:
+        if items is None:
             self._passes.end()
-            if self._warn is not None and self._high == 0:
+            if self._warn is not None and self._received == self._cursor.row == 0:
                 self._warn(empty=True, failed=any(each.failed for each in self.stats().operations))
             raise StopIteration
-        self._low, items = parcel
-        self._high = self._low + len(items)
         self._items = deque(items) if isinstance(items, list) else items
         if self._warn is not None and self._run.is_parallel:
             self._warn_of_threads(self._warn)
@@ -144,20 +142,19 @@ class Iterator(Generic[T]):
                 self._passes.begin(self, self._cursor)
 
     def _drop(self, left: int) -> None:
-        """Forget the items of the parcel that were not received, so many."""
-        self._high -= left
+        """Forget the items that were not received, so many."""
+        self._dropped += left
         self._items = deque()
 
-    def _begun(self) -> Run | engine.streaming.StreamRun:
+    def _begun(self) -> Run:
         read.source.refuse_faults(self._plan)
         cursor = self._cursor
         is_derived = needs_seed(self._plan) and cursor.seed != self._options.seed and not cursor.drawn
         plan, settings = self._passes.states.as_run(self._plan, cursor), settings_of(self._plan)
         if not self._plan.indexed:  # as written: a rewrite that learns more does not change what cursors are
-            self._cursor = cursor.in_form(engine.opening.form_of(plan, self._options.rewrite))
-            return engine.streaming.StreamRun(plan, settings, self._counters, self._cursor, self._legacy)
+            self._cursor = cursor.in_form(engine.runs.lowering.form_of(plan, self._options.rewrite))
         drawn_seed = cursor.seed if is_derived else None
-        return Run(Job(plan), settings, self._counters, cursor, self._legacy, drawn_seed=drawn_seed)
+        return Run(plan, settings, self._counters, self._cursor, self._carry_over, drawn_seed=drawn_seed)
 
     def state_dict(self) -> dict[str, Any]:
         """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
@@ -184,17 +181,11 @@ class Iterator(Generic[T]):
         with self._lock:
             if self._waits:
                 return self._passes.upcoming()
-            progress = Progress(self._progress.cursor())
-            received = self._high - len(self._items)
-            progress.receive(self._low, received)
-            cursor = progress.cursor()
-            if self._plan.indexed:
-                return cursor
-            mark, offset, ended = self._cursor.mark, self._cursor.offset, self._cursor.ended
-            if self._run is not None:
-                mark, offset = cast("engine.streaming.StreamRun", self._run).place(cursor.row)
-                ended = self._run.ended == "exhausted" and not self._items
-            return replace(cursor, mark=mark, offset=offset, form=self._cursor.form, ended=ended)
+            if self._run is None:
+                return self._cursor
+            cursor = self._run.cursor(len(self._items) + self._dropped)
+            ended = not self._plan.indexed and self._run.ended == "exhausted" and not self._items
+            return replace(cursor, ended=ended)
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`.
@@ -236,7 +227,7 @@ class Iterator(Generic[T]):
         waited, last = self._waited, self._last
         stepped = (perf_counter_ns() if self._run and self._run.ended is None else last) - self._first - waited
         times = (waited, max(stepped, 0) if last else 0)
-        return watch.report.stats_of(self._run, self._counters, self._legacy.memory, self._received, times)
+        return watch.report.stats_of(self._run, self._counters, self._carry_over.memory, self._received, times)
 
     def verdict(self) -> str:
         """What limits this run, in a sentence or two: who waits, for which operation, its ceiling, and what to change.

@@ -11,7 +11,7 @@ from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.engine.cursor import Cursor, cursor_of
 from penstock.engine.outline import Outline, outline_of
-from penstock.engine.settings import settings_of
+from penstock.engine.runs.settings import settings_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 from penstock.rewrite.passes import PASSES, PLAIN, rewritten

@@ -222,6 +222,16 @@ class Mended(Items):
         self.lost = lost
 
 
+class Fresh(Items):
+    """Elements that nobody else holds: whoever takes them may write into their containers."""
+
+    __slots__ = ()
+
+    def elements(self) -> list[Any]:
+        """Return the elements themselves."""
+        return self.values
+
+
 class Kept(Items):
     """Elements that somebody else keeps, such as a list's: to hand them on takes no memory.
 

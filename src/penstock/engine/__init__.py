@@ -1,25 +1,12 @@
-"""Running a plan: programs, tasks, the window of futures, slots, cursors."""
+"""Running a plan: tasks, the workers that run them, the stages that feed them, their tuning, and cursors."""
 
 from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["compile", "crew", "draws", "legacy", "marks", "observer", "opening", "parts", "regrouping"]
-__all__ += ["settings", "streaming"]
+__all__ = ["draws", "marks", "parts", "regrouping", "runs", "workers"]
 
 if TYPE_CHECKING:
-    from penstock.engine import (
-        compile,
-        crew,
-        draws,
-        legacy,
-        marks,
-        observer,
-        opening,
-        parts,
-        regrouping,
-        settings,
-        streaming,
-    )
+    from penstock.engine import draws, marks, parts, regrouping, runs, workers
 else:
     __getattr__ = files_on_demand(__name__, __all__)

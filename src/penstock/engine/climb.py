@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from penstock.engine.task import Cost
+from penstock.engine.tasks.cost import Cost
 
 MS = 1_000_000  # ns
 MOST_WORKERS = 64

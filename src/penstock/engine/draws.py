@@ -8,11 +8,11 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk, Columns
 from penstock.elements.structure import LEAF
-from penstock.engine.legacy import Legacy
-from penstock.engine.observer import Unobserved
-from penstock.engine.opening import opened
-from penstock.engine.settings import Settings
-from penstock.engine.workshop import Workshop
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.lowering import opened
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import Settings
+from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.combine.mixture import Mixture
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, close
 from penstock.plan.node import INFINITE, UNKNOWN, Node
@@ -37,7 +37,7 @@ def drawn(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: 
     if mixture.countable:
         return mixture.drawn(count, epoch)
     counts, left = np.zeros(len(mixture.members), np.int64), count
-    with closing(Workshop(settings, Legacy(), Unobserved())) as shop:
+    with closing(Session(settings, CarryOver(), Unobserved())) as shop:
         members = [_numbers(number, node, shop, passes) for number, node in enumerate(mixture.members)]
         guides = [opened(rewritten(node, passes).plan, shop) for node in mixture.inputs[len(members) :]]
         flow = mixture.flow((*members, *guides), epoch, None, np.empty)
@@ -51,7 +51,7 @@ def drawn(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: 
     return counts.tolist()
 
 
-def _numbers(number: int, member: Node, shop: Workshop, passes: Passes) -> Open:
+def _numbers(number: int, member: Node, shop: Session, passes: Passes) -> Open:
     """What gives a member's number as often as the member has elements."""
     if member.length != UNKNOWN:
         return lambda epoch, mark=None: _so_often(number, member.length)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.engine.opening import in_turns
+from penstock.engine.runs.lowering import in_turns
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
 from penstock.ops.combine.unpack import Unpack

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias, cast
 
 from penstock.core.errors import CursorError
 from penstock.engine.cursor import Cursor, cursor_of
-from penstock.engine.opening import form_of
 from penstock.engine.outline import differences
+from penstock.engine.runs.lowering import form_of
 from penstock.ops.buffer.options import WithOptions, options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.elementwise.enumerate import Enumerate

@@ -13,14 +13,14 @@ import numpy as np
 
 from penstock.elements.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
-from penstock.engine.compile import Line, SpreadLine, lined, of_rows, spread_after
-from penstock.engine.legacy import Legacy
-from penstock.engine.observer import Unobserved
-from penstock.engine.opening import beginning
-from penstock.engine.settings import settings_of
-from penstock.engine.stack import DEEPEST, flow_on_another_stack
-from penstock.engine.stage import NOTHING
-from penstock.engine.workshop import Workshop
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.feeds import NOTHING
+from penstock.engine.runs.lowering import beginning
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import settings_of
+from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
+from penstock.engine.tasks.compile import Line, SpreadLine, lined, of_rows, spread_after
+from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.buffer.cache import Cache
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.read.given import Given
@@ -96,7 +96,7 @@ class Trial:
         self._began = perf_counter_ns()
         self._inside = 0  # ns that operations took which the one at work has called
         self._failures: dict[int, tuple[Exception, Stage]] = {}  # by the exception's identity: where it came from
-        self._shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
+        self._shop = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
         self.stages: list[Stage] = []
         run = rebuild(plan, _without_cache)
         self._guards = _guards_over(run)

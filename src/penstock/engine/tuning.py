@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.engine.budget import available_cores
 from penstock.engine.climb import Climb, threads_for
-from penstock.engine.task import Cost
+from penstock.engine.tasks.cost import Cost
 
 MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs

@@ -272,7 +272,7 @@ def _has_form(value: object, form: object) -> bool:
     return len(forms) == len(values) and all(map(_has_form, values, forms))
 
 
-def close(flow: Flow) -> None:
+def close(flow: Iterator[Any]) -> None:
     """Stop a flow at once, where it can be."""
     stop = getattr(flow, "close", None)
     if stop is not None:

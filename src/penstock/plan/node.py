@@ -17,7 +17,6 @@ from penstock.plan.step import Step, stepped
 if TYPE_CHECKING:
     from penstock.elements.chunk import Chunk
     from penstock.index.blocked import Blocks
-    from penstock.kernels import Ahead, Pool, SideThread
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -39,23 +38,8 @@ class Program(Protocol):
     def __call__(self, rows: Rows, out: list[np.ndarray] | None = None, /) -> Chunk: ...
 
 
-Single: TypeAlias = Callable[[int], Any]
-"""Make the element of one global row: the very one that the program makes of it."""
-
-
 Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
 """A function that runs the spread of one node, given both, such that errors are dealt with."""
-
-
-class Begin(Protocol):
-    """Begin to make batches of the elements of some global rows, in a native thread; `None` where that cannot be.
-
-    `batch` elements make one, which is what `join` makes of their arrays, one a leaf.
-    """
-
-    def __call__(
-        self, rows: Rows, batch: int, join: Callable[[list[np.ndarray]], Any], pool: Pool, side: SideThread, /
-    ) -> Ahead | None: ...
 
 
 Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
@@ -209,18 +193,6 @@ class Node:
         """
         return None
 
-    def single(self, inputs: tuple[Single, ...]) -> Single | None:
-        """What makes the element of one row, given that of the inputs, where a program of one row does more than that.
-
-        It is for dear elements, each a task's own: what a task does beside the user's function, after it has waited
-        and all caches are cold, takes some microseconds for every Python function.
-        """
-        return None
-
-    def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
-        """What begins to make rows, given that of the inputs, where that is no more than to read them."""
-        return None
-
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         """Return the function that makes this node's elements of a piece below, which `source` makes the input's of.
 
@@ -294,22 +266,6 @@ class Passing(Node):
 
     def as_step(self, allocate: Allocate) -> Step | None:
         return Step(self.rows_of, passes=True)
-
-    def single(self, inputs: tuple[Single, ...]) -> Single | None:
-        (source,) = inputs
-        if type(self).program is not Node.program:
-            return None
-        if type(self).rows_of is Passing.rows_of:
-            return source
-        rows_of = self.rows_of
-        return lambda row: source(rows_of(np.array([row], np.int64)).item())
-
-    def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
-        (source,) = inputs
-        if source is None or type(self).program is not Node.program:
-            return None
-        rows_of = self.rows_of
-        return lambda rows, *where: source(rows_of(rows), *where)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         return inputs[0](epoch, mark)

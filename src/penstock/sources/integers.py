@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from penstock.core.errors import ElementError, PlanError
 from penstock.elements.chunk import Columns
 from penstock.elements.spec import ArraySpec, Spec
 from penstock.elements.structure import LEAF
-from penstock.index.epochs import position
 from penstock.sources.protocol import INFINITE
 
 _INT64 = np.dtype(np.int64)
@@ -51,14 +49,6 @@ class IntegerSource:
             np.copyto(into, values, casting="unsafe")
             return Columns(LEAF, [into], len(rows))
         return Columns(LEAF, [values.astype(self.dtype, copy=False)], len(rows))
-
-    @property
-    def single(self) -> Callable[[int], int] | None:
-        """What returns the element at a row of any epoch, where the dtype is Python's own and holds all of them."""
-        start, step, length = self.start, self.step, self.length
-        if length == INFINITE or self.dtype != _INT64:
-            return None
-        return lambda row: start + step * (row if 0 <= row < length else position(row, length))
 
     def describe(self, row: int) -> str:
         return f"the number {self.start + self.step * row}"

@@ -88,7 +88,7 @@ class Dataset(PenstockDataset[T_co]):
     reduce = labelled(PenstockDataset.reduce)
 
     def _opened(self, epoch: int | None) -> Iterator[T_co]:
-        return Iterator(self._passes, self._legacy, epoch, warn=self._warn_of_run)
+        return Iterator(self._passes, self._carry_over, epoch, warn=self._warn_of_run)
 
     @staticmethod
     def from_generator(  # pyright: ignore[reportIncompatibleMethodOverride] - the arguments are in tf.data's order

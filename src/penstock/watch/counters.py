@@ -16,14 +16,13 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
 from penstock.plan.flow import Asked, Mark, Open, Piece, Spread, close, pulled
-from penstock.plan.node import Node, Program, Rows, Single
+from penstock.plan.node import Node, Program, Rows
 from penstock.plan.step import Step
 
 Cell = list[int]
-"""Of one operation and thread: calls, rows, wall ns, CPU ns, bytes, elements given, and those that failed; and the wall
-and CPU ns of rows that were made singly, those of the inputs included."""
-COUNTS = 9
-CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED, SINGLE_WALL, SINGLE_CPU = range(COUNTS)
+"""Of one operation and thread: calls, rows, wall ns, CPU ns, bytes, elements given, and those that failed."""
+COUNTS = 7
+CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(COUNTS)
 
 
 FEW = 16  # rows of a call whose bytes are those of others
@@ -109,31 +108,6 @@ class Counters:
 
         counted = _counted(operation, change, rows_at=1)
         return Step(None if rows_of is None else measured, counted, passes)
-
-    def wrap_single(self, node: Node, single: Single) -> Single:
-        """What makes the element of one row, measured with the program of the same node."""
-        operation = self._operations[self._wrapped - 1]
-        cells, ident = operation.cells, threading.get_ident
-
-        def measured(row: int) -> Any:
-            cell = cells.get(ident()) or operation.cell()
-            calls = cell[CALLS]
-            stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
-            cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
-            try:
-                element = single(row)
-            finally:
-                cell[SINGLE_WALL] += perf_counter_ns() - wall
-                if stands_for:
-                    cell[SINGLE_CPU] += stands_for * (thread_time_ns() - cpu)
-            if stands_for:
-                operation.each = size_of(element)
-            cell[CALLS] = calls + 1
-            cell[ROWS] += 1
-            cell[BYTES] += operation.each
-            return element
-
-        return measured
 
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """What makes elements of a stream, measured; its input was wrapped just before, if it is wrapped."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from penstock import engine
 from penstock.engine.budget import available_cores
-from penstock.engine.ledger import Made
-from penstock.engine.memory import Memory
-from penstock.engine.run import Run
-from penstock.engine.task import Cost
-from penstock.ops.group.grouping import Grouping
+from penstock.engine.runs.run import Run, Totals
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.memory import Memory
 from penstock.plan import safety
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -23,8 +20,6 @@ from penstock.watch.counters import (
     FAILED,
     GIVEN,
     ROWS,
-    SINGLE_CPU,
-    SINGLE_WALL,
     WALL,
     Cell,
     Counters,
@@ -32,23 +27,16 @@ from penstock.watch.counters import (
 )
 from penstock.watch.stats import OperationStats, Stats
 
-if TYPE_CHECKING:
-    from penstock.engine.streaming import StreamRun
-
 NS = 1e-9
 
 
-def stats_of(
-    run: Run | StreamRun | None, counters: Counters, memory: Memory, items: int, times: tuple[int, int]
-) -> Stats:
+def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, times: tuple[int, int]) -> Stats:
     """The counts of a run that may not have begun: `items` received; `times` waited, stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
-    if isinstance(run, Run) and run.batch is not None and operations:
-        operations = (*operations, _stacking(run.batch, run, counters))
-    elif run is not None and not isinstance(run, Run):
+    if run is not None and not run.plan.indexed:
         operations = _as_written(operations, run.plan)
-    made, spent = (Made(), Cost(0, 0)) if run is None else (run.made, run.spent)
+    made, spent = (Totals(), Cost(0, 0)) if run is None else (run.made, run.spent)
     received = items / made.items if made.items else 0.0  # of what was made
     return Stats(
         unit="element" if run is None else run.unit,
@@ -63,7 +51,7 @@ def stats_of(
         cores=available_cores(),
         mode="not begun" if run is None else run.mode,
         chosen=run is not None and run.settings.executor != "auto",
-        ahead=0 if run is None else run.parcels_ahead,
+        ahead=0 if run is None else run.pieces_ahead,
         live_bytes=memory.live_bytes,
         peak_bytes=memory.peak_bytes,
         holds_gil=run is not None and run.tuner.holds_gil,
@@ -81,10 +69,9 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
     for operation, total in totals.items():
         inputs = [totals[each] for each in operation.inputs]
         cell = list(total)
-        for at, singly, below in ((WALL, SINGLE_WALL, 0), (CPU, SINGLE_CPU, 1)):
+        for at, below in ((WALL, 0), (CPU, 1)):
             if operation.contains_inputs:
                 cell[at] -= sum(spent[each][below] for each in operation.inputs)
-            cell[at] += cell[singly] - sum(each[singly] for each in inputs)
         given = sum(each[ROWS] for each in inputs) if inputs else cell[GIVEN]
         left_out = max(given - cell[ROWS], 0) if operation.selects else 0
         own.append(_stats(operation.label, cell, left_out))
@@ -115,16 +102,6 @@ def _together(parts: list[OperationStats]) -> OperationStats:
     """The last of them, with what all took."""
     sums = {name: sum(getattr(part, name) for part in parts) for name in ("wall", "cpu", "wait", "left_out", "failed")}
     return replace(parts[-1], **sums)
-
-
-def _stacking(batch: Grouping, run: Run | StreamRun, counters: Counters) -> OperationStats:
-    """The last batch has no program of its own: it is what tasks took beyond the program of its elements."""
-    totals = {operation: operation.total() for operation in counters.operations}
-    source = counters.operations[-1]
-    source_wall, source_cpu = _spent(totals)[source]
-    wall, cpu = max(run.spent.wall - source_wall, 0), max(run.spent.cpu - source_cpu, 0)
-    calls, rows = totals[source][CALLS], totals[source][ROWS]
-    return _stats(batch.label(), [calls, rows, wall, cpu, run.made.nbytes, 0, 0])
 
 
 def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:

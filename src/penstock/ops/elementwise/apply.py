@@ -19,7 +19,7 @@ from penstock.elements.stacking import Stack
 from penstock.elements.structure import LEAF, flatten, paths, unflatten
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import BLAMED, blame
-from penstock.plan.node import Allocate, Node, Rows, Single
+from penstock.plan.node import Allocate, Node, Rows
 from penstock.plan.safety.writing import elements_for
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"
@@ -49,30 +49,6 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
         return _collected(node, map(either if tuple in types else function, elements), rows)
 
     return apply
-
-
-def singly(node: Node, function: Callable[..., Any], key: int | None, source: Single) -> Single:
-    """Call `function` on the one element that `source` makes, with a generator of its own where there is a `key`."""
-    undrawn: dict[str, Any] = {}
-    elements_of = elements_for(*node.functions)
-
-    def make(row: int) -> Any:
-        (element,) = elements_of(Items([source(row)]))
-        drawn = undrawn if key is None else {"rng": row_generator(key, row)}
-        try:
-            made = function(*element, **drawn) if type(element) is tuple else function(element, **drawn)
-        except StopIteration as error:
-            raise _blamed(RuntimeError(_STOPPED), node, row) from error
-        except BLAMED as error:
-            blame(error, node, row)
-            raise
-        if made is None:
-            raise _blamed(ElementError(_returned_none(node)), node, row)
-        if type(made) is GeneratorType and node.name == "map":
-            raise _blamed(ElementError(_RETURNED_GENERATOR), node, row)
-        return made
-
-    return make
 
 
 def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:

@@ -19,13 +19,12 @@ from penstock.ops.elementwise.apply import (
     element_wise,
     in_one_call,
     in_one_chunk,
-    singly,
     traced,
 )
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
-from penstock.plan.node import Allocate, Node, Rows, Single, Spec
-from penstock.plan.safety.calls import in_turns, one_by_one
+from penstock.plan.node import Allocate, Node, Rows, Spec
+from penstock.plan.safety.calls import in_turns
 from penstock.plan.step import Step
 
 MAP = "map"
@@ -90,12 +89,6 @@ class Map(Node):
 
     def as_step(self, allocate: Allocate) -> Step | None:
         return Step(change=self._changed(allocate))
-
-    def single(self, inputs: tuple[Single, ...]) -> Single | None:
-        if self._of_elements is None or self.on is not None or type(self).as_step is not Map.as_step:
-            return None
-        function = one_by_one(self._of_elements, self.thread_safe)
-        return singly(self, function, self.seed if self.draws else None, inputs[0])
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
         change = self._changed(allocate)

@@ -66,23 +66,21 @@ class Batch(Grouping):
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
             its_rows, counts = self.grouped(rows)
-            uniform = len(rows) > 0 and bool((counts == counts[0]).all())
-            memory = None
-            if (below := self._below(out)) is not None and uniform:
-                memory = [_for_elements(array, len(rows), int(counts[0])) for array in below]
+            below = self.below(out)
+            memory = None if below is None else [_for_elements(array, len(rows), len(its_rows)) for array in below]
             chunk = source(its_rows, memory)
             try:
                 structure, arrays = self._stacked(chunk, its_rows, memory, allocate)
             except ElementError:  # of elements of one batch, or of several, which may fit by themselves
                 return self.one_by_one(chunk, its_rows, counts, rows, allocate)
-            if uniform:
+            if len(rows) and bool((counts == counts[0]).all()):
                 return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
             return self._cut(structure, arrays, counts, allocate)
 
         return run
 
-    def _below(self, out: list[np.ndarray] | None) -> list[np.ndarray] | None:
-        """The memory given, but for that of flags."""
+    def below(self, out: list[np.ndarray] | None) -> list[np.ndarray] | None:
+        """Return the memory given for batches without that of their flags."""
         return out if self.mask_key is None else elements.padding.without_flags(out, self.input.spec(), self.mask_key)
 
     def folded(self, structure: Structure, arrays: list[Stack], size: int, batches: int, allocate: Allocate) -> Chunk:
@@ -104,6 +102,8 @@ class Batch(Grouping):
         return Items(made)
 
 
-def _for_elements(memory: np.ndarray, batches: int, size: int) -> np.ndarray:
-    """Memory for k batches of b elements as memory for k * b elements; what is of another shape stays as it is."""
-    return memory.reshape(batches * size, *memory.shape[2:]) if memory.shape[:2] == (batches, size) else memory
+def _for_elements(memory: np.ndarray, batches: int, count: int) -> np.ndarray:
+    """Return memory for k batches of b elements as memory for `count` elements, if it has room and the right shape."""
+    if memory.ndim < 2 or len(memory) != batches or memory.shape[0] * memory.shape[1] < count:
+        return memory
+    return memory.reshape(-1, *memory.shape[2:])[:count]

@@ -15,7 +15,7 @@ from penstock.elements.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan import safety
-from penstock.plan.node import Allocate, Begin, Node, Program, Rows, Single, Spec
+from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 from penstock.sources.protocol import Source
 
 
@@ -67,15 +67,6 @@ class Read(Node):
                 return read_many(rows, out)
 
         return alone
-
-    def single(self, inputs: tuple[Single, ...]) -> Single:
-        single: Single | None = attribute_of(self.source, "single")
-        read_many, stride = self._reading, self.stride
-        return single or (lambda row: read_many(positions(np.array([row]), stride)).element(0))
-
-    def beginning(self, inputs: tuple[Begin | None, ...]) -> Begin | None:
-        begin, stride = attribute_of(self.source, "begin_reading"), self.stride
-        return None if begin is None else lambda rows, *where: begin(positions(rows, stride), *where)
 
     def label(self) -> str:
         return self.source.name

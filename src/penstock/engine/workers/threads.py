@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from penstock.engine.lifetime import WORKER
+from penstock.engine.workers.lifetime import WORKER
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from penstock.engine.observer import Observer
-from penstock.engine.stack import DEEPEST, on_another_stack
+from penstock.engine.tasks.call_stack import DEEPEST, on_another_stack
+from penstock.engine.tasks.observer import Observer
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
-from penstock.plan.node import Allocate, Begin, Guard, Node, Program, Single
+from penstock.plan.node import Allocate, Guard, Node, Program
 from penstock.plan.step import Step, stepped
 
 Steps: TypeAlias = "tuple[Step, Steps] | None"
@@ -50,39 +50,6 @@ def lined(node: Node, inputs: tuple[Line, ...], allocate: Allocate, observer: Ob
 def compiled(plan: Node, allocate: Allocate, observer: Observer) -> Program:
     """The plan's program, observed."""
     return fold(plan, lambda node, inputs: lined(node, inputs, allocate, observer)).program
-
-
-class _Both(NamedTuple):
-    line: Line
-    single: Single | None
-    depth: int  # of the singles that call one another
-
-
-def compiled_with_single(plan: Node, allocate: Allocate, observer: Observer) -> tuple[Program, Single | None]:
-    """The plan's program, and what makes the element of one row without it, where all nodes have such a thing.
-
-    A deep plan has none: it costs more than what such a thing saves.
-    """
-
-    def compile_node(node: Node, inputs: tuple[_Both, ...]) -> _Both:
-        line = lined(node, tuple(each.line for each in inputs), allocate, observer)
-        depth = 1 + max((each.depth for each in inputs), default=0)
-        singles = tuple(each.single for each in inputs if each.single is not None)
-        single = node.single(singles) if len(singles) == len(inputs) and depth < DEEPEST else None
-        return _Both(line, None if single is None else observer.wrap_single(node, single), depth)
-
-    made = fold(plan, compile_node)
-    return made.line.program, made.single
-
-
-def beginning(plan: Node) -> Begin | None:
-    """Return the function that begins to make the plan's rows in the background, where a few reads are all it takes."""
-
-    def begin(node: Node, inputs: tuple[tuple[Begin | None, int], ...]) -> tuple[Begin | None, int]:
-        depth = 1 + max((depth for _, depth in inputs), default=0)
-        return (node.beginning(tuple(begin for begin, _ in inputs)) if depth < DEEPEST else None), depth
-
-    return fold(plan, begin)[0]
 
 
 class SpreadLine(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from penstock.plan.flow import Open, Spread
-from penstock.plan.node import Node, Program, Single
+from penstock.plan.node import Node, Program
 from penstock.plan.step import Step
 
 
@@ -25,10 +25,6 @@ class Observer(Protocol):
 
     def wrap_step(self, node: Node, step: Step, /) -> Step:
         """Return the step to take instead of `step`, which `node` takes before and after the program of its input."""
-        ...
-
-    def wrap_single(self, node: Node, single: Single, /) -> Single:
-        """Return the function to call instead of `single`, which makes `node`'s element of one row, just wrapped."""
         ...
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
@@ -77,9 +73,6 @@ class Unobserved:
 
     def wrap_step(self, node: Node, step: Step, /) -> Step:
         return step
-
-    def wrap_single(self, node: Node, single: Single, /) -> Single:
-        return single
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
         return spread

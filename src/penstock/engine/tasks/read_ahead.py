@@ -11,12 +11,11 @@ import numpy as np
 
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
-from penstock.elements.chunk import Chunk
-from penstock.engine.task import Cost
+from penstock.engine.tasks.cost import Cost
 from penstock.plan.graph import fold, post_order
-from penstock.plan.node import Node, Program, Rows
+from penstock.plan.node import Node, Rows
 
-Advise: TypeAlias = Callable[[Rows], None]
+Tell: TypeAlias = Callable[[Rows], None]
 """Tells of rows that will be asked for soon."""
 RowsOf: TypeAlias = Callable[[int, int], tuple[Rows, int]]
 """The rows that positions are made of, from the first up to one that is returned, at most the second."""
@@ -32,7 +31,7 @@ SAMPLES = 8  # positions of each block that are told of
 MOST_SAMPLES = 16  # that one task tells of
 
 
-class Advisor:
+class ReadAhead:
     """Chooses the rows to tell of, each once, where somebody wants to be told (`heard`).
 
     Data that is in memory costs nothing: nobody is told of anything until a task has read from a disk, nor after
@@ -93,7 +92,7 @@ def spacing(plan: Node, items: int, size: int) -> float:
     return min(items / blocks, rows / blocks / size) if blocks else 0.0
 
 
-def advising(plan: Node) -> Advise | None:
+def telling(plan: Node) -> Tell | None:
     """What tells the sources of rows that will be asked for; `None` where none listens.
 
     They are rows of the plan or, of a stretch of elementwise work, of the indexed node that it stands on.
@@ -122,18 +121,6 @@ def advising(plan: Node) -> Advise | None:
     return run if id(base) in listens else None
 
 
-def advised(program: Program, advise: Advise | None, soon: Rows | None) -> Program:
-    """The program, which first tells of the rows that will be asked for after its own."""
-    if advise is None or soon is None:
-        return program
-
-    def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-        advise(soon)
-        return program(rows, out)
-
-    return run
-
-
 def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     """How many rows and blocks a source has that listens; none where it reads row by row."""
     source = getattr(node, "source", None)
@@ -145,7 +132,7 @@ def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, in
     return 0, 0
 
 
-def _of_source(node: Node) -> Advise | None:
+def _of_source(node: Node) -> Tell | None:
     advise, stride = attribute_of(getattr(node, "source", None), "advise"), node.stride
     if advise is None:
         return None

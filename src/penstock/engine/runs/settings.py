@@ -59,7 +59,7 @@ def settings_of(plan: Node) -> Settings:
     depth = _depth(plan)
     executor = "inline" if depth == 0 else options.executor or "auto"
     workers = options.workers or max((count for count in calls if count not in (None, AUTOTUNE)), default=None)
-    shares_memory = isinstance(executor, str) or engine.crew.runs_here(executor)
+    shares_memory = isinstance(executor, str) or engine.workers.executors.shares_memory(executor)
     kept_here = executor != "inline" and shares_memory and _has_function_of_one_thread(nodes)
     is_within = shares_memory and _is_in_a_turn()
     return Settings(

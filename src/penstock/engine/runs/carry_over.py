@@ -1,12 +1,12 @@
-"""What one run of a dataset leaves to the next: memory that is there already, and what the tuner has learnt."""
+"""Memory and tuning that one run of a dataset hands on to the next."""
 
 from __future__ import annotations
 
-from penstock.engine.memory import Memory
+from penstock.engine.tasks.memory import Memory
 from penstock.engine.tuning import Tuner
 
 
-class Legacy:
+class CarryOver:
     """Kept by a dataset for its iterators, so that an epoch after the first begins as the last one ended."""
 
     def __init__(self) -> None:

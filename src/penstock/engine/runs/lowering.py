@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from penstock.engine.legacy import Legacy
-from penstock.engine.observer import Unobserved
-from penstock.engine.settings import settings_of
-from penstock.engine.stack import DEEPEST, flow_on_another_stack
-from penstock.engine.stage import Stage, given_units, row_units
-from penstock.engine.workshop import Workshop
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.feeds import PieceFeed, RowFeed
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import settings_of
+from penstock.engine.runs.stage import Stage
+from penstock.engine.tasks.call_stack import DEEPEST, flow_on_another_stack
+from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.combine.inner import Unfolding
 from penstock.ops.combine.turns import Turns
 from penstock.ops.order.streams import StreamRows, VirtualStreams
@@ -42,17 +43,18 @@ class Stretch:
     step: int = 1
     depth: int = 0  # of the flows that read one another on one stack
 
-    def open(self, shop: Workshop) -> Open:
-        """What opens the pieces of the stretch."""
+    def open(self, session: Session) -> Open:
+        """Return the function that opens the pieces of the stretch."""
+        observer = session.observer
         if self.base is not None:
-            units = row_units(self.base, self.first, self.step)
-            return shop.observer.wrap_stage(Stage(self.plan, self.base, units, shop).open)
+            feed = partial(RowFeed, self.base, first=self.first, step=self.step)
+            return observer.wrap_stage(Stage(self.plan, self.base, feed, session).open)
         if self.source is None:
             raise RuntimeError(f"{self.plan.label()} stands on nothing")
         if isinstance(self.plan, Given):
             return self.source
-        units = given_units(self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
-        return shop.observer.wrap_stage(Stage(self.plan, None, units, shop, self.below, live=self.live).open)
+        feed = partial(PieceFeed, self.source, each_from_one=all(node.keeps_ids for node in _stretch(self.plan)))
+        return observer.wrap_stage(Stage(self.plan, None, feed, session, self.below, live=self.live).open)
 
 
 def _stretch(plan: Node) -> Iterator[Node]:
@@ -62,7 +64,7 @@ def _stretch(plan: Node) -> Iterator[Node]:
         (plan,) = plan.inputs
 
 
-def opened(plan: Node, shop: Workshop) -> Open:
+def opened(plan: Node, session: Session) -> Open:
     """What opens the pieces of a plan; seeds are bound and rewrites done."""
 
     def combine(node: Node, inputs: tuple[Stretch, ...]) -> Stretch:
@@ -75,14 +77,14 @@ def opened(plan: Node, shop: Workshop) -> Open:
             return replace(below, plan=with_inputs(node, (below.plan,)))
         if isinstance(node, Unfolding):
             inputs = tuple(replace(stretch, plan=node.in_tasks(stretch.plan)) for stretch in inputs)
-        begin = beginning(node, tuple(stretch.open(shop) for stretch in inputs), shop)
-        begin = shop.observer.wrap_flow(node, begin)
+        begin = beginning(node, tuple(stretch.open(session) for stretch in inputs), session)
+        begin = session.observer.wrap_flow(node, begin)
         depth = 2 + max((stretch.depth for stretch in inputs), default=0)  # itself and perhaps a stage
         if depth >= DEEPEST:
-            begin, depth = shop.observer.wrap_stage(flow_on_another_stack(begin)), 0
+            begin, depth = session.observer.wrap_stage(flow_on_another_stack(begin)), 0
         return Stretch(Given(), None, begin, node, live=_is_live(node, inputs), depth=depth)
 
-    return fold(rebuild(plan, in_turns), combine).open(shop)
+    return fold(rebuild(plan, in_turns), combine).open(session)
 
 
 def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
@@ -114,40 +116,40 @@ def in_turns(node: Node) -> Node:
     return node.turns if isinstance(node, VirtualStreams) else node
 
 
-def beginning(node: Node, sources: tuple[Open, ...], shop: Workshop) -> Open:
+def beginning(node: Node, sources: tuple[Open, ...], session: Session) -> Open:
     """What opens the pieces of a node that goes one by one, given what opens those of its inputs."""
     if isinstance(node, Unfolding):
-        return partial(_unfold, node, *sources, shop)
+        return partial(_unfold, node, *sources, session)
     if isinstance(node, Turns):
-        lanes = zip(node.plans, shop.alike(len(node.plans)), strict=True)
-        sources = tuple(opened(plan, same_shop) for plan, same_shop in lanes)
-    return partial(_begin, node, sources, shop)
+        lanes = zip(node.plans, session.alike(len(node.plans)), strict=True)
+        sources = tuple(opened(plan, same_session) for plan, same_session in lanes)
+    return partial(_begin, node, sources, session)
 
 
-def _begin(node: Node, sources: tuple[Open, ...], shop: Workshop, epoch: int, mark: Mark = None) -> Flow:
-    flow = node.flow(sources, epoch, mark, shop.allocate)
-    return flow if sources else _while_open(flow, shop)
+def _begin(node: Node, sources: tuple[Open, ...], session: Session, epoch: int, mark: Mark = None) -> Flow:
+    flow = node.flow(sources, epoch, mark, session.allocate)
+    return flow if sources else _while_open(flow, session)
 
 
-def _while_open(flow: Flow, shop: Workshop) -> Asked:
+def _while_open(flow: Flow, session: Session) -> Asked:
     """The pieces of a flow while the run goes on: no stage below would end it, and who asks may ask for ever."""
     wanted: int | None = None
     try:
         while (piece := pulled(flow, wanted)) is not None:
-            shop.check_open()
+            session.check_open()
             wanted = yield piece
     finally:
         close(flow)
 
 
-def _unfold(node: Unfolding, source: Open, shop: Workshop, epoch: int, mark: Mark = None) -> Flow:
-    inner = shop.inner()
+def _unfold(node: Unfolding, source: Open, session: Session, epoch: int, mark: Mark = None) -> Flow:
+    inner = session.inner()
 
     def open_within(plan: Node | Open, key: int) -> Open:
         if not isinstance(plan, Node):
-            return lambda epoch, mark=None: _while_open(plan(epoch, mark), shop)
+            return lambda epoch, mark=None: _while_open(plan(epoch, mark), session)
         inner.begin_again()
-        passes = PLAIN if shop.settings.rewrite is False else passes_within(plan)
+        passes = PLAIN if session.settings.rewrite is False else passes_within(plan)
         return opened(rewritten(bind_seeds(plan, key), passes).plan, inner)
 
     return node.unfold(source, epoch, mark, open_within)
@@ -155,8 +157,8 @@ def _unfold(node: Unfolding, source: Open, shop: Workshop, epoch: int, mark: Mar
 
 def first_element(plan: Node) -> Any:
     """The first element of a stream, made here; a `StopIteration` where there is none."""
-    shop = Workshop(replace(settings_of(plan), executor="inline"), Legacy(), Unobserved())
-    flow = opened(plan, shop)(0, None)
+    session = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
+    flow = opened(plan, session)(0, None)
     try:
         return next(piece for piece in flow if len(piece)).chunk.element(0)
     finally:

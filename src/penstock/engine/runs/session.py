@@ -1,4 +1,4 @@
-"""What all stages of one streamed run share: the workers, the budget, and the end."""
+"""The things that all stages of a run share: workers, memory, tuners and the end."""
 
 from __future__ import annotations
 
@@ -10,65 +10,77 @@ from typing import Any
 from weakref import WeakSet
 
 from penstock.core.errors import ClosedError
-from penstock.engine.crew import Crew, Making, RemoteCrew, ThreadCrew, runs_here
-from penstock.engine.executors.threads import Threads
-from penstock.engine.legacy import Legacy
-from penstock.engine.observer import Observer, Unobserved
-from penstock.engine.settings import Settings
-from penstock.engine.task import Cost
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.settings import Settings
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.memory import Memory
+from penstock.engine.tasks.observer import Observer, Unobserved
+from penstock.engine.tasks.works import Work
 from penstock.engine.tuning import Tuner
-from penstock.engine.window import WHILE_WAITING, Window
+from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers, Workers, shares_memory
+from penstock.engine.workers.inline import Inline
+from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.plan.graph import same
-from penstock.plan.node import Node
 
 
-class Workshop:
+class Session:
     """Hands stages their workers, and stops them all at once. `close` may be called from any thread."""
 
-    def __init__(self, settings: Settings, legacy: Legacy, observer: Observer, outer: Workshop | None = None) -> None:
+    def __init__(
+        self, settings: Settings, carry_over: CarryOver, observer: Observer, outer: Session | None = None
+    ) -> None:
         self.settings = settings
         self.observer = observer
-        self.allocate = legacy.memory.allocate
+        self.allocate = carry_over.memory.allocate
         self.tuners: list[Tuner] = []
         self.spent = Cost(0, 0)
-        self._legacy = legacy
+        self._carry_over = carry_over
         self._outer = outer
         self._stages = 0
         self.turns = 1  # how many stages of a kind go on side by side, and share what is made ahead
         self._threads: Threads | None = None
         self.has_threads = False  # our own, or the caller's
-        self._remote: list[tuple[Node, Observer, Crew]] = []
-        self._inner: WeakSet[Workshop] = WeakSet()
+        self._remote: list[RemoteWorkers] = []
+        self._inner: WeakSet[Session] = WeakSet()
         self._windows: WeakSet[Window] = WeakSet()
         self._to_close: list[Callable[[], Any]] = []
         self._lock = threading.Lock()
         self._closed = False
 
-    def tuner(self) -> Tuner:
-        """A tuner for one stage, which knows what that of the same stage knew in the run before."""
+    @property
+    def memory(self) -> Memory:
+        """The memory of batches."""
+        return self._carry_over.memory
+
+    def tuner(self, *, of_stream: bool = True) -> Tuner:
+        """Return a tuner for one stage, which knows what that of the same stage knew in the run before."""
         self._stages += 1
         if self._stages > len(self.tuners):
-            tuner = self._legacy.tuner(self.settings.workers, stage=len(self.tuners))
-            tuner.long_groups()
+            tuner = self._carry_over.tuner(self.settings.workers, stage=len(self.tuners))
+            if of_stream:
+                tuner.long_groups()
             self.tuners.append(tuner)
         return self.tuners[self._stages - 1]
 
-    def inner(self) -> Workshop:
-        """A workshop with the same workers, for datasets that are elements: many, of few kinds, and not counted."""
+    def inner(self) -> Session:
+        """Return a session with the same workers for datasets that are elements: many, of few kinds, and not counted."""
         settings = self.settings
         executor = settings.executor
-        if isinstance(executor, Executor) and not runs_here(executor):  # a plan that travels is worth long work only
+        if isinstance(executor, Executor) and not shares_memory(
+            executor
+        ):  # only long work is worth a plan that travels
             settings = replace(settings, executor="inline")
-        shop = Workshop(settings, Legacy(), Unobserved(), self)
-        self._inner.add(shop)
-        return shop
+        session = Session(settings, CarryOver(), Unobserved(), self)
+        self._inner.add(session)
+        return session
 
     def begin_again(self) -> None:
         """Hand out the same tuners to the stages of another dataset of the same kind."""
         self._stages = 0
 
-    def alike(self, count: int) -> Iterator[Workshop]:
-        """This shop, for each of `count` plans of one kind that take turns: with the same tuners, counted as one."""
+    def alike(self, count: int) -> Iterator[Session]:
+        """This session, for each of `count` plans of one kind that take turns: with the same tuners, counted as one."""
         stages = self._stages
         self.turns *= count
         for _ in self.observer.alike(count):
@@ -85,44 +97,51 @@ class Workshop:
             return not tuner.threads_pay()
         return settings.executor == "auto" and settings.workers is None and not (tuner.threads or tuner.threads_pay())
 
-    def crew(self, maker: Making, tuner: Tuner, observer: Observer) -> Crew:
-        """Workers for a stage; threads are shared by all stages, as many as the one that wants most."""
+    def workers(self, work: Work, tuner: Tuner, observer: Observer) -> Workers:
+        """Return workers for a stage; all stages share the threads, as many as the stage that wants most."""
         if self._outer is not None:
-            return self._outer.crew(maker, tuner, observer)
+            return self._outer.workers(work, tuner, observer)
         executor = self.settings.executor
-        workers = tuner.start_threads()
-        if isinstance(executor, Executor) and not runs_here(executor):
-            return self._remote_crew(maker, executor, observer)
+        threads = tuner.start_threads()
+        if executor == "inline":
+            return Inline(work)
+        if isinstance(executor, Executor) and not shares_memory(executor):
+            return self._remote_workers(work, executor, observer)
         self.has_threads = True
         if isinstance(executor, Executor):
-            return ThreadCrew(maker, executor)
+            return ThreadWorkers(work, executor)
         with self._lock:
             if self._threads is None:
-                self._threads = Threads(workers)
+                self._threads = Threads(threads)
                 if self._closed:
                     self._threads.shutdown(wait=False)
         self.resize()
-        return ThreadCrew(maker, self._threads)
+        return ThreadWorkers(work, self._threads)
 
-    def _remote_crew(self, maker: Making, executor: Executor, observer: Observer) -> Crew:
-        """One for all stages that do the same, so that their plan travels once."""
-        for source, counts, crew in self._remote:
-            if counts is observer and same(source, maker.source):
-                return crew
-        crew = RemoteCrew(maker, executor, observer)
-        self._remote.append((maker.source, observer, crew))
-        self.at_close(crew.close)
-        return crew
+    def _remote_workers(self, work: Work, executor: Executor, observer: Observer) -> Workers:
+        """Return the same workers for all stages that do the same, so that their plan travels once."""
+        for workers in self._remote:
+            if workers.observer is observer and type(workers.work) is type(work) and same(workers.work.plan, work.plan):
+                return workers
+        workers = RemoteWorkers(work, executor, observer)
+        self._remote.append(workers)
+        self.at_close(workers.close)
+        return workers
 
     def resize(self) -> None:
         """Go on with as many threads as the stages want now."""
         if self._outer is not None:
             self._outer.resize()
             return
-        tuners = [tuner for shop in [self, *self._inner] for tuner in shop.tuners]
+        tuners = [tuner for session in [self, *self._inner] for tuner in session.tuners]
         wanted = max((tuner.threads for tuner in tuners), default=1)
         if self._threads is not None and self._threads.workers != wanted:
             self._threads.resize(wanted)
+
+    @property
+    def jobs_ahead(self) -> int:
+        """Jobs of all stages begun and not taken yet."""
+        return sum(map(len, list(self._windows)))
 
     @property
     def unfinished(self) -> int:
@@ -131,11 +150,11 @@ class Workshop:
             return self._outer.unfinished
         return sum(window.unfinished for window in list(self._windows))
 
-    def window(self) -> Window:
-        """A window that closes with the workshop."""
+    def window(self, *, ordered: bool = True) -> Window:
+        """Return a window that closes with the session."""
         if self._outer is not None:
             return self._outer.window()
-        window = Window(ordered=True)
+        window = Window(ordered=ordered)
         self._windows.add(window)
         if self._closed:
             window.close()
@@ -157,7 +176,7 @@ class Workshop:
             raise ClosedError(WHILE_WAITING)
 
     def after_fork(self) -> None:
-        """In a forked child, which begins another workshop: forget all workers, and do without any of their locks."""
+        """In a forked child, which begins another session: forget all workers, and do without any of their locks."""
         self._lock = threading.Lock()
         self._threads, self._remote, self._to_close = None, [], []
         for window in list(self._windows):

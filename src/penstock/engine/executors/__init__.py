@@ -1,1 +1,0 @@
-"""Where tasks run, one kind a file."""

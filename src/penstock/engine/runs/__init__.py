@@ -1,0 +1,12 @@
+"""A run: stages, their feeds, their session, and the plan lowered into them."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["carry_over", "failures", "feeds", "lowering", "position", "run", "session", "settings", "stage"]
+
+if TYPE_CHECKING:
+    from penstock.engine.runs import carry_over, failures, feeds, lowering, position, run, session, settings, stage
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

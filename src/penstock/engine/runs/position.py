@@ -1,0 +1,105 @@
+"""The position of a run: which items of the epoch were received, whatever was made ahead of them."""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+from penstock.core.errors import CursorError
+from penstock.engine.cursor import Cursor
+from penstock.plan.deferred import settled
+from penstock.plan.flow import BEYOND, Mark, Piece
+
+
+class Position(Protocol):
+    """Counts the pieces that a run hands out, and makes the cursor to go on from."""
+
+    def hand_out(self, piece: Piece) -> int:
+        """Count a piece as handed out, and those before it as received; return how many of its items to leave out."""
+        ...
+
+    def end(self) -> None:
+        """Check that the epoch may end here."""
+        ...
+
+    def cursor(self, left: int = 0) -> Cursor:
+        """Return the cursor to go on from, if `left` items of the piece handed out last were not received."""
+        ...
+
+
+class RowPosition:
+    """All items before a row were received, and spans ahead of it where items come as they are finished."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._row = cursor.row
+        self._ahead = list(cursor.ahead)
+        self._low = self._high = cursor.row
+
+    def hand_out(self, piece: Piece) -> int:
+        self._row, self._ahead = _received(self._row, self._ahead, self._low, self._high)
+        self._high = int(piece.after)
+        self._low = self._high - len(piece.chunk)
+        return 0
+
+    def end(self) -> None:
+        """Do nothing: rows end where they end."""
+
+    def cursor(self, left: int = 0) -> Cursor:
+        row, ahead = _received(self._row, self._ahead, self._low, self._high - left)
+        return replace(self._cursor, row=row, ahead=tuple(ahead))
+
+
+def _received(row: int, ahead: list[tuple[int, int]], low: int, high: int) -> tuple[int, list[tuple[int, int]]]:
+    """Return the first item that was not received, and the spans after it that were, with items `low` to `high`."""
+    if low == row and not ahead:
+        return high, ahead
+    ahead = ahead.copy()
+    if low < high:
+        insort(ahead, (low, high))
+    while ahead and ahead[0][0] == row:
+        row = ahead.pop(0)[1]
+    return row, ahead
+
+
+class StreamPlace(NamedTuple):
+    """A place in a stream: `row` items were received, of which `offset` come after the mark."""
+
+    mark: Mark
+    offset: int
+    row: int
+
+
+class StreamPosition:
+    """A mark of the stream, and how many items after it were received."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._left_out = cursor.offset  # items to leave out before the first
+        self._before = cursor.mark  # the mark before the next piece
+        self._place = self._next = StreamPlace(
+            cursor.mark, cursor.offset, cursor.row
+        )  # before and after the last piece
+
+    def hand_out(self, piece: Piece) -> int:
+        left_out = min(self._left_out, len(piece))
+        self._left_out -= left_out
+        self._place, row = self._next, self._next.row
+        if left_out < len(piece):
+            self._place = StreamPlace(self._before, left_out, row)
+            self._next = StreamPlace(piece.after, 0, row + len(piece) - left_out)
+        elif not self._left_out:
+            self._place = self._next = StreamPlace(piece.after, 0, row)
+        self._before = piece.after
+        return left_out
+
+    def end(self) -> None:
+        """Raise a `CursorError` if the stream ended before the items that were received."""
+        if self._left_out:
+            raise CursorError(BEYOND)
+
+    def cursor(self, left: int = 0) -> Cursor:
+        mark, offset, row = self._place if left else self._next
+        received = self._next.row - left - row
+        return replace(self._cursor, mark=settled(mark), offset=offset + received, row=row + received)

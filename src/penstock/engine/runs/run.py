@@ -1,0 +1,260 @@
+"""One pass over one epoch: its position, its counters, and the four ways in which it ends."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter_ns
+from typing import Any
+
+from penstock.core.errors import ClosedError
+from penstock.elements.size import bytes_of
+from penstock.engine.cursor import Cursor
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.failures import named_failure, over
+from penstock.engine.runs.feeds import RowFeed
+from penstock.engine.runs.lowering import opened
+from penstock.engine.runs.position import Position, RowPosition, StreamPosition
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import Settings
+from penstock.engine.runs.stage import Stage
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.native import Gathered
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
+from penstock.engine.workers.lifetime import watch_over
+from penstock.engine.workers.producer import Producer
+from penstock.engine.workers.window import WHILE_WAITING
+from penstock.ops.group.unit import batching_of, rows_in
+from penstock.plan.flow import Flow, Piece, close
+from penstock.plan.node import Node
+
+AHEAD = 4  # elements of a stream that are kept ready, where nothing else is said
+AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
+"""The way to make a failed element of a stream again, and nothing that its mark says comes before it."""
+
+
+@dataclass(slots=True)
+class Totals:
+    """How much a run has made so far: items, the rows that they hold, and their bytes."""
+
+    items: int = 0
+    rows: int = 0
+    nbytes: int = 0
+
+
+class Run:
+    """Makes the items of one epoch from a cursor on.
+
+    A run ends in one of four ways: *exhausted* (the epoch is over), *closed* (by the consumer), *failed* (an exception
+    was raised) or *cancelled* (an interrupt reached the consumer while it waited). Afterwards nothing of it is left.
+    """
+
+    def __init__(
+        self,
+        plan: Node,
+        settings: Settings,
+        observer: Observer,
+        cursor: Cursor,
+        carry_over: CarryOver,
+        *,
+        drawn_seed: int | None = None,
+    ) -> None:
+        """Begin at `cursor`; `drawn_seed` is the seed of unseeded operations, where the user did not give it."""
+        self.plan = plan
+        self.settings = settings
+        self.ended: str | None = None
+        self.made = Totals()
+        self.unit = "element" if batching_of(plan) is None else "batch"
+        self._epoch = cursor.epoch
+        self._position: Position = RowPosition(cursor) if plan.indexed else StreamPosition(cursor)
+        self._observer = observer
+        self._drawn_seed = drawn_seed
+        self._carry_over = carry_over
+        self._item_bytes = 0
+        self._pause = _Pause()
+        self._stage: Stage | None = None
+        self._producer: Producer[Piece] | None = None
+        self._flow: Flow = iter(())
+        self._session = Session(settings, carry_over, observer)
+        self._is_begun = False  # by the first item that is asked for: an interrupt finds all that has begun by then
+        watch_over(self)
+
+    @property
+    def tuner(self) -> Tuner:
+        """The tuner of the stage which took most."""
+        return max(self._session.tuners, key=lambda tuner: tuner.item_wall, default=Tuner(None))
+
+    @property
+    def spent(self) -> Cost:
+        """The time that the tasks of all stages took."""
+        return self._session.spent
+
+    @property
+    def mode(self) -> str:
+        """Where tasks run: `inline`, in threads, or through whose executor."""
+        return self._session.mode
+
+    @property
+    def is_parallel(self) -> bool:
+        """True if several threads make the elements, or would if every thread could call the functions."""
+        return self.settings.workers != 1 and (self._session.has_threads or self.settings.would_pay(self.tuner))
+
+    @property
+    def pieces_ahead(self) -> int:
+        """Jobs or pieces begun and not handed out yet."""
+        return self._session.jobs_ahead + (0 if self._producer is None else len(self._producer))
+
+    def cursor(self, left: int) -> Cursor:
+        """Return the cursor to go on from, if `left` items of those handed out last were not received."""
+        return self._position.cursor(left)
+
+    def items(self) -> list[Any] | Any | None:
+        """Return the next items, a list or a queue of them; `None` when the epoch is over."""
+        if self.ended is not None:
+            if self.ended == "exhausted":
+                return None
+            raise over(self.ended)
+        try:
+            if not self._is_begun:
+                self._begin()
+            items = self._items()
+        except Exception as error:
+            self._check_open()
+            self.close("failed")
+            named = self._named(error)
+            if named is error:
+                raise
+            raise named from error
+        except BaseException:  # KeyboardInterrupt, SystemExit
+            self.close("cancelled")
+            raise
+        if items is None:
+            self._check_open()
+            self.close("exhausted")
+        return items
+
+    def _check_open(self) -> None:
+        """Raise a `ClosedError` if another thread has closed the run."""
+        if self.ended is not None:
+            raise ClosedError(WHILE_WAITING) from None
+
+    def close(self, ended: str = "closed") -> None:
+        """Stop at once: whatever waits is dropped, and a task asleep in a user's function is left to end by itself."""
+        if self.ended is None:
+            self.ended = ended
+        self._session.close()
+        if self._producer is not None:
+            self._producer.stop()
+            return
+        with suppress(ValueError):  # it is at work in another thread, which the closed session wakes
+            close(self._flow)
+
+    def after_fork(self) -> None:
+        """In a forked child, where no thread of the parent lives on: begin again after the items handed out, once asked.
+
+        That is inline where the executor was handed in, which has no workers here.
+        """
+        self._session.after_fork()
+        self._carry_over.memory.after_fork()
+        self._producer, self._flow = None, iter(())
+        self._is_begun = False
+        if isinstance(self.settings.executor, Executor):
+            self.settings = replace(self.settings, executor="inline")
+
+    def _begin(self) -> None:
+        self._is_begun = True
+        settings, cursor = self.settings, self._position.cursor()
+        self._session = session = Session(settings, self._carry_over, self._observer)
+        self._producer = None
+        if self.plan.indexed:
+            feed = partial(RowFeed, received=cursor.ahead)
+            self._stage = Stage(self.plan, self.plan, partial(feed, self.plan), session, top=True)
+            self._flow = self._stage.open(cursor.epoch, cursor.row)
+            return
+        self._position = StreamPosition(cursor)
+        self._flow = opened(self.plan, session)(cursor.epoch, cursor.mark)
+        asked_for = settings.workers is not None or settings.depth is not None
+        if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
+            self._produce_ahead()
+
+    def _items(self) -> list[Any] | Any | None:
+        while (piece := self._piece()) is not None:
+            left_out = self._position.hand_out(piece)
+            if left_out < len(piece.chunk):
+                items = piece.chunk.elements()
+                items = items[left_out:] if left_out else items
+                self._count(piece, items)
+                return items
+        self._position.end()
+        return None
+
+    def _piece(self) -> Piece | None:
+        if self._producer is not None:
+            return self._producer.take()
+        if self._stage is not None or self.settings.executor != "auto":
+            return next(self._flow, None)
+        began = perf_counter_ns()
+        piece = next(self._flow, None)
+        if piece is not None and self._pause.is_long(perf_counter_ns() - began, len(piece)):
+            self._produce_ahead()
+        return piece
+
+    def _produce_ahead(self) -> None:
+        """Run the sequential part of a stream in the background, so that it overlaps with the consumer's step."""
+        depth = self.settings.depth or AHEAD
+
+        def has_room(pieces: deque[Piece]) -> bool:
+            waiting = sum(map(len, pieces))
+            return not waiting or waiting + len(pieces[-1]) <= depth
+
+        self._producer = Producer(self._flow, has_room)
+        if self.ended is not None:  # closed meanwhile, from another thread
+            self._producer.stop()
+
+    def _count(self, piece: Piece, items: Any) -> None:
+        made, count = self.made, len(items)
+        made.items += count
+        if isinstance(piece.chunk, Gathered):
+            made.rows += count * piece.chunk.batch_rows
+            made.nbytes += count * piece.chunk.batch_bytes
+            return
+        if not self._item_bytes:
+            self._item_bytes = bytes_of(items[0])
+        made.nbytes += count * self._item_bytes
+        made.rows += sum(map(rows_in, items)) if self.unit == "batch" else count
+
+    def _named(self, failure: BaseException) -> BaseException:
+        """Return the failure with the item it belongs to, and the way to make that again."""
+        if self._stage is None:
+            item, again = self._position.cursor().row, AGAIN
+        else:
+            item = self._stage.failed_at
+            where = f"{self._epoch}, {item}" if self._epoch else f"{item}"
+            seeded = "ds" if self._drawn_seed is None else f"ds.with_options(ps.Options(seed={self._drawn_seed}))"
+            again = f"{seeded}[{where}]"
+        return named_failure(failure, f"while making {self.unit} {item}", self._epoch, again)
+
+
+class _Pause:
+    """The time between the elements of a stream, for as long as the consumer waits for them in its own thread.
+
+    The first look does not count, nor the dearest: a stage may just have made many items to come.
+    """
+
+    def __init__(self) -> None:
+        self._looks = self._items = self._took = 0
+        self._dearest = (0, 0)
+
+    def is_long(self, took: int, items: int) -> bool:
+        """Return whether an element costs more than handing it over from another thread."""
+        self._looks += 1
+        if self._looks > 1:
+            self._items += items
+            self._took += took
+            self._dearest = max(self._dearest, (took, items))
+        dearest, its_items = self._dearest
+        return self._looks > LOOKS and self._took - dearest > THREAD_PAYS * max(self._items - its_items, 1)

@@ -1,0 +1,380 @@
+"""A stage is the only loop of the engine: a feed gives jobs, a window holds them, workers make them, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from time import perf_counter_ns, process_time_ns
+
+from penstock.core.errors import BudgetError, ElementError, WorkerError
+from penstock.elements.size import own_bytes_of
+from penstock.elements.variants import duplicate
+from penstock.engine.runs.feeds import NOTHING, Feed, OpenFeed
+from penstock.engine.runs.session import Session
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.native import Gathered, Gathering, gathering_of
+from penstock.engine.tasks.parts import Parts
+from penstock.engine.tasks.read_ahead import ReadAhead, spacing
+from penstock.engine.tasks.slots import Slots
+from penstock.engine.tasks.task import Job, Made, Result, Task
+from penstock.engine.tasks.works import PieceWork, RowWork, Work
+from penstock.engine.tuning import THREAD_PAYS
+from penstock.engine.workers.executors import Workers
+from penstock.engine.workers.inline import Inline, NativeThread, made_here
+from penstock.engine.workers.producer import Producer
+from penstock.ops.group.grouping import Grouping
+from penstock.ops.group.unit import batching_of
+from penstock.plan.flow import NO_IDS, Asked, Flow, Mark, Piece
+from penstock.plan.locate import blame_given
+from penstock.plan.node import Node
+
+
+class Stage:
+    """Makes items of `plan`, as far as one task can make them, out of the jobs of a feed.
+
+    The plan stands on an indexed `base`, which may be the plan itself, or on the elements that `below` yields; if it is
+    `live`, these may be long in coming. Items of the `top` stage are handed to the consumer as they are.
+    """
+
+    def __init__(
+        self,
+        plan: Node,
+        base: Node | None,
+        open_feed: OpenFeed,
+        session: Session,
+        below: Node | None = None,
+        *,
+        live: bool = False,
+        top: bool = False,
+    ) -> None:
+        self.session = session
+        self.plan = plan
+        self.base = base
+        self.below = plan if base is not None else below  # the node whose elements a task is given, or makes
+        self.live = live
+        self.top = top
+        self.observer = session.observer.part()
+        self.work: Work = (RowWork if top else PieceWork)(plan, session.allocate, self.observer)
+        self.turns = session.turns
+        self.batching = batching_of(plan) if top else None
+        self.item_rows = self.batching.size if isinstance(self.batching, Grouping) else 1
+        self.tuner = session.tuner(of_stream=not top)
+        self.tuner.item_rows = self.item_rows
+        self.failed_at = 0
+        """The item that failed last."""
+        self._open_feed = open_feed
+
+    def open(self, epoch: int, mark: Mark = None) -> Asked:
+        """Yield the items of an epoch as pieces, from a mark on."""
+        return Loop(self, self._open_feed(epoch, mark)).pieces()
+
+    def gathering(self) -> Gathering | None:
+        """Return the way to gather batches by a native thread, where that is possible and allowed."""
+        settings = self.session.settings
+        allowed = self.top and settings.executor == "auto" and settings.depth is None
+        if not allowed or self.session.observer.looks_at_elements:
+            return None
+        return gathering_of(self.plan, self.session.memory)
+
+    def spacing(self) -> float:
+        """Return how many items come of one block, if data is read in blocks."""
+        return 0.0 if self.base is None else spacing(self.base, self.base.stride, self.item_rows)
+
+
+class Loop:
+    """The pieces of one epoch of a stage.
+
+    The window is filled up to its high watermark whenever it has sunk to the low one, within the budget. An exception
+    of the feed, or of a task, is raised once everything before it is handed out.
+    """
+
+    def __init__(self, stage: Stage, feed: Feed) -> None:
+        settings = stage.session.settings
+        self._stage = stage
+        self._session = stage.session
+        self._tuner = stage.tuner
+        self._feed = feed
+        self._depth = settings.depth if stage.top else None
+        self._budget = settings.memory_budget // stage.turns
+        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate)
+        self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
+        self._window = stage.session.window(ordered=settings.ordered or not stage.top)
+        self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
+        self._workers: Workers = Inline(stage.work)
+        self._native = stage.gathering()
+        self._failure: Exception | None = None  # raised once the window is empty
+        self._fed = False  # the feed has ended
+
+    def pieces(self) -> Asked:
+        """Yield what the jobs made, each piece with the mark after it."""
+        wanted: int | None = None
+        producer = None
+        try:
+            while True:
+                self._session.check_open()
+                self._choose_workers()
+                if self._stage.live and type(self._workers) is not Inline:
+                    producer = Producer(self._begun(), lambda _: self._room() > 0)
+                    self._session.at_close(producer.stop)
+                    break
+                job = self._next_job(wanted)
+                if job is None:
+                    return
+                for piece in self._finished(job):
+                    wanted = yield piece
+            while producer.take() is not None:
+                self._session.check_open()
+                job = self._popped()
+                producer.look_again()
+                yield from self._finished(job)
+        finally:
+            if producer is not None:
+                producer.stop()
+            with suppress(ValueError):  # a producer is in it, and closes it
+                self._feed.close()
+            self._window.close()
+
+    # Workers
+
+    def _choose_workers(self) -> None:
+        """Leave the inline start for threads, or for a native thread, once they pay."""
+        workers, tuner = self._workers, self._tuner
+        if not isinstance(workers, Inline | NativeThread):
+            return
+        if not self._session.is_inline(tuner):
+            self._leave_inline()
+        elif isinstance(workers, NativeThread) and not workers.gathers:
+            self._workers, self._native = Inline(self._stage.work), None
+        elif self._native is not None and type(workers) is Inline and tuner.worth_beside(self._group(beside=True)):
+            self._workers = NativeThread(self._stage.work, self._native, lambda: self._item_bytes or 0)
+            self._session.at_close(self._workers.close)
+
+    def _leave_inline(self) -> None:
+        self._workers = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
+
+    # Jobs
+
+    def _next_job(self, wanted: int | None) -> Job | None:
+        """Return the next job that is done, with others begun behind it; `None` at the end."""
+        if not len(self._window):
+            self._fill(wanted)
+            if not len(self._window):
+                if self._failure is not None:
+                    raise self._failure
+                return None
+        job = self._popped()
+        if type(self._workers) is not Inline:
+            self._fill(None)
+        return job
+
+    def _popped(self) -> Job:
+        asked = perf_counter_ns()
+        job = self._window.pop()
+        if self._workers.shares_gil:
+            now = perf_counter_ns()
+            if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
+                self._session.resize()
+        return job
+
+    def _fill(self, wanted: int | None) -> None:
+        """Begin jobs while there is room for them."""
+        if self._fed or self._failure is not None:
+            return
+        try:
+            while count := self._room():
+                job = self._feed.take(count, wanted)
+                if job is None:
+                    self._fed = True
+                    return
+                self._begin(job)
+        except Exception as error:  # noqa: BLE001 - raised once what was made before it is handed out
+            self._failure = error
+
+    def _begun(self) -> Iterator[Job]:
+        """Begin one job after another, and yield it."""
+        while (job := self._feed.take(max(self._room(), 1))) is not None:
+            self._begin(job)
+            yield job
+
+    def _room(self) -> int:
+        """Return how many items the next job is to have; 0 if the window has no room for another."""
+        window = self._window
+        if not window.tasks:
+            return max(self._group(), 1)
+        if type(self._workers) is Inline or not self._has_place():
+            return 0
+        if self._item_bytes is None and self._session.settings.budget_is_given:
+            return 0  # until the first is made
+        return self._group()
+
+    def _has_place(self) -> bool:
+        window, depth, turns = self._window, self._depth, self._stage.turns
+        if depth is not None:
+            return window.items < depth
+        if isinstance(self._workers, NativeThread):
+            return False
+        high = self._tuner.depth() + self._stage.top
+        if turns == 1 or window.tasks >= high:
+            return window.tasks < high
+        # stages that take turns share what is made ahead; the one that is waited for may use idle workers
+        return window.tasks <= -(-high // turns) or (window.waits and self._session.unfinished < high)
+
+    def _group(self, *, beside: bool = False) -> int:
+        """Return how many items one job makes, by the tuner, the depth and the budget."""
+        items, depth = self._tuner.group_items(beside=beside or isinstance(self._workers, NativeThread)), self._depth
+        if depth is not None and type(self._workers) is not Inline:
+            items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
+        if not self._item_bytes:
+            return items
+        return min(items, max(self._budget - self._window.nbytes, 0) // self._item_bytes)
+
+    def _begin(self, job: Job) -> None:
+        """Begin the tasks of a job: several where it is one expensive batch."""
+        self._check_budget()
+        job.nbytes = (self._item_bytes or 0) * len(job)
+        task, parts = self._prepared(job.task), self._parts(job)
+        if parts is None:
+            job.set_tasks([task])
+        elif type(self._workers) is Inline:
+            self._begin_first(job, task, parts)
+        else:
+            rows = parts.rows(task)
+            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item()))
+        self._window.push(job)
+        for number, result in enumerate(job.results):
+            if result is None:
+                self._workers.submit(job, number, self._window)
+
+    def _check_budget(self) -> None:
+        settings, nbytes = self._session.settings, self._item_bytes or 0
+        if self._stage.top and settings.budget_is_given and nbytes > settings.memory_budget:
+            raise BudgetError(
+                f"one {'batch' if self._stage.batching else 'element'} takes {nbytes:,} bytes and "
+                f"Options(memory_budget=) allows {settings.memory_budget:,}: make it smaller or the budget larger"
+            )
+
+    def _prepared(self, task: Task) -> Task:
+        """Return a task with its slot, and with the rows that later tasks read."""
+        rows_of, slot, given = self._feed.rows_of, None, task.given
+        if self._slots is not None and not isinstance(self._workers, NativeThread):
+            slot = self._slots.take(len(given), last=task.high >= self._feed.end)
+        if rows_of is None and len(given) > 1:  # of several elements some may have to be made again
+            given = given.over(duplicate(given.chunk))
+        upcoming = None if rows_of is None else self._read_ahead.after(task.high, self._feed.end, rows_of)
+        return Task(task.low, task.high, given, slot, upcoming)
+
+    def _parts(self, job: Job) -> Parts | None:
+        """Return the way to cut the one batch of a job, if several tasks are to make it."""
+        tuner, stage = self._tuner, self._stage
+        if len(job) > 1 or stage.item_rows <= 1 or not isinstance(stage.work, RowWork):
+            return None
+        if type(self._workers) is Inline:  # the first elements tell whether threads are to make the others
+            pays = self._session.settings.executor == "auto" and not tuner.looks and self._native is None
+        else:
+            pays = not isinstance(self._workers, NativeThread) and tuner.split_item() > 1
+        return stage.work.parts if pays else None
+
+    def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
+        """Make a few elements of the first batch here, until it is known whether threads pay for the others."""
+        tuner, rows = self._tuner, parts.rows(task)
+        done: list[Task] = []
+        results: list[Result] = []
+        low, count, pays = 0, 1, None
+        while pays is None and low + count < len(rows):
+            done += parts.cut(task, rows, low, low + count)
+            results.append(result := made_here(self._stage.work, done[-1]))
+            if not isinstance(result, Made):
+                break
+            self._observe(cost := result.cost, count / len(rows))
+            low += count
+            pays = tuner.pays_to_split(cost, count, len(rows) - low)
+            count = max(2 * THREAD_PAYS * count // max(cost.wall, 1), 1)
+        else:
+            if pays:
+                self._leave_inline()
+            else:
+                tuner.looks = 0  # a few elements say little about a whole batch
+            done += parts.cut(task, rows, low, len(rows), tuner.threads if pays else 1)
+        job.set_tasks(done)
+        job.noted = len(results)
+        for number, result in enumerate(results):
+            job.finish(number, result)
+
+    # Results
+
+    def _finished(self, job: Job) -> Flow:
+        """Yield the items of a job; if it failed, those before the one at fault, and raise the failure after them."""
+        if job.announces:
+            yield Piece(NOTHING, NO_IDS, job.mark_after(0))
+        piece = self._piece_of(job)
+        if piece is None:
+            yield from self._replayed(job)
+            return
+        for task, result in list(zip(job.tasks, job.results, strict=True))[job.noted :]:
+            if isinstance(result, Made):
+                self._observe(result.cost, job.share(task))
+        self._learn(piece, len(job))
+        # a piece of its own: `piece` may be the very one below
+        yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
+        if type(piece.chunk) is Gathered:
+            self._count_gathered(piece.chunk)
+
+    def _piece_of(self, job: Job) -> Piece | None:
+        if job.failed:
+            return None
+        (result, *others), work = job.results, self._stage.work
+        if not isinstance(result, Made) or job.tasks[0].part is None or not isinstance(work, RowWork):
+            return result.piece if isinstance(result, Made) and not others else None
+        chunk = None if work.parts is None else work.parts.joined(job)
+        return None if chunk is None else Piece(chunk, job.task.given.ids)
+
+    def _replayed(self, job: Job) -> Flow:
+        """Yield the items of a failed job before the one at fault, which is found by making each of them alone.
+
+        So the items that the consumer receives before an error do not depend on how they were grouped.
+        """
+        failure, at = job.failure(), 0
+        if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
+            raise failure
+        cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
+        if len(job) > 1 or cut_apart:
+            for at in range(len(job)):
+                result = made_here(self._stage.work, job.alone(at))
+                if not isinstance(result, Made):
+                    failure = result
+                    break
+                yield Piece(result.piece.chunk, result.piece.ids, job.mark_after(at + 1), result.piece.failed)
+            else:
+                return  # a failure that passed, such as of a disk
+        if isinstance(failure, Exception) and self._stage.below is not None:
+            blame_given(failure, self._stage.below, int(job.task.given.ids[at]))
+        self._stage.failed_at = job.task.low + at
+        raise failure or RuntimeError("a task ended with nothing")
+
+    # Measures
+
+    def _observe(self, cost: Cost, items: float) -> None:
+        self._tuner.observe(cost, items)
+        self._read_ahead.observe(cost, items)
+        self._session.spent += cost
+
+    def _learn(self, piece: Piece, items: int) -> None:
+        """Note how many bytes an item takes."""
+        if self._slots is not None:
+            self._slots.learn(piece.chunk)
+            nbytes = self._slots.item_bytes
+        elif not self._tuner.looking and not self._session.settings.budget_is_given:
+            return
+        else:
+            nbytes = 0
+        if not nbytes and len(piece) and type(piece.chunk) is not Gathered:
+            each = max(len(piece), items) / items  # of elements that are unpacked, several come of one
+            nbytes = round(own_bytes_of(piece.chunk) * each)
+        self._item_bytes = self._tuner.item_bytes = nbytes
+
+    def _count_gathered(self, made: Gathered) -> None:
+        """Count the batches that were taken, and the time that the native thread took."""
+        taken, cost = made.taken()
+        self._stage.observer.count(taken * made.batch_rows, taken * made.batch_bytes, cost.wall, cost.cpu)
+        if taken and cost.wall:
+            self._observe(cost, taken)

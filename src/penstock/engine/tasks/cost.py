@@ -1,0 +1,96 @@
+"""The time that a task takes, as its thread's clocks tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from time import perf_counter_ns
+from typing import ParamSpec, Self, TypeAlias, TypeVar
+
+from penstock.kernels.clocks import thread_times
+from penstock.plan.safety.guard import held_here
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FULLY = 16  # tasks measured in full at first, and after each task that read from a disk
+EVERY = 13  # afterwards, one task in this many is; a prime number, so that periodic work is seen
+
+
+@dataclass(slots=True)
+class Cost:
+    """Times of a task in ns: wall and CPU time of its thread, and the time that the thread was ready but had no core.
+
+    `alone` is the time in functions that only one thread at a time may call, `queued` the time spent waiting for them.
+    `yields` counts how often the thread gave up its core to wait, `reads` the blocks of 512 bytes read from a disk.
+    """
+
+    wall: int
+    cpu: int
+    starved: int = 0
+    yields: int = 0
+    reads: int = 0
+    alone: int = 0
+    queued: int = 0
+
+    @property
+    def blocked(self) -> int:
+        """The time spent waiting for a disk, a sleep or a lock such as the GIL; not for a core or for a turn."""
+        return max(self.wall - self.cpu - self.starved - self.queued, 0)
+
+    def __iadd__(self, other: Cost) -> Self:
+        self.wall += other.wall
+        self.cpu += other.cpu
+        self.starved += other.starved
+        self.yields += other.yields
+        self.reads += other.reads
+        self.alone += other.alone
+        self.queued += other.queued
+        return self
+
+    def over(self, wall: int) -> Cost:
+        """Return the cost of a similar task with another wall time."""
+        share = 1 if wall == self.wall else wall / max(self.wall, 1)
+        counts = (int(share * self.cpu), int(share * self.starved), round(share * self.yields), int(share * self.reads))
+        return Cost(wall, *counts, int(share * self.alone), int(share * self.queued))
+
+
+Took: TypeAlias = tuple[int, Cost]
+"""The wall time of a task in ns, and the cost of the task measured in full that stands for it (perhaps itself)."""
+
+
+class Meter:
+    """Measures tasks of one kind, in any thread.
+
+    Reading a thread's account takes several system calls, which are expensive after a task that has waited. So most
+    tasks are measured by wall time only, and the last task measured in full stands for them. While tasks read from a
+    disk, all of them are measured in full.
+    """
+
+    def __init__(self) -> None:
+        self._tasks = count()
+        self._fully = FULLY  # the first task that need not be measured in full
+        self._last = Cost(0, 0)
+
+    def measure(self, make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, Took]:
+        """Return the result of `make`, and the time it took."""
+        task = next(self._tasks)
+        if task < self._fully or task % EVERY == 0:
+            return self._measure_fully(task, partial(make, *args, **kwargs))
+        began = perf_counter_ns()
+        made = make(*args, **kwargs)
+        return made, (perf_counter_ns() - began, self._last)
+
+    def _measure_fully(self, task: int, make: Callable[[], T]) -> tuple[T, Took]:
+        held = held_here()
+        before = thread_times()
+        made = make()
+        took = (after - earlier for after, earlier in zip(thread_times(), before, strict=True))
+        turns = (after - earlier for after, earlier in zip(held_here(), held, strict=True))
+        cost = Cost(*took, *turns)
+        self._last = cost
+        if cost.reads:
+            self._fully = task + 1 + FULLY
+        return made, (cost.wall, cost)

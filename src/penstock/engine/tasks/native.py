@@ -1,0 +1,106 @@
+"""Batches that are nothing but rows of arrays in memory: gathered by a native thread that never takes the GIL."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from penstock.core.attributes import attribute_of
+from penstock.elements.chunk import Items
+from penstock.elements.structure import flatten, joining
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.memory import Memory
+from penstock.engine.tasks.task import Task
+from penstock.kernels import Ahead, SideThread
+from penstock.ops.group.batch import Batch
+from penstock.ops.read.source import Read, positions
+from penstock.plan.node import Node, Passing, Rows
+
+
+class Gathered(Items):
+    """Batches that a native thread is making: whoever takes them takes one after another out of a queue."""
+
+    __slots__ = ("batch_bytes", "batch_rows", "queue", "size")
+
+    def __init__(self, queue: Ahead, batch_rows: int, batch_bytes: int) -> None:
+        super().__init__([])
+        self.queue = queue
+        self.size = len(queue)
+        self.batch_rows = batch_rows
+        self.batch_bytes = batch_bytes
+
+    def __len__(self) -> int:
+        return self.size
+
+    def elements(self) -> Any:
+        """Return the queue."""
+        return self.queue
+
+    def taken(self) -> tuple[int, Cost]:
+        """Return the number of batches that were taken, and the time it took to make those that are made."""
+        return self.size - len(self.queue), Cost(*self.queue.took())
+
+
+class Gathering:
+    """Begins to gather the batches of a task, each in memory of its own."""
+
+    def __init__(self, plan: Node, batch: Batch, source: Any, read: Read, memory: Memory) -> None:
+        self._plan = plan
+        self._batch = batch
+        self._begin = source
+        self._read = read
+        self._memory = memory
+
+    def begin(self, task: Task, item_bytes: int) -> Gathered | None:
+        """Begin the batches of a task; `None` where their rows follow one another, or differ in number."""
+        batch = self._batch
+        its_rows, counts = batch.grouped(_moved(self._plan, task.given.ids, batch))
+        size = int(counts[0])
+        if (counts != size).any():
+            return None
+        rows = positions(_moved(batch.input, its_rows, self._read), self._read.stride)
+        join, allocate = joining(self._structure), self._memory.allocate
+
+        def whole(arrays: Any) -> Any:
+            return batch.completed(join(arrays), size, batch.size, allocate)
+
+        made = self._begin(rows, size, whole if batch.pads else join, self._memory.pool, self._side)
+        return None if made is None else Gathered(made, size, item_bytes * size // batch.size)
+
+    def close(self) -> None:
+        """Let go of the thread."""
+        self.__dict__.pop("_side", None)
+
+    @cached_property
+    def _side(self) -> SideThread:
+        return SideThread()
+
+    @cached_property
+    def _structure(self) -> Any:
+        return flatten(self._batch.input.spec())[1]
+
+
+def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
+    """Return the way to gather the plan's batches natively; `None` where making them takes more than reading rows."""
+    batch = _below_moves(plan)
+    if type(batch) is not Batch:
+        return None
+    read = _below_moves(batch.input)
+    begin = attribute_of(getattr(read, "source", None), "begin_reading")
+    return Gathering(plan, batch, begin, read, memory) if isinstance(read, Read) and begin is not None else None
+
+
+def _is_move(node: Node) -> bool:
+    return isinstance(node, Passing) and type(node).program is Node.program
+
+
+def _below_moves(node: Node) -> Node:
+    while isinstance(node, Passing) and _is_move(node):
+        node = node.input
+    return node
+
+
+def _moved(node: Node, rows: Rows, down_to: Node) -> Rows:
+    while node is not down_to and isinstance(node, Passing):
+        rows, node = node.rows_of(rows), node.input
+    return rows

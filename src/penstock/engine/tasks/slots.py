@@ -1,0 +1,104 @@
+"""The memory of batches: allocated before their tasks begin, so that every part of a task writes in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.elements.chunk import Chunk, Column, Columns
+from penstock.elements.size import text_bytes_of
+from penstock.elements.spec import ArraySpec
+from penstock.elements.structure import flatten
+from penstock.engine.tasks.task import Slot
+from penstock.ops.group.grouping import Grouping
+from penstock.plan.node import Allocate, Node, Passing
+
+
+@dataclass(frozen=True)
+class LeafShape:
+    """Shape and dtype of a leaf of one item, and its bytes `outside` of a slot: of ragged rows, and of texts."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    outside: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the leaf in one item."""
+        return prod(self.shape) * self.dtype.itemsize + self.outside
+
+
+class Slots:
+    """Allocates slots for batches whose leaves have one shape, as told by the plan or else by the batch before."""
+
+    def __init__(self, plan: Node, allocate: Allocate) -> None:
+        self._allocate = allocate
+        self._shapes = _static_shapes(plan)
+        self._varies = False
+        self._items = 0  # of the slot before
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of one batch; 0 while they are unknown."""
+        return sum(leaf.nbytes for leaf in self._shapes or ())
+
+    def take(self, items: int, *, last: bool) -> Slot | None:
+        """Return memory for some batches; at the end of an epoch a part of as much as before, to reuse its block."""
+        if self._shapes is None or self._varies:
+            return None
+        count = max(items, self._items) if last else items
+        self._items = items
+        return [self._allocate((count, *leaf.shape), leaf.dtype)[:items] for leaf in self._shapes]
+
+    def learn(self, chunk: Chunk) -> None:
+        """Note the shapes of batches that were made; the last of an epoch may be shorter than others."""
+        if not isinstance(chunk, Columns) or not len(chunk):
+            return
+        shapes = list(map(_shape_of, chunk.columns))
+        known = self._shapes
+        if known is not None and len(known) == len(shapes):
+            if all(map(_is_shorter, shapes, known)):
+                return
+            self._varies = self._varies or any(
+                new.shape[1:] != old.shape[1:] for new, old in zip(shapes, known, strict=True)
+            )
+        self._shapes = shapes
+
+
+def _is_shorter(new: LeafShape, known: LeafShape) -> bool:
+    if not new.shape or not known.shape:
+        return new == known
+    return new.dtype == known.dtype and new.shape[1:] == known.shape[1:] and new.shape[0] < known.shape[0]
+
+
+def _shape_of(column: Column) -> LeafShape:
+    """Return the memory that a leaf of one batch takes; rows of `Ragged` or `Sparse` have memory of their own."""
+    if isinstance(column, np.ndarray):
+        texts = text_bytes_of(column) * prod(column.shape[1:]) if column.dtype.hasobject else 0
+        return LeafShape(column.shape[1:], column.dtype, texts)
+    nbytes = 0 if isinstance(column, list) else column.nbytes
+    return LeafShape((), np.dtype(object), outside=nbytes // max(len(column), 1))
+
+
+def _static_shapes(plan: Node) -> list[LeafShape] | None:
+    """Return the shapes of full batches where the plan tells all of them."""
+    spec = plan.spec()
+    if spec is None:
+        return None
+    below = plan
+    while isinstance(below, Passing):
+        below = below.input
+    size = below.size if isinstance(below, Grouping) else None
+    shapes: list[LeafShape] = []
+    for leaf in flatten(spec)[0]:
+        if not isinstance(leaf, ArraySpec):
+            shapes.append(LeafShape((), np.dtype(object)))
+            continue
+        shape = (size, *leaf.shape[1:]) if leaf.shape and leaf.shape[0] is None else leaf.shape
+        if None in shape:
+            return None
+        shapes.append(LeafShape(cast("tuple[int, ...]", shape), leaf.dtype))
+    return shapes

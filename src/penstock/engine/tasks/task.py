@@ -1,0 +1,114 @@
+"""A task is one call in one worker; a job is the tasks that make some consecutive items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from penstock.engine.tasks.cost import Cost, Took
+from penstock.plan.flow import Mark, Piece
+from penstock.plan.node import Rows
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Slot: TypeAlias = list[np.ndarray]
+"""The memory of some items, one array of shape (items, ...) for each leaf."""
+
+
+class Task(NamedTuple):
+    """Items `low` to `high` of a stage, which are made of `given`: elements, or only the rows to make elements of.
+
+    The result is written into `slot` where it fits. `part` is set if the task makes only these elements of a batch.
+    The source is told first of the rows `upcoming`, which later tasks read.
+    """
+
+    low: int
+    high: int
+    given: Piece
+    slot: Slot | None = None
+    upcoming: Rows | None = None
+    part: tuple[int, int] | None = None
+
+
+@dataclass(slots=True)
+class Made:
+    """The result of a task that succeeded, and the time it took."""
+
+    piece: Piece
+    took: Took
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of the task, computed only on request: the worker's thread has other tasks to run."""
+        wall, like = self.took
+        return like.over(wall)
+
+
+Result: TypeAlias = Made | BaseException | Any
+"""The result of a task, or the exception that ended it."""
+
+
+class Job:
+    """Consecutive items under way: the `task` that a feed gave, run as it is or cut into several.
+
+    `results` has a place for each of `tasks`. `mark_after(k)` is the mark to continue with after the first `k` items;
+    the mark before the first of them is handed on too if the job `announces` it.
+    """
+
+    __slots__ = (
+        "announces",
+        "failed",
+        "futures",
+        "mark_after",
+        "missing",
+        "nbytes",
+        "noted",
+        "results",
+        "task",
+        "tasks",
+    )
+
+    def __init__(self, task: Task, mark_after: Callable[[int], Mark], *, announces: bool = False) -> None:
+        self.task = task
+        self.mark_after = mark_after
+        self.announces = announces
+        self.nbytes = 0
+        self.noted = 0  # tasks, from the first on, whose cost the tuner knows
+        self.failed = False
+        self.futures: list[Future[Any]] = []
+        self.set_tasks([task])
+
+    def __len__(self) -> int:
+        return len(self.task.given)
+
+    def set_tasks(self, tasks: list[Task]) -> None:
+        """Replace the tasks, none of which has begun."""
+        self.tasks = tasks
+        self.results: list[Result | None] = [None] * len(tasks)
+        self.missing = len(tasks)
+
+    def alone(self, item: int) -> Task:
+        """Return the task of one item, to be made by itself."""
+        task = self.task
+        return Task(task.low + item, task.low + item + 1, task.given.slice(item, item + 1))
+
+    def share(self, task: Task) -> float:
+        """Return how many items a task makes: a fraction where several tasks make one."""
+        if task.part is None:
+            return max(len(self), 1)
+        return len(task.given) / sum(len(each.given) for each in self.tasks)
+
+    def finish(self, number: int, result: Result) -> None:
+        """Store the result of a task."""
+        self.results[number] = result
+        self.missing -= 1
+        if isinstance(result, BaseException):
+            self.failed = True
+
+    def failure(self) -> BaseException | None:
+        """Return the exception of the first task that has one."""
+        return next((result for result in self.results if isinstance(result, BaseException)), None)

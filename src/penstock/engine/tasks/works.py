@@ -1,0 +1,78 @@
+"""The two works of a task: make rows of an indexed plan, batches in their slot; or make a piece of a stream."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Protocol
+
+from penstock.elements.chunk import Fresh
+from penstock.engine.tasks.compile import compiled, spreading
+from penstock.engine.tasks.cost import Meter
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.parts import Parts, parts_of
+from penstock.engine.tasks.read_ahead import telling
+from penstock.engine.tasks.task import Made, Task
+from penstock.ops.group.unit import batching_of
+from penstock.plan.flow import Piece
+from penstock.plan.node import Allocate, Node
+
+
+class Work(Protocol):
+    """Makes tasks of one kind, in any thread; another process makes the same work of the plan."""
+
+    plan: Node
+
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None: ...
+    def make(self, task: Task) -> Made: ...
+
+
+class RowWork:
+    """Makes rows of an indexed plan. Batches are written into their slot, where one is given."""
+
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
+        self.plan = plan
+        self.tell = telling(plan)
+        self._allocate = allocate
+        self._observer = observer
+        self._program = compiled(plan, allocate, observer)
+        self._makes_batches = batching_of(plan) is not None
+        self._meter = Meter()
+
+    def make(self, task: Task) -> Made:
+        """Make the items of a task, or the part of a batch that it asks for."""
+        return Made(*self._meter.measure(self._made, task))
+
+    def _made(self, task: Task) -> Piece:
+        if task.upcoming is not None and self.tell is not None:
+            self.tell(task.upcoming)
+        rows = task.given.ids
+        if task.part is not None and self.parts is not None:
+            return Piece(self.parts.made(task), rows)
+        chunk = self._program(rows, task.slot)
+        if not self._makes_batches:
+            return Piece(Fresh(chunk.elements()), rows)
+        return Piece(chunk, rows)
+
+    @cached_property
+    def parts(self) -> Parts | None:
+        """The way to make a batch in parts, if the plan ends in one that can be."""
+        return parts_of(self.plan, self._allocate, self._observer)
+
+
+class PieceWork:
+    """Makes pieces of a stretch of elementwise nodes, which stands on an indexed node or on the elements given."""
+
+    def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None:
+        self.plan = plan
+        self.tell = telling(plan)
+        self._spread = spreading(plan, allocate, observer)
+        self._meter = Meter()
+
+    def make(self, task: Task) -> Made:
+        """Make the elements that result from those given to a task."""
+        return Made(*self._meter.measure(self._made, task))
+
+    def _made(self, task: Task) -> Piece:
+        if task.upcoming is not None and self.tell is not None:
+            self.tell(task.upcoming)
+        return self._spread(task.given)

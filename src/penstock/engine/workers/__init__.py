@@ -1,0 +1,12 @@
+"""Workers: the consumer's thread, threads, any executor; the window of jobs under way."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["executors", "inline", "lifetime", "producer", "remote", "threads", "window"]
+
+if TYPE_CHECKING:
+    from penstock.engine.workers import executors, inline, lifetime, producer, remote, threads, window
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -1,0 +1,149 @@
+"""Workers that run tasks elsewhere: threads of the run, the caller's threads, or an executor without shared memory."""
+
+from __future__ import annotations
+
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol
+
+from penstock.core.errors import WorkerError
+from penstock.engine.tasks.observer import Observer
+from penstock.engine.tasks.task import Job, Result
+from penstock.engine.tasks.works import Work
+from penstock.engine.workers.remote import PickledPlan, pickled_plan, run_remotely
+from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.window import Window
+
+
+class Workers(Protocol):
+    """Begin the tasks of jobs, and store in the window how each ended."""
+
+    @property
+    def name(self) -> str: ...
+
+    shares_gil: bool
+
+    def submit(self, job: Job, number: int, window: Window) -> None: ...
+    def resize(self, workers: int) -> None: ...
+    def close(self) -> None: ...
+
+
+class ThreadWorkers:
+    """Run tasks in threads, which write straight into the slots."""
+
+    shares_gil = True
+
+    def __init__(self, work: Work, executor: Executor) -> None:
+        self._work = work
+        self._executor = executor
+        self._own = executor if isinstance(executor, Threads) else None
+
+    @property
+    def name(self) -> str:
+        workers = None if self._own is None else self._own.workers
+        return f"{workers} thread{'' if workers == 1 else 's'}" if workers else type(self._executor).__name__
+
+    def submit(self, job: Job, number: int, window: Window) -> None:
+        if self._own is not None and self._own.post(partial(self._make, job, number, window)):
+            return
+        future = _submitted(self._executor, job, self._work.make, job.tasks[number])
+        job.futures.append(future)
+        future.add_done_callback(lambda done: window.finish(job, number, _result(done, job)))
+
+    def _make(self, job: Job, number: int, window: Window) -> None:
+        try:
+            result: Result = self._work.make(job.tasks[number])
+        except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
+            result = error
+        window.finish(job, number, result)
+
+    def resize(self, workers: int) -> None:
+        if self._own is not None:
+            self._own.resize(workers)
+
+    def close(self) -> None:
+        pass  # threads belong to the run or to the caller
+
+
+class RemoteWorkers:
+    """Run tasks through an executor of other processes or hosts: the plan travels to them, and results back."""
+
+    shares_gil = False
+
+    def __init__(self, work: Work, executor: Executor, observer: Observer) -> None:
+        self.work = work
+        self.observer = observer
+        self._executor = executor
+        self._plan: PickledPlan = pickled_plan(work, observer)
+
+    @property
+    def name(self) -> str:
+        return type(self._executor).__name__
+
+    def submit(self, job: Job, number: int, window: Window) -> None:
+        task = job.tasks[number]._replace(slot=None)  # memory does not travel
+        future = _submitted(self._executor, job, run_remotely, self._plan, task)
+        job.futures.append(future)
+
+        def done(future: Future[Any]) -> None:
+            result = _result(future, job)
+            if isinstance(result, tuple):
+                result, counted = result
+                self.observer.absorb(counted)
+            window.finish(job, number, result)
+
+        future.add_done_callback(done)
+
+    def resize(self, workers: int) -> None:
+        pass
+
+    def close(self) -> None:
+        self._plan.remove()
+
+
+def shares_memory(executor: Executor) -> bool:
+    """Return whether the executor's tasks see the memory of this process."""
+    return isinstance(executor, ThreadPoolExecutor | Threads)
+
+
+def _submitted(executor: Executor, job: Job, function: Any, *args: Any) -> Future[Any]:
+    """Return the task's future; if the executor takes no task, one that failed, so that earlier items come first."""
+    try:
+        return executor.submit(function, *args)
+    except BrokenExecutor as error:  # it broke while earlier items were under way
+        refused = _died(job, error)
+    except RuntimeError as error:
+        refused = WorkerError(
+            f"the {type(executor).__name__} took no task for {_items(job)}: {error}. "
+            "Keep it open for as long as the iterator is used"
+        )
+        refused.__cause__ = error
+    future: Future[Any] = Future()
+    future.set_exception(refused)
+    return future
+
+
+def _result(future: Future[Any], job: Job) -> Any:
+    try:
+        return future.result()
+    except CancelledError as error:
+        cancelled = WorkerError(f"the task of {_items(job)} was canceled by its executor")
+        cancelled.__cause__ = error
+        return cancelled
+    except BrokenExecutor as error:
+        return _died(job, error)
+    except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
+        return error
+
+
+def _died(job: Job, error: BrokenExecutor) -> WorkerError:
+    died = WorkerError(
+        f"a worker died while {_items(job)} were under way: {error}. Their rows are lost to the executor, not to the "
+        "cursor: load state_dict() into an iterator over a new one"
+    )
+    died.__cause__ = error
+    return died
+
+
+def _items(job: Job) -> str:
+    return f"items {job.task.low} to {job.task.high}"

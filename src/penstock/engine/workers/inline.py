@@ -1,0 +1,70 @@
+"""Tasks run by the consumer's own thread, and batches gathered by a native thread next to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.native import Gathering
+from penstock.engine.tasks.task import Job, Made, Result, Task
+from penstock.engine.tasks.works import Work
+from penstock.engine.workers.window import Window
+from penstock.plan.flow import Piece
+
+
+def made_here(work: Work, task: Task) -> Result:
+    """Make a task in the calling thread; an exception is returned, and raised when its turn comes."""
+    try:
+        return work.make(task)
+    except Exception as error:  # noqa: BLE001 - raised once everything before it is handed out
+        return error
+
+
+class Inline:
+    """Runs each task at once, in the thread that submits it."""
+
+    name = "inline"
+    shares_gil = False
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def submit(self, job: Job, number: int, window: Window) -> None:
+        window.finish(job, number, made_here(self._work, job.tasks[number]))
+
+    def resize(self, workers: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class NativeThread:
+    """Has batches gathered by a native thread while the consumer goes on; what it cannot gather is made at once.
+
+    `gathers` turns false with the first batches that cannot be gathered.
+    """
+
+    name = "inline"
+    shares_gil = False
+
+    def __init__(self, work: Work, gathering: Gathering, item_bytes: Callable[[], int]) -> None:
+        self._work = work
+        self._gathering = gathering
+        self._item_bytes = item_bytes
+        self.gathers = True
+
+    def submit(self, job: Job, number: int, window: Window) -> None:
+        task = job.tasks[number]
+        queue = self._gathering.begin(task, self._item_bytes())
+        if queue is None:
+            self.gathers = False
+            window.finish(job, number, made_here(self._work, task))
+        else:
+            window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))
+
+    def resize(self, workers: int) -> None:
+        pass
+
+    def close(self) -> None:
+        self._gathering.close()

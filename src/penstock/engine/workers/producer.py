@@ -1,0 +1,94 @@
+"""Work in the background: a thread that takes items from an iterator ahead of whoever needs them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from penstock.core.errors import ClosedError
+from penstock.engine.workers.lifetime import WORKER
+from penstock.engine.workers.window import WHILE_WAITING
+from penstock.plan.flow import close
+
+T = TypeVar("T")
+
+
+class Producer(Generic[T]):
+    """Takes items from an iterator in a thread of its own, as long as `has_room` says so of those not taken yet.
+
+    The iterator is not asked for more than that, and every item can be taken as soon as it is there.
+    """
+
+    def __init__(self, items: Iterator[T], has_room: Callable[[deque[T]], bool]) -> None:
+        self._items = items
+        self._has_room = has_room
+        self._ready: deque[T] = deque()
+        self._changed = threading.Condition()
+        self._ended = self._stopped = False
+        self._failure: BaseException | None = None
+        self._process = os.getpid()
+        threading.Thread(target=self._work, name=WORKER, daemon=True).start()
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def take(self) -> T | None:
+        """Wait for the next item; `None` at the end. The iterator's exception is raised after the items before it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._ended or self._stopped)
+            if self._stopped:
+                raise ClosedError(WHILE_WAITING)
+            if not self._ready:
+                if self._failure is not None:
+                    raise self._failure
+                return None
+            item = self._ready.popleft()
+            self._changed.notify_all()
+            return item
+
+    def look_again(self) -> None:
+        """Ask again whether there is room."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Take nothing more, and wake whoever waits; the thread ends with the item that it waits for."""
+        if self._process != os.getpid():  # the thread stayed in the parent, perhaps with the lock
+            return
+        with self._changed:
+            self._stopped = True
+            self._ready.clear()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        failure: BaseException | None = None
+        try:
+            while self._waited_for_room() and (item := next(self._items, None)) is not None:
+                self._hand_over(item)
+                del item
+        except BaseException as error:  # noqa: BLE001 - raised where the items are taken
+            failure = error
+        try:
+            with suppress(ValueError):  # whoever stopped this is closing it
+                close(self._items)
+        except BaseException as error:  # noqa: BLE001 - the same
+            failure = failure or error
+        with self._changed:
+            self._ended, self._failure = True, failure
+            self._changed.notify_all()
+
+    def _waited_for_room(self) -> bool:
+        """Return True once there is room for another item, False if nothing more is to be taken."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or self._has_room(self._ready))
+            return not self._stopped
+
+    def _hand_over(self, item: T) -> None:
+        with self._changed:
+            if not self._stopped:
+                self._ready.append(item)
+                self._changed.notify_all()

@@ -1,0 +1,117 @@
+"""The jobs under way, and the consumer's wait for the next: on a condition, never on a clock."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from penstock.core.errors import ClosedError
+from penstock.engine.tasks.task import Job, Result
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+
+WHILE_WAITING = "this iterator was closed while it waited for its next item"
+
+
+class Window:
+    """Jobs in the order they were begun; `pop` takes out the oldest, or the first one done where not `ordered`."""
+
+    def __init__(self, *, ordered: bool) -> None:
+        self._ordered = ordered
+        self._jobs: deque[Job] = deque()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._awaited = False  # True while somebody waits for the next job
+        self._closed = False
+        self.tasks = 0
+        """Tasks of all jobs under way."""
+        self.items = 0
+        """Items of all jobs under way."""
+        self.nbytes = 0
+        """Bytes of all jobs under way."""
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    @property
+    def unfinished(self) -> int:
+        """Jobs with tasks that have not ended."""
+        return sum(job.missing > 0 for job in list(self._jobs))
+
+    @property
+    def waits(self) -> bool:
+        """True if the next job is not done yet."""
+        return self._next_done() is None
+
+    def push(self, job: Job) -> None:
+        """Add a job whose tasks are about to begin."""
+        with self._lock:  # a thread may add jobs while others are taken out
+            self._jobs.append(job)
+            self.tasks += len(job.tasks)
+            self.items += len(job)
+            self.nbytes += job.nbytes
+
+    def finish(self, job: Job, number: int, result: Result) -> None:
+        """Store the result of a task; called from any thread."""
+        with self._lock:
+            job.finish(number, result)
+            if job.missing == 0:
+                job.futures.clear()  # they hold the job: a cycle would keep its memory until it is collected
+                if self._awaited:
+                    self._changed.notify_all()
+
+    def pop(self) -> Job:
+        """Wait for the next job and take it out; raise a `ClosedError` if the window is closed meanwhile."""
+        with self._lock:
+            while not self._closed:
+                job = self._next_done()
+                if job is not None:
+                    self._take(job)
+                    return job
+                self._awaited = True
+                try:
+                    self._changed.wait()
+                finally:
+                    self._awaited = False
+        raise ClosedError(WHILE_WAITING)
+
+    def _take(self, job: Job) -> None:
+        if job is self._jobs[0]:
+            self._jobs.popleft()
+        else:
+            self._jobs.remove(job)
+        self.tasks -= len(job.tasks)
+        self.items -= len(job)
+        self.nbytes -= job.nbytes
+
+    def _next_done(self) -> Job | None:
+        if self._ordered:
+            oldest = self._jobs[0]
+            return oldest if oldest.missing == 0 else None
+        return next((job for job in self._jobs if job.missing == 0), None)
+
+    def close(self) -> None:
+        """Drop every job, cancel tasks that have not begun, and wake whoever waits."""
+        with self._lock:
+            self._closed = True
+            dropped = self._forget_all()
+            self._changed.notify_all()
+        futures: list[Future[Any]] = [future for job in dropped for future in job.futures]
+        for future in futures:
+            future.cancel()
+
+    def after_fork(self) -> None:
+        """In a forked child: forget every job, without the lock, which a thread of the parent may have held."""
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._awaited = False
+        self._forget_all()
+
+    def _forget_all(self) -> list[Job]:
+        dropped = list(self._jobs)
+        self._jobs.clear()
+        self.tasks = self.items = self.nbytes = 0
+        return dropped
