@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Columns, Items
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.structure import LEAF
 from penstock.plan.flow import (
     EPOCH_BITS,
     MOST_EPOCHS,

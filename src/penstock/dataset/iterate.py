@@ -192,7 +192,7 @@ class Iterate(Handle[T_co]):
         folder = check_path("save", "path", path)
         with self.iterator() as it:
             overwrite = check_flag("save", "overwrite", overwrite)
-            sources.saving.save(it, folder, fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite)
+            sources.saved.writing.save(it, folder, fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite)
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

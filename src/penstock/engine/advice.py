@@ -11,7 +11,7 @@ import numpy as np
 
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.task import Cost
 from penstock.plan.graph import fold, post_order
 from penstock.plan.node import Node, Program, Rows

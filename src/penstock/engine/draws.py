@@ -6,8 +6,8 @@ from contextlib import closing
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.nested.structure import LEAF
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.opening import opened

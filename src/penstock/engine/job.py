@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.elements.stacking import Stack
-from penstock.elements.structure import joining
+from penstock.elements.chunks.stacking import Stack
+from penstock.elements.nested.structure import joining
 from penstock.ops.group.batch import Batch
 from penstock.plan.node import Allocate, Node, Passing, Rows
 

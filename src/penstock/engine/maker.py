@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.elements.sharing import with_own_containers
+from penstock.elements.chunks.sharing import with_own_containers
+from penstock.elements.chunks.stacking import Origin, Stack, joined
+from penstock.elements.nested.structure import Structure, describe, flatten, paths
 from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec
-from penstock.elements.stacking import Origin, Stack, joined
-from penstock.elements.structure import Structure, describe, flatten, paths
 from penstock.engine.advice import advised, advising
 from penstock.engine.beside import Beside
 from penstock.engine.compile import beginning

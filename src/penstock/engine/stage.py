@@ -12,9 +12,9 @@ import numpy as np
 
 from penstock.core.errors import CursorError, WorkerError
 from penstock.core.seeds import mix
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
-from penstock.elements.variants import duplicate
 from penstock.engine.advice import Advisor, RowsOf, spacing
 from penstock.engine.crew import Crew
 from penstock.engine.feeder import Feeder

@@ -11,10 +11,10 @@ from typing import Any, ParamSpec, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from penstock.elements.gathering import stack_all
-from penstock.elements.sharing import travelling
-from penstock.elements.stacking import Stack
-from penstock.elements.structure import Structure
+from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.chunks.sharing import travelling
+from penstock.elements.chunks.stacking import Stack
+from penstock.elements.nested.structure import Structure
 from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.node import Allocate, Program, Rows

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
 from penstock.engine.compile import Line, SpreadLine, lined, of_rows, spread_after
 from penstock.engine.legacy import Legacy

@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock.core.errors import CursorError
 from penstock.core.seeds import INCREMENT, START, mix
-from penstock.elements.chunk import Chunk, Items, concat
+from penstock.elements.chunks.chunk import Chunk, Items, concat
 from penstock.plan.node import INFINITE_STRIDE, Rows
 
 if TYPE_CHECKING:

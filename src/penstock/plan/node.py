@@ -15,7 +15,7 @@ from penstock.plan.derived import derived
 from penstock.plan.step import Step, stepped
 
 if TYPE_CHECKING:
-    from penstock.elements.chunk import Chunk
+    from penstock.elements.chunks.chunk import Chunk
     from penstock.index.blocked import Blocks
     from penstock.kernels import Ahead, Pool, SideThread
     from penstock.plan.flow import Flow, Mark, Open, Spread

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from penstock.elements.chunk import Chunk
+    from penstock.elements.chunks.chunk import Chunk
     from penstock.plan.node import Program, Rows
 
 Out: TypeAlias = list[np.ndarray] | None

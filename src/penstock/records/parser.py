@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError, PlanError
-from penstock.elements.chunk import Chunk, Column, Columns
+from penstock.elements.chunks.chunk import Chunk, Column, Columns
+from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, Spec, uneven_splits
-from penstock.elements.structure import Structure, flatten, unflatten
 from penstock.kernels.example import Allocate, ExampleKernel, Fault, Slot
 from penstock.records.faults import refuse_fault
 from penstock.records.features import Feature

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node, Program, Rows, Single
 from penstock.plan.step import Out, Step

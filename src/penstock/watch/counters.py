@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Column, Columns, Mended
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Mended
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.elements.chunk import Columns, from_elements
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Columns, from_elements
+from penstock.elements.nested.structure import LEAF
 from penstock.index.weights import Steady
 from penstock.ops.combine.mixture import merged
 from penstock.ops.combine.sample import Sample

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.combine.unpack import AT_A_TIME, Held, Unpack
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece, child_ids

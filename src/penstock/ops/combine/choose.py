@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.index.chosen import Chosen
 from penstock.ops.combine.guided import Chooser, Guided
 from penstock.ops.combine.mixture import Mixture

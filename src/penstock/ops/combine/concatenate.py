@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, concat
+from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks, end_to_end, even
 from penstock.index.concatenated import concatenated

@@ -7,7 +7,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import check_last, split

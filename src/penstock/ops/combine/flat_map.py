@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.ops.combine.unpack import Held, Unpack
 from penstock.plan.flow import BEYOND, MOST_READ, Asked, Flow, Mark, Open, Piece, Reader, first_child_id, resumed

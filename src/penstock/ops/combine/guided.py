@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.combine.merger import LOOKED_AHEAD, Merger, check_ended
 from penstock.ops.combine.mixture import Mixture
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed

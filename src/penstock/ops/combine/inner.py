@@ -12,10 +12,10 @@ import numpy as np
 
 from penstock.core.errors import ClosedError, CursorError, ElementError
 from penstock.core.seeds import mix
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
-from penstock.elements.nesting import leaf_column
-from penstock.elements.sharing import with_own_arrays
+from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Asked, Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.locate import blame

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import concat
+from penstock.elements.chunks.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.plan.deferred import Parts
 from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, first_child_id, resumed

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.combine.mixture import merged
 from penstock.plan.flow import Mark, Open, Reader
 from penstock.plan.node import Rows

@@ -8,7 +8,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, concat
+from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.epochs import check_last
 from penstock.plan.node import ENDLESS_EPOCHS, INFINITE, Allocate, Node, Program, Rows, Spec

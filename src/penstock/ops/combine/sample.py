@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.core.seeds import mix, written_seed
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.index.keyed import Words, mix_each
 from penstock.index.timetable import Schedule
 from penstock.index.weights import Asked, Steady, Stepped

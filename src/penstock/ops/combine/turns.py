@@ -11,7 +11,7 @@ from itertools import takewhile
 import numpy as np
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, mixed, resumed
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Rows, Spec
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Columns, Items
-from penstock.elements.nesting import leaf_column
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.combine.inner import chunk_of, is_sequence
 from penstock.plan.flow import Piece, Spread, child_ids, joined
 from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Columns, Items
-from penstock.elements.nesting import nested, part_of
+from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.elements.nested.nesting import nested, part_of
+from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.spec import ObjectSpec
-from penstock.elements.structure import LEAF, flatten
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
-from penstock.elements.nesting import leaf_column, nested
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.nested.nesting import leaf_column, nested
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
-from penstock.elements.structure import flatten
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns
-from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.nested.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
 from penstock.ops.elementwise.apply import (
     Apply,

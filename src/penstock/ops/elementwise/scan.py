@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.core.seeds import row_generator
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
 from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE

@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from penstock.core.on_error import NOTHING, OnError
-from penstock.elements.chunk import Chunk, Items, Mended
+from penstock.elements.chunks.chunk import Chunk, Items, Mended
+from penstock.elements.chunks.variants import duplicate
 from penstock.elements.exact import copied
-from penstock.elements.nesting import with_part
+from penstock.elements.nested.nesting import with_part
 from penstock.elements.spec import relax, spec_of
-from penstock.elements.variants import duplicate
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tally import Tally

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.elements.per_leaf import as_shape, is_shape
+from penstock.elements.nested.per_leaf import as_shape, is_shape
+from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import of_size
-from penstock.elements.structure import Structure, flatten, unflatten
 from penstock.ops.group.batch import Batch
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.gathering import Gathering

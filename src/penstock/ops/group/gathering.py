@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside
 from penstock.ops.group.grouping import BYTES_IN_ONE_GO, MOST_IN_ONE_GO

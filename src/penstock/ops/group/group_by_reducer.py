@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.ops.elementwise.beside import Beside, parted

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.leaves.values import read_only
 from penstock.elements.spec import ObjectSpec
-from penstock.elements.values import read_only
 from penstock.ops.elementwise.beside import whole
 from penstock.ops.group.gathering import Gathering
 from penstock.ops.group.pending import Full

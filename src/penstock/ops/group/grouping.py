@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.elements.chunk import Chunk, Column
+from penstock.elements.chunks.chunk import Chunk, Column
+from penstock.elements.chunks.stacking import Origin
+from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, SparseSpec, map_leaves
-from penstock.elements.stacking import Origin
-from penstock.elements.structure import Structure, flatten, paths, unflatten
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.node import Allocate, Rows, Spec
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Columns
-from penstock.elements.nesting import part_in
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.nesting import part_in
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
-from penstock.elements.structure import flatten
 from penstock.index.packed import Packed, fitted, joined
 from penstock.kernels import Begun, Fit, Held, SideThread, begin_filling
 from penstock.ops.group.documents import Documents, Key, Texts, fault

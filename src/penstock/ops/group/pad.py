@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from penstock.core.errors import DataError, ElementError
-from penstock.elements.chunk import Chunk, Items
-from penstock.elements.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
-from penstock.elements.variants import variants
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
+from penstock.elements.chunks.variants import variants
 from penstock.index.padded import padded
 from penstock.plan.flow import MOST_READ as MOST
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Column, Columns, Items
-from penstock.elements.gathering import stack_all
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.nested.structure import unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Splits, batched, of_size, uneven_splits
-from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.grouping import spans

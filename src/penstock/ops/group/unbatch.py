@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.chunks.unstacking import unstacked
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, sliced
-from penstock.elements.structure import flatten
-from penstock.elements.unstacking import unstacked
 from penstock.index.grouped import group_of
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
-from penstock.elements.variants import variants
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.chunks.variants import variants
 from penstock.index.expanded import expanded
 from penstock.plan.flow import Piece, Spread, child_ids
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec

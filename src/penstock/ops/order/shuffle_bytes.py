@@ -11,8 +11,8 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
-from penstock.elements.chunk import Items, concat
-from penstock.elements.held import Held
+from penstock.elements.chunks.chunk import Items, concat
+from penstock.elements.chunks.held import Held
 from penstock.elements.size import sizes_of
 from penstock.index.keyed import mix_each
 from penstock.ops.order.lanes import mixed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.elementwise.beside import Beside, parted
 from penstock.plan.flow import NO_IDS, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.node import Allocate, Spec, Streamed

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError, ElementError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
-from penstock.elements.sharing import with_own_arrays
 from penstock.elements.spec import compatible, describe, spec_of
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, left_out, ordinals, resumed
 from penstock.plan.functions import name_of

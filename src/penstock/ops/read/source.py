@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock.core.attributes import attribute_of
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan import safety

@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.plan import safety
@@ -200,7 +200,7 @@ def with_sound_elements(plan: Node) -> Node:
 def without_first(chunks: Iterator[Chunk], count: int) -> Iterator[Chunk]:
     """Leave out the first `count` elements.
 
-    >>> from penstock.elements.chunk import Items
+    >>> from penstock.elements.chunks.chunk import Items
     >>> [chunk.elements() for chunk in without_first(iter([Items([1, 2]), Items([3, 4])]), 3)]
     [[4]]
     """
