@@ -19,7 +19,7 @@ from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock import audio, image, records

@@ -20,7 +20,8 @@ from penstock.elements.spec import Spec, describe, map_leaves, spec_of
 from penstock.ops import buffer, elementwise, group, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
 from penstock.plan.graph import fold, post_order, with_inputs
-from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
+from penstock.plan.node import Node, Passing
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.check import Check

@@ -16,7 +16,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
 from penstock.plan.locate import tell_to_copy
-from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset

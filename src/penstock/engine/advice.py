@@ -9,12 +9,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.engine.task import Cost
 from penstock.plan.graph import fold, post_order
-from penstock.plan.node import Node, Program, Rows
+from penstock.plan.node import Node
+from penstock.plan.types import Program
 
 Advise: TypeAlias = Callable[[Rows], None]
 """Tells of rows that will be asked for soon."""

@@ -15,7 +15,8 @@ from penstock.engine.settings import Settings
 from penstock.engine.workshop import Workshop
 from penstock.ops.combine.mixture import Mixture
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, close
-from penstock.plan.node import INFINITE, UNKNOWN, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN
 from penstock.rewrite.passes import Passes, rewritten
 
 

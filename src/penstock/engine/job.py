@@ -9,10 +9,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.nested.structure import joining
 from penstock.ops.group.batch import Batch
-from penstock.plan.node import Allocate, Node, Passing, Rows
+from penstock.plan.node import Node, Passing
 
 
 @dataclass(frozen=True)

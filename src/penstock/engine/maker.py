@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.elements.chunks.sharing import with_own_containers
 from penstock.elements.chunks.stacking import Origin, Stack, joined
 from penstock.elements.nested.structure import Structure, describe, flatten, paths
@@ -24,7 +25,8 @@ from penstock.engine.memory import Memory
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Listed, Meter, Stacked, make_listed, make_stacked
 from penstock.kernels import SideThread
-from penstock.plan.node import Begin, Node, Program, Rows, Single
+from penstock.plan.node import Node
+from penstock.plan.types import Begin, Program, Single
 
 
 @dataclass(frozen=True)

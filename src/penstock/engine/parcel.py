@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.plan.node import Rows
+from penstock.core.arrays import Rows
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

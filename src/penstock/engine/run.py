@@ -8,6 +8,7 @@ from functools import partial
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import BudgetError, ElementError, WorkerError
 from penstock.engine.advice import Advisor, spacing
 from penstock.engine.beside import Beside
@@ -27,7 +28,6 @@ from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.window import Window
 from penstock.plan.locate import blame_rows
-from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
     from penstock.engine.crew import Crew

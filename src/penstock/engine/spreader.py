@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from penstock.core.arrays import Allocate
 from penstock.engine.advice import advising
 from penstock.engine.compile import spreading
 from penstock.engine.executors.remote import Shipment, spread_shipped
@@ -12,7 +13,7 @@ from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Meter, Spreaded, make_spread
 from penstock.plan.flow import Piece
-from penstock.plan.node import Allocate, Node
+from penstock.plan.node import Node
 
 
 class Unit(Parcel):

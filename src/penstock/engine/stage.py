@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import CursorError, WorkerError
 from penstock.core.seeds import mix
 from penstock.elements.chunks.chunk import Items
@@ -27,7 +28,7 @@ from penstock.engine.workshop import Workshop
 from penstock.plan.flow import BEYOND, Asked, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
 from penstock.plan.locate import blame_given
-from penstock.plan.node import Node, Rows
+from penstock.plan.node import Node
 
 
 class Later(NamedTuple):

@@ -11,14 +11,15 @@ from typing import Any, ParamSpec, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.gathering import stack_all
 from penstock.elements.chunks.sharing import travelling
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.nested.structure import Structure
 from penstock.kernels.clocks import thread_times
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.node import Allocate, Program, Rows
 from penstock.plan.safety.guard import held_here
+from penstock.plan.types import Program
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -12,7 +12,8 @@ from penstock.ops.group.group_by_window import GroupByWindow
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.rebatch import Rebatch
 from penstock.plan.graph import post_order
-from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
+from penstock.plan.node import Node, Passing
+from penstock.plan.types import INFINITE, UNKNOWN
 
 UNBOUNDED = (1 << 31) - 1  # elements of a window: what stands for "all" where there is no other word for it
 

@@ -8,7 +8,8 @@ from typing import Any
 from penstock.lint.written import Found, Written
 from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.graph import fold_once, post_order, upstream
-from penstock.plan.node import UNKNOWN, Node, Passing
+from penstock.plan.node import Node, Passing
+from penstock.plan.types import UNKNOWN
 
 
 def shuffle_after_batch(written: Written) -> Iterator[Found]:

@@ -9,9 +9,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.attributes import attribute_of
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
-from penstock.plan.node import Allocate, Rows, Spec
+from penstock.plan.types import Spec
 
 UNDECLARED = (FunctionType, BuiltinFunctionType, MethodType)
 

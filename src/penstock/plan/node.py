@@ -5,60 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock import plan as plans
+from penstock.core.arrays import Allocate, Rows
 from penstock.plan.derived import derived
 from penstock.plan.step import Step, stepped
+from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, INFINITE_STRIDE, UNKNOWN, Begin, Program, Single, Spec
 
 if TYPE_CHECKING:
-    from penstock.elements.chunks.chunk import Chunk
     from penstock.index.blocked import Blocks
-    from penstock.kernels import Ahead, Pool, SideThread
     from penstock.plan.flow import Flow, Mark, Open, Spread
-
-Rows: TypeAlias = NDArray[np.int64]
-Spec: TypeAlias = Any  # nested structure of ArraySpec and ObjectSpec
-
-INFINITE = -1
-"""The length of a dataset that never ends."""
-UNKNOWN = -2
-"""The length of a dataset that only iterating can tell."""
-INFINITE_STRIDE = 1 << 48
-"""Rows counted to one epoch of an infinite dataset."""
-ENDLESS_EPOCHS = 1 << 14
-"""Epochs of an infinite dataset that its finite parts use at most before they begin again with the first."""
-
-
-class Program(Protocol):
-    """Make the elements of some global rows: a pure function."""
-
-    def __call__(self, rows: Rows, out: list[np.ndarray] | None = None, /) -> Chunk: ...
-
-
-Single: TypeAlias = Callable[[int], Any]
-"""Make the element of one global row: the very one that the program makes of it."""
-
 
 Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
 """A function that runs the spread of one node, given both, such that errors are dealt with."""
-
-
-class Begin(Protocol):
-    """Begin to make batches of the elements of some global rows, in a native thread; `None` where that cannot be.
-
-    `batch` elements make one, which is what `join` makes of their arrays, one a leaf.
-    """
-
-    def __call__(
-        self, rows: Rows, batch: int, join: Callable[[list[np.ndarray]], Any], pool: Pool, side: SideThread, /
-    ) -> Ahead | None: ...
-
-
-Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 
 @dataclass(frozen=True)

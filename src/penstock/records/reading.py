@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.arrays import Rows
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import DataError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged, made
 from penstock.elements.spec import Spec
-from penstock.kernels.example import Allocate, Values
+from penstock.kernels.example import Values
 from penstock.kernels.example_files import ExampleFiles, Parsed
 from penstock.records.features import Feature, FixedLenFeature, RaggedFeature
 from penstock.records.layout import leaf_of, slots_of

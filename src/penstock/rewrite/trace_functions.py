@@ -16,7 +16,8 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.functions import TracedFunction
 from penstock.plan.graph import fold_once, with_inputs
-from penstock.plan.node import Node, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import Spec
 
 if TYPE_CHECKING:
     from penstock.tracing.traced import Traced

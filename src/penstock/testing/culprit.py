@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.node import Node, Program, Rows, Single
+from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
+from penstock.plan.types import Program, Single
 from penstock.testing.alike import text_of
 
 Made: TypeAlias = tuple[int, str]

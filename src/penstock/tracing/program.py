@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Column
-from penstock.plan.node import Allocate
 from penstock.tracing.forms import PYTHON_DTYPES, PYTHON_TYPES, Form, Kind
 
 BLOCK = 1 << 18  # bytes of the largest column of a block

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import Structure, flatten, is_leaf, unflatten
 from penstock.elements.spec import ArraySpec, Spec, leaf_spec
 from penstock.plan.functions import name_of
-from penstock.plan.node import Allocate
 from penstock.tracing.forms import OBJECT, PYTHON_TYPES, Form, Kind, form_of_leaf
 from penstock.tracing.lanes import equal
 from penstock.tracing.namespace import is_named_tuple

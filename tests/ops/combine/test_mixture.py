@@ -13,7 +13,7 @@ from penstock.index.weights import Steady
 from penstock.ops.combine.mixture import merged
 from penstock.ops.combine.sample import Sample
 from penstock.ops.read.source import Read
-from penstock.plan.node import ENDLESS_EPOCHS, INFINITE_STRIDE
+from penstock.plan.types import ENDLESS_EPOCHS, INFINITE_STRIDE
 from penstock.sources.integers import counter, integer_range
 
 

@@ -13,7 +13,8 @@ from penstock.core.errors import PlanError
 from penstock.ops import combine, order
 from penstock.plan.functions import name_of
 from penstock.plan.graph import post_order
-from penstock.plan.node import INFINITE, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
 
 
 def positions(plan: Node, rows: Any) -> np.ndarray:

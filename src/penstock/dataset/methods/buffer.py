@@ -11,7 +11,7 @@ from penstock.core.errors import PlanError
 from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops import buffer
-from penstock.plan.node import INFINITE
+from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset

@@ -16,7 +16,8 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import describe, relax
 from penstock.ops import combine, elementwise
 from penstock.plan.functions import takes_rng
-from penstock.plan.node import INFINITE, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
     from penstock.dataset.arguments.callables import ElementFunction

@@ -18,7 +18,8 @@ from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.spec import sliced, uneven_splits
 from penstock.ops import buffer, group
 from penstock.plan.graph import fold_once
-from penstock.plan.node import INFINITE, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset

@@ -16,7 +16,7 @@ from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ObjectSpec, describe
 from penstock.ops import combine, elementwise, group
 from penstock.plan.functions import name_of
-from penstock.plan.node import INFINITE
+from penstock.plan.types import INFINITE
 
 if TYPE_CHECKING:
     from penstock.dataset.arguments.callables import ElementFunction

@@ -14,7 +14,8 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import ArraySpec, describe, relax
 from penstock.ops import buffer, combine, elementwise, order
 from penstock.plan.graph import post_order
-from penstock.plan.node import INFINITE, UNKNOWN, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.arguments.callables import ElementFunction

@@ -15,7 +15,8 @@ from penstock.dataset import arguments
 from penstock.dataset.handle import Handle, T_co
 from penstock.ops import buffer, elementwise, order
 from penstock.plan.graph import blocks_of, rebuild
-from penstock.plan.node import INFINITE, UNKNOWN, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.arguments.callables import ElementFunction

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.arrays import Rows
+from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.sharing import gathered, sealed_rows, travelling, with_own_containers, with_sealed_arrays
-from penstock.elements.chunks.stacking import Allocate, Origin, RowNames, Stack, stack
+from penstock.elements.chunks.stacking import Origin, RowNames, Stack, stack
 from penstock.elements.nested import structure as structures
 from penstock.elements.nested.structure import LEAF, Structure
 from penstock.elements.ragged import Ragged

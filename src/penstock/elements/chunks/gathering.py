@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Chunk, Items
-from penstock.elements.chunks.stacking import Allocate, Stack, numbers, stack
+from penstock.elements.chunks.stacking import Stack, numbers, stack
 from penstock.elements.nested.structure import LEAF, Structure, paths
 from penstock.elements.ragged import Ragged
 

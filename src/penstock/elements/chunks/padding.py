@@ -7,9 +7,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
-from penstock.elements.chunks.stacking import Allocate, Origin, Stack
+from penstock.elements.chunks.stacking import Origin, Stack
 from penstock.elements.leaves.uneven import check_text_fill, fill_value
 from penstock.elements.leaves.values import memory
 from penstock.elements.nested.nesting import leaf_column, nested

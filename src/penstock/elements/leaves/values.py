@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-
-Allocate = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 
 
 def as_values(values: Any, dtype: DTypeLike | None = None, *, call: str) -> NDArray[Any]:

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.engine.advice import Advise, advised, advising
 from penstock.engine.compile import compiled, spreading
 from penstock.engine.task import Listed, Meter, Stacked, make_listed, make_spread, make_stacked
 from penstock.plan.flow import Piece, Spread
-from penstock.plan.node import Node, Program, Rows
+from penstock.plan.node import Node
+from penstock.plan.types import Program
 
 LARGEST_CARRIED = 1 << 16  # bytes of a pickled plan that may travel with every task
 

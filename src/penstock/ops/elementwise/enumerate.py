@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.nested.nesting import leaf_column, nested
 from penstock.elements.nested.structure import flatten
@@ -14,8 +15,9 @@ from penstock.elements.spec import ArraySpec
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Allocate, Node, Rows, Spec
+from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
+from penstock.plan.types import Spec
 
 PAIR = flatten((0, 0))[1]
 

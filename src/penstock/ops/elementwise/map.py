@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.nested.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
@@ -24,9 +25,10 @@ from penstock.ops.elementwise.apply import (
 )
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
-from penstock.plan.node import Allocate, Node, Rows, Single, Spec
+from penstock.plan.node import Node
 from penstock.plan.safety.calls import in_turns, one_by_one
 from penstock.plan.step import Step
+from penstock.plan.types import Single, Spec
 
 MAP = "map"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.elements import chunks
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
@@ -16,7 +17,7 @@ from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
 from penstock.ops.group.grouping import Grouping, spans
-from penstock.plan.node import Allocate, Program, Rows, Spec
+from penstock.plan.types import Program, Spec
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.elements import chunks
 from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
-from penstock.plan.node import Allocate, Node, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

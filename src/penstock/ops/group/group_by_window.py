@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.leaves.values import read_only
@@ -18,7 +19,7 @@ from penstock.ops.group.pending import Full
 from penstock.ops.read.source import Read
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Spec
+from penstock.plan.types import Spec
 from penstock.sources.arrays import ArraySource
 from penstock.sources.indexable import indexable
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
@@ -16,7 +17,6 @@ from penstock.elements.nested.per_leaf import Shape, filled, fits, per_leaf, sha
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
 from penstock.ops.group.leafwise import LeafwiseGrouping
-from penstock.plan.node import Allocate
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Column
 from penstock.elements.chunks.stacking import Origin
@@ -14,7 +15,6 @@ from penstock.elements.nested.per_leaf import Shape, filled, fits, shape_per_lea
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, batched
 from penstock.ops.group.leafwise import LeafwiseGrouping
-from penstock.plan.node import Allocate
 
 
 @dataclass(frozen=True)
