@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 
 import penstock as ps
-from penstock.rewrite.lint.rules import RULES
+from penstock.lint.rules import RULES
 
 TEXT = (Path(__file__).resolve().parents[1] / "docs" / "lint.md").read_text("utf-8")
 SECTION = re.compile(r"^### (PS\d{3}): (.+?)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)

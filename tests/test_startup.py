@@ -48,13 +48,13 @@ ELSEWHERE = {
     *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict", "watch.efficiency"),
     *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.regrouping", "engine.stage"),
     *("engine.streaming", "engine.trial", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),
-    *("rewrite.lint.buffer", "rewrite.lint.calls", "rewrite.lint.group", "rewrite.lint.shards"),
-    *("rewrite.fuse_images", "rewrite.lint.finding", "rewrite.parse_records"),
-    *("dataset.arrays", "dataset.check", "dataset.files", "dataset.lines", "dataset.packing", "dataset.parts"),
-    *("dataset.records", "dataset.switch", "dataset.tables", "dataset.tar", "elements.exact", "elements.uneven"),
-    *("index.timetable", "index.weights", "plan.tracing"),
+    *("lint.buffer", "lint.calls", "lint.group", "lint.shards"),
+    *("rewrite.fuse_images", "lint.finding", "rewrite.parse_records"),
+    *("dataset.arguments.packing", "dataset.arguments.parts", "dataset.check", "dataset.readers", "dataset.switch"),
+    *("elements.exact", "elements.leaves.uneven"),
+    *("index.timetable", "index.weights", "tracing"),
 }
-RUNNING = {"dataset.iterator", "engine", "plan.fingerprint", "rewrite.lint", "rewrite.passes", "watch"}
+RUNNING = {"dataset.iterator", "engine", "plan.fingerprint", "lint", "rewrite.passes", "watch"}
 
 
 def loaded_by(program: str) -> set[str]:
@@ -102,7 +102,7 @@ def test_nothing_that_runs_is_loaded_before_anything_is_iterated() -> None:
     built = IMPORT + "; ds = ps.Dataset.range(9).shuffle(seed=0).map(abs).batch(4); len(ds), repr(ds)"
     for program in (IMPORT, built):
         loaded = loaded_by(program)
-        rooms = {"penstock.engine", "penstock.rewrite.lint", "penstock.watch"}  # empty, as long as no file of them is
+        rooms = {"penstock.engine", "penstock.lint", "penstock.watch"}  # empty, as long as no file of them is
         assert within(loaded, {f"penstock.{place}" for place in RUNNING}) - rooms == set()
 
 

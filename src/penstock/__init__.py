@@ -19,21 +19,21 @@ from penstock.core.options import AUTOTUNE, Options
 from penstock.dataset.dataset import Dataset
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock import audio, image, records
     from penstock import testing as testing
     from penstock import tf_data as tf_data
     from penstock.core.on_error import ErrorBudget, replace, skip
-    from penstock.dataset.arrays import read_hdf5, read_numpy, read_zarr
-    from penstock.dataset.files import read_files, read_image_folder
-    from penstock.dataset.lines import read_json, read_text
-    from penstock.dataset.records import read_fixed_length, read_tfrecord, write_tfrecord
-    from penstock.dataset.shards import read_litdata, read_mds
+    from penstock.dataset.readers.arrays import read_hdf5, read_numpy, read_zarr
+    from penstock.dataset.readers.files import read_files, read_image_folder
+    from penstock.dataset.readers.lines import read_json, read_text
+    from penstock.dataset.readers.records import read_fixed_length, read_tfrecord, write_tfrecord
+    from penstock.dataset.readers.shards import read_litdata, read_mds
+    from penstock.dataset.readers.tables import read_arrow, read_csv, read_parquet, read_sql
+    from penstock.dataset.readers.tar import read_tar, write_tar
     from penstock.dataset.switch import Switch
-    from penstock.dataset.tables import read_arrow, read_csv, read_parquet, read_sql
-    from penstock.dataset.tar import read_tar, write_tar
     from penstock.watch.efficiency import pack_efficiency
 
 __version__ = "0.1.0"
@@ -85,25 +85,25 @@ _PLACES = {
     "ErrorBudget": "penstock.core.on_error",
     "replace": "penstock.core.on_error",
     "skip": "penstock.core.on_error",
-    "read_hdf5": "penstock.dataset.arrays",
-    "read_numpy": "penstock.dataset.arrays",
-    "read_zarr": "penstock.dataset.arrays",
-    "read_files": "penstock.dataset.files",
-    "read_image_folder": "penstock.dataset.files",
-    "read_json": "penstock.dataset.lines",
-    "read_text": "penstock.dataset.lines",
-    "read_fixed_length": "penstock.dataset.records",
-    "read_tfrecord": "penstock.dataset.records",
-    "write_tfrecord": "penstock.dataset.records",
-    "read_litdata": "penstock.dataset.shards",
-    "read_mds": "penstock.dataset.shards",
+    "read_hdf5": "penstock.dataset.readers.arrays",
+    "read_numpy": "penstock.dataset.readers.arrays",
+    "read_zarr": "penstock.dataset.readers.arrays",
+    "read_files": "penstock.dataset.readers.files",
+    "read_image_folder": "penstock.dataset.readers.files",
+    "read_json": "penstock.dataset.readers.lines",
+    "read_text": "penstock.dataset.readers.lines",
+    "read_fixed_length": "penstock.dataset.readers.records",
+    "read_tfrecord": "penstock.dataset.readers.records",
+    "write_tfrecord": "penstock.dataset.readers.records",
+    "read_litdata": "penstock.dataset.readers.shards",
+    "read_mds": "penstock.dataset.readers.shards",
     "Switch": "penstock.dataset.switch",
-    "read_arrow": "penstock.dataset.tables",
-    "read_csv": "penstock.dataset.tables",
-    "read_parquet": "penstock.dataset.tables",
-    "read_sql": "penstock.dataset.tables",
-    "read_tar": "penstock.dataset.tar",
-    "write_tar": "penstock.dataset.tar",
+    "read_arrow": "penstock.dataset.readers.tables",
+    "read_csv": "penstock.dataset.readers.tables",
+    "read_parquet": "penstock.dataset.readers.tables",
+    "read_sql": "penstock.dataset.readers.tables",
+    "read_tar": "penstock.dataset.readers.tar",
+    "write_tar": "penstock.dataset.readers.tar",
     "pack_efficiency": "penstock.watch.efficiency",
 }
 """Where the names are that are imported by the first pipeline that uses them."""

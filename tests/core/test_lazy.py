@@ -40,7 +40,7 @@ def test_an_error_within_a_file_is_not_taken_for_a_file_that_is_not_there(monkey
 
 def test_a_gathered_name_is_looked_for_once():
     asks = (
-        "import sys, penstock as ps; path = 'penstock.dataset.tables'; print(path in sys.modules); "
+        "import sys, penstock as ps; path = 'penstock.dataset.readers.tables'; print(path in sys.modules); "
         "print(ps.read_csv is sys.modules[path].read_csv, 'read_csv' in vars(ps), 'read_sql' in vars(ps))"
     )
     assert printed(asks) == ["False", "True", "True", "False"]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.core.errors import ElementError
+from penstock.elements.nested.structure import flatten, is_leaf
 from penstock.elements.ragged import Ragged
-from penstock.elements.structure import flatten, is_leaf
 from penstock.testing.laws import difference, same
 
 NUMBERS = st.integers(-9, 9)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from penstock import Ragged, Sparse
-from penstock.elements.chunk import Columns, Items, Kept
-from penstock.elements.nesting import leaf_column
+from penstock.elements.chunks.chunk import Columns, Items, Kept
+from penstock.elements.nested.nesting import leaf_column
+from penstock.elements.nested.structure import LEAF
 from penstock.elements.size import bytes_of, own_bytes_of, sizes_of, text_bytes_of
-from penstock.elements.structure import LEAF
 
 
 def test_arrays_count_by_what_they_hold():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import ElementError
+from penstock.elements.nested.structure import is_leaf
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import (
@@ -23,7 +24,6 @@ from penstock.elements.spec import (
     spec_of,
     uneven_splits,
 )
-from penstock.elements.structure import is_leaf
 
 F4 = np.dtype("f4")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.elements.structure import flatten
+from penstock.elements.nested.structure import flatten
 from penstock.engine.job import Job
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import penstock as ps
-from penstock.elements.structure import LEAF
+from penstock.elements.nested.structure import LEAF
 from penstock.engine.advice import Advisor
 from penstock.engine.ledger import Ledger, Made
 from penstock.engine.parcel import Parcel

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from penstock.core.errors import ClosedError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.engine.lifetime import WORKER
 from penstock.engine.pump import Pump
 from penstock.plan.flow import Piece

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.engine.executors.remote import shipped
 from penstock.engine.observer import Unobserved
 from penstock.engine.spreader import Spreader, Unit

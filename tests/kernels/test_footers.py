@@ -29,7 +29,7 @@ def footer_of(table, **options):
     ids=str,
 )
 def test_footers_of_whole_files_agree_with_their_schema(options):
-    from tests.sources.test_parquet import everything
+    from tests.sources.arrow.test_parquet import everything
 
     table = everything()
     leaves = len(pq.ParquetFile(pa.BufferReader(written(table))).schema)

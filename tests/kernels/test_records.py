@@ -24,7 +24,7 @@ from penstock.kernels.records import (
     scan_tfrecords,
 )
 from penstock.kernels.reference import records as twin
-from penstock.sources.tfrecord_writing import framed
+from penstock.sources.tfrecord.writing import framed
 
 EDGES = (0, 1, 7, 8, 9, 1023, 1024, 1025, 3071, 3072, 3073, 10_000)
 

@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import penstock as ps
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import compatible, spec_of
-from penstock.elements.structure import flatten
 from penstock.engine.compile import compiled_with_single
 from penstock.engine.observer import Unobserved
 from penstock.testing import functions

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.plan.deferred import settled
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
 from penstock.plan.node import Node

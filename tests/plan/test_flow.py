@@ -8,22 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Columns, Items
-from penstock.elements.structure import LEAF
-from penstock.plan.flow import (
-    EPOCH_BITS,
-    MOST_EPOCHS,
-    Piece,
-    Reader,
-    child_ids,
-    close,
-    joined,
-    left_out,
-    mixed,
-    ordinals,
-    read_all,
-    resumed,
-)
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.structure import LEAF
+from penstock.plan.flow import Piece, Reader, close, joined, left_out, read_all, resumed
 from tests.plan.flows import SIZES, elements_of, stream_of
 
 LENGTHS = [0, 1, 2, 3, 4, 5, 8]
@@ -202,24 +189,3 @@ def test_lists_within_a_mark_are_looked_at_too(mark, form):
 
 
 # Ids
-
-
-def test_elements_are_numbered_apart_in_every_epoch():
-    assert ordinals(0, 5, 2).tolist() == [5, 6]
-    assert ordinals(3, 0, 1).tolist() == [3 << EPOCH_BITS]
-    assert len(ordinals(0, 7, 0)) == 0
-    epochs = [*range(5), MOST_EPOCHS - 1, MOST_EPOCHS, MOST_EPOCHS + 1, 1 << 20, (1 << 20) + 1, 1 << 100]
-    firsts = [int(ordinals(epoch, 0, 1)[0]) for epoch in epochs]
-    assert len(set(firsts)) == len(epochs)
-    assert min(firsts) >= 0
-    assert ordinals(1 << 100, 3, 2).tolist() == [firsts[-1] + 3, firsts[-1] + 4]
-
-
-def test_what_an_element_is_made_into_is_numbered_apart_from_all_others():
-    parents = np.arange(1000)
-    ids = child_ids(parents, np.full(1000, 3))
-    assert len(np.unique(ids)) == 3000
-    assert child_ids(parents[:2], np.array([0, 2])).tolist() == child_ids(parents[1:2], np.array([2])).tolist()
-    assert child_ids(parents[:1], np.array([2]), first=1).tolist() == child_ids(parents[:1], np.array([3])).tolist()[1:]
-    assert len(child_ids(parents[:0], parents[:0])) == 0
-    assert (mixed(parents) >= 0).all()

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import Dataset, Options
 from penstock.core.errors import ElementError
-from penstock.plan.flow import MOST_EPOCHS, mixed, ordinals
+from penstock.plan.ids import MOST_EPOCHS, mixed, ordinals
 from penstock.plan.locate import blame, blame_given, place, records
 
 LETTERS = Dataset.from_source(list("abcdef"))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from penstock import INFINITE, Dataset
-from penstock.plan.node import INFINITE_STRIDE, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE_STRIDE
 
 
 def test_an_endless_node_counts_2_to_the_48_rows_to_an_epoch():

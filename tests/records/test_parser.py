@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.elements.chunk import Columns
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.structure import LEAF
 from penstock.testing.laws import same as alike
 from penstock.testing.laws import verify_resume
 

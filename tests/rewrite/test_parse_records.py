@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import penstock as ps
-from penstock.dataset.read import reading
-from penstock.elements.chunk import Columns
+from penstock.dataset.methods.read import reading
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.structure import LEAF
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ObjectSpec
-from penstock.elements.structure import LEAF
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batch import Batch
 from penstock.ops.group.ragged import RaggedBatch

@@ -11,7 +11,7 @@ import pytest
 import penstock as ps
 from penstock import Dataset, Options, image
 from penstock.core.errors import ElementError, FailuresError
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
 from penstock.elements.spec import ArraySpec
 from penstock.ops.elementwise.comparing import FIRST
 from penstock.ops.elementwise.map import Map

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from penstock.sources.manifest import NAME, _checksum  # pyright: ignore[reportPrivateUsage]
-from penstock.sources.saved_sums import write_sums
+from penstock.sources.saved.manifest import NAME, _checksum  # pyright: ignore[reportPrivateUsage]
+from penstock.sources.saved.sums import write_sums
 
 
 @contextmanager

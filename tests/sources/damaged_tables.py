@@ -26,7 +26,7 @@ from tests.sources.promises import Promise, broken
 def parquet(path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from tests.sources.test_parquet import everything
+    from tests.sources.arrow.test_parquet import everything
 
     pq.write_table(everything(40), path, row_group_size=15)
 
@@ -34,7 +34,7 @@ def parquet(path: Path) -> None:
 def parquet_sums(path: Path) -> None:
     import pyarrow.parquet as pq
 
-    from tests.sources.test_parquet import everything
+    from tests.sources.arrow.test_parquet import everything
 
     pq.write_table(everything(40), path, row_group_size=15, write_page_checksum=True)
 
@@ -45,14 +45,14 @@ def pages(content: bytes) -> int:
 
 
 def arrow(path: Path) -> None:
-    from tests.sources.test_arrow_files import write
-    from tests.sources.test_parquet import everything
+    from tests.sources.arrow.test_files import write
+    from tests.sources.arrow.test_parquet import everything
 
     write(path, everything(40), 15)
 
 
 def stream(path: Path) -> None:
-    from tests.sources.test_arrow_files import plain, write
+    from tests.sources.arrow.test_files import plain, write
 
     write(path, plain(40), 15, "zstd", stream=True)
 

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 import penstock as ps
-from penstock.sources.tfrecord_writing import framed
+from penstock.sources.tfrecord.writing import framed
 from tests.allocations import allocated
 from tests.sources import shard_files
 from tests.sources.archives import archive, member, pax

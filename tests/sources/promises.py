@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.structure import flatten
+from penstock.elements.nested.structure import flatten
 from penstock.testing.alike import same
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import DataError
-from penstock.sources.tfrecord_writing import framed
+from penstock.sources.tfrecord.writing import framed
 
 FILES = ("a", "b", "c")
 

@@ -17,7 +17,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import DataError
-from penstock.sources.tfrecord_writing import framed
+from penstock.sources.tfrecord.writing import framed
 from penstock.testing.alike import same
 from tests.sources import shard_files
 

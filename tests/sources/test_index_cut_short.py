@@ -8,7 +8,7 @@ import pytest
 
 import penstock as ps
 from penstock.core.errors import DataError
-from penstock.sources.tfrecord_writing import framed
+from penstock.sources.tfrecord.writing import framed
 
 COUNT = 20_000  # whose offsets are more than is read into memory
 

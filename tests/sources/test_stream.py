@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import DataError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.sources.stream import Faulty, content_of_files, with_faults
 
 

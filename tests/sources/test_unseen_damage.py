@@ -155,7 +155,7 @@ def test_a_code_that_a_dictionary_does_not_have_loses_its_row_alone(tmp_path, nu
 
 def test_a_code_that_a_dictionary_does_not_have_is_seen_where_rows_with_nulls_are_left_out(tmp_path):
     pa = pytest.importorskip("pyarrow")
-    from penstock.sources.arrow_values import null_rows
+    from penstock.sources.arrow.values import null_rows
 
     coded(tmp_path / "a.arrow")
     with pytest.raises(DataError, match=r"a\.arrow, record batch 1: column k is damaged: the code 77 of its row 2 "):
@@ -168,13 +168,13 @@ def test_a_code_that_a_dictionary_does_not_have_is_seen_where_rows_with_nulls_ar
 
 def test_codes_of_a_dictionary_that_are_out_of_range_are_named(tmp_path):
     pa = pytest.importorskip("pyarrow")
-    from penstock.sources.arrow_values import held
+    from penstock.sources.arrow.values import held
 
     for code in (-1, 3, 1 << 20):
         codes = pa.array([0, 1, code, 2], pa.int32())
         column = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b", "c"]), safe=False)
         table = pa.table({"t": column})
-        from penstock.sources.arrow_tables import table_of
+        from penstock.sources.arrow.tables import table_of
 
         leaf = table_of(table.schema, None, {}, "x").layout.leaves[0]
         with pytest.raises(DataError, match=rf"column t is damaged: the code {code} of its row 2"):

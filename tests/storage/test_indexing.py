@@ -203,10 +203,10 @@ def test_a_file_that_changes_while_it_is_indexed_is_an_error(tmp_path):
 
 def test_processes_that_make_the_same_index_at_once_all_get_it(tmp_path):
     program = (
-        "import sys\nfrom penstock.sources.tfrecord import tfrecord_files\n"
+        "import sys\nfrom penstock.sources.tfrecord.files import tfrecord_files\n"
         "print(sum(tfrecord_files([sys.argv[1]]).length for _ in range(1)))"
     )
-    from penstock.sources.tfrecord_writing import framed
+    from penstock.sources.tfrecord.writing import framed
 
     path = file(tmp_path / "d", "a.tfrecord", framed(b"x") * 100_000)
     running = [

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.elements.chunk import Items
-from penstock.elements.nesting import leaf_column
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.storage.kept import KeptRows, KeptStream

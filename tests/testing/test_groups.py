@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock import Dataset
-from penstock.elements.structure import flatten
+from penstock.elements.nested.structure import flatten
 from penstock.ops.group.batching import Batching
 from penstock.plan.graph import post_order
 from penstock.testing import functions, groups

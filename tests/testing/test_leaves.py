@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from penstock.elements.nested.structure import is_leaf
 from penstock.elements.spec import batched, leaf_spec, spec_of
-from penstock.elements.structure import is_leaf
 from penstock.testing.laws import same
 from penstock.testing.leaves import LEAVES, repeated, rows_like
 

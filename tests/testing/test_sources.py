@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ArraySpec
-from penstock.elements.structure import LEAF
 from penstock.index.blocked import even
 from penstock.sources.arrays import slices
 from penstock.sources.constant import constant

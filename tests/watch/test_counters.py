@@ -13,8 +13,8 @@ import pytest
 
 import penstock as ps
 from penstock import Dataset, Options
-from penstock.elements.chunk import Items
-from penstock.elements.nesting import leaf_column
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.nested.nesting import leaf_column
 from penstock.engine.compile import compiled, compiled_with_single
 from penstock.plan.flow import Piece
 from penstock.testing.laws import difference

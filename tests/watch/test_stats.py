@@ -1,9 +1,10 @@
-"""Rates and shares are arithmetic on the counts."""
+"""Rates and shares are arithmetic on the counts; printed, counts are a line and a table."""
 
 from __future__ import annotations
 
 import pytest
 
+import penstock as ps
 from penstock.watch.stats import OperationStats, Stats
 
 
@@ -54,3 +55,28 @@ def test_the_limit_is_the_operation_that_takes_the_most():
 def test_before_anything_happened_all_rates_are_zero():
     empty = stats(items=0, rows=0, waited=0.0, stepped=0.0, work=0.0)
     assert (empty.rate, empty.ceiling, empty.wait_share, empty.seconds) == (0.0, 0.0, 0.0, 0.0)
+
+
+def passed(ds, taken):
+    with ds.iterator() as it:
+        for _ in range(taken):
+            next(it)
+        return it, it.stats()
+
+
+def test_stats_print_as_a_line_and_a_table():
+    _, stats = passed(ps.Dataset.range(100).filter(lambda x: x % 2 == 0).batch(10), 5)
+    whole, header, *rows = str(stats).splitlines()
+    assert whole.startswith("5 batches, 50 rows in ")
+    assert whole.endswith("% of the time")
+    assert header.split()[:2] == ["operation", "rows"]
+    assert [row.split()[0] for row in rows] == ["range(100)", "filter(lambda,", "batch(10)"]
+
+
+def test_before_the_first_item_there_is_no_table():
+    assert str(ps.Dataset.range(3).iterator().stats()) == "0 elements in 0.00 s; not begun; waited 0% of the time"
+
+
+def test_an_iterator_and_a_feed_say_what_they_are():
+    it, _ = passed(ps.Dataset.range(100).batch(10), 3)
+    assert repr(it) == "<Iterator over batch(10): epoch 0, 3 received>"

@@ -6,8 +6,7 @@ from dataclasses import fields, replace
 
 from penstock.cli.files.amounts import size
 from penstock.cli.terminal import Terminal
-from penstock.watch.stats import OperationStats, Stats
-from penstock.watch.table import PLURALS, count, cut, operations_table, rate
+from penstock.watch.stats import PLURALS, OperationStats, Stats, count, cut, operations_table, rate
 from penstock.watch.verdict import verdict
 
 SUMS = ("items", "rows", "waited", "stepped", "work", "blocked", "starved")

@@ -14,7 +14,7 @@ from penstock.cli.report import added, count, rate, report
 from penstock.cli.terminal import Terminal
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
-from penstock.plan.node import INFINITE
+from penstock.plan.types import INFINITE
 from penstock.watch.stats import Stats
 
 TICK = 0.5  # seconds between two live figures

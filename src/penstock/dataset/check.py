@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from penstock.elements.spec import Spec, describe
 from penstock.engine.trial import Stage, Trial
+from penstock.lint.finding import Finding
+from penstock.lint.rules import findings
+from penstock.lint.written import Written
 from penstock.ops.elementwise.map import Map
 from penstock.plan.explain import DEEPEST
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
-from penstock.rewrite.lint.finding import Finding
-from penstock.rewrite.lint.rules import findings
-from penstock.rewrite.lint.written import Written
 
 WIDEST = 48  # characters of an operation that stands in one line with what came of it
 LONGEST = 100  # characters of an error's message

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.dataset.buffer import Buffer
-from penstock.dataset.combine import Combine
-from penstock.dataset.elementwise import Elementwise
-from penstock.dataset.group import Group
 from penstock.dataset.handle import T_co
 from penstock.dataset.inspect import Inspect
 from penstock.dataset.iterate import Iterate
-from penstock.dataset.keyed import Keyed
-from penstock.dataset.mixtures import Mixtures
-from penstock.dataset.order import Order
-from penstock.dataset.read import Read
-from penstock.dataset.uneven import Uneven
+from penstock.dataset.methods.buffer import Buffer
+from penstock.dataset.methods.combine import Combine
+from penstock.dataset.methods.elementwise import Elementwise
+from penstock.dataset.methods.group import Group
+from penstock.dataset.methods.keyed import Keyed
+from penstock.dataset.methods.mixtures import Mixtures
+from penstock.dataset.methods.order import Order
+from penstock.dataset.methods.read import Read
+from penstock.dataset.methods.uneven import Uneven
 
 
 class Dataset(

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from penstock import dataset, rewrite
+from penstock import dataset, lint, rewrite
 from penstock.core.attributes import UnknownNameError
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
 from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import surroundings
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.cuts import Cuts, Part
-from penstock.dataset.wrong_names import helpful
 from penstock.plan import safety
 from penstock.plan.node import Node
-from penstock.rewrite import lint
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset

@@ -20,7 +20,8 @@ from penstock.elements.spec import Spec, describe, map_leaves, spec_of
 from penstock.ops import buffer, elementwise, group, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
 from penstock.plan.graph import fold, post_order, with_inputs
-from penstock.plan.node import INFINITE, UNKNOWN, Node, Passing
+from penstock.plan.node import Node, Passing
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.check import Check
@@ -301,7 +302,7 @@ def _made(plan: Node, row: int) -> Any:
         return engine.runs.lowering.first_element(plan)
     if plan.length == 0:
         raise IndexError("no element")
-    program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved())
+    program = engine.tasks.compile.compiled(plan, np.empty, engine.tasks.observer.Unobserved())
     return program(np.array([row], np.int64)).elements()[0]
 
 

@@ -16,7 +16,7 @@ from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
 from penstock.plan.locate import tell_to_copy
-from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
     from penstock.dataset.dataset import Dataset
@@ -192,7 +192,7 @@ class Iterate(Handle[T_co]):
         folder = check_path("save", "path", path)
         with self.iterator() as it:
             overwrite = check_flag("save", "overwrite", overwrite)
-            sources.saving.save(it, folder, fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite)
+            sources.saved.writing.save(it, folder, fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite)
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

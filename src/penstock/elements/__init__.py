@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["distinct", "padding", "trees"]
+__all__ = ["distinct"]
 
 if TYPE_CHECKING:
-    from penstock.elements import distinct, padding, trees
+    from penstock.elements import distinct
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.digest import hasher
 from penstock.core.errors import ElementError
 from penstock.elements.exact import PLAIN_TYPES
-from penstock.elements.structure import Structure, flatten, is_leaf
+from penstock.elements.nested.structure import Structure, flatten, is_leaf
 
 LONGEST = 64
 """Bytes of text or of an array that are kept as they are; of longer ones a digest stands for them."""

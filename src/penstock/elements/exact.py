@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.structure import flatten, unflatten
 
 MOST_BYTES = 1 << 20
 """What a value may take; a larger one is not encoded."""

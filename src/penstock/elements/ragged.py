@@ -9,10 +9,11 @@ from typing import Any, ClassVar, overload
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.offsets import alike, begins, checked_splits, position, positions, split_dtype, spread
-from penstock.elements.ragged_exchange import RaggedExchange
-from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, own, read_only
+from penstock.elements.leaves.offsets import alike, begins, checked_splits, position, positions, split_dtype, spread
+from penstock.elements.leaves.ragged_exchange import RaggedExchange
+from penstock.elements.leaves.values import as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
 
 MOST_SHOWN = 6  # rows, and values of a row, in a repr

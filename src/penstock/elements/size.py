@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.elements.chunk import Chunk, Column, Columns, Items, Kept
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, Kept
+from penstock.elements.nested.structure import are_leaves, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.structure import are_leaves, flatten
 
 
 def bytes_of(element: Any) -> int:
@@ -65,7 +65,7 @@ def sizes_of(chunk: Chunk) -> NDArray[np.int64]:
     Python's numbers count as those of NumPy do, text by its characters, and what is unknown `nbytes`, or 64. Unlike
     what `sys.getsizeof` says, that is the same everywhere.
 
-    >>> from penstock.elements.chunk import Items
+    >>> from penstock.elements.chunks.chunk import Items
     >>> sizes_of(Items([{"x": np.zeros(3), "y": 1}, {"x": b"", "y": "text"}, ()])).tolist()
     [32, 4, 1]
     """

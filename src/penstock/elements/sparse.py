@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.offsets import begins, position, positions, spread
-from penstock.elements.sparse_exchange import SparseExchange
-from penstock.elements.values import Allocate, as_values, empty_value, end_to_end, memory, own, read_only
+from penstock.elements.leaves.offsets import begins, position, positions, spread
+from penstock.elements.leaves.sparse_exchange import SparseExchange
+from penstock.elements.leaves.values import as_values, empty_value, end_to_end, memory, own, read_only
 from penstock.kernels import gather
 
 MOST_SHOWN = 6  # values in a repr

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from penstock.core.errors import ElementError
-from penstock.elements import structure as structures
+from penstock.elements.nested import structure as structures
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 

@@ -9,7 +9,7 @@ from penstock import engine
 from penstock.core.errors import CursorError
 from penstock.engine.outline import Outline, differences
 from penstock.plan.fingerprint import FORM_DIGITS
-from penstock.plan.node import INFINITE_STRIDE
+from penstock.plan.types import INFINITE_STRIDE
 
 VERSION = 2
 READ = (1, VERSION)  # before 2 marks were never packed, and all lines of the plan were in a state

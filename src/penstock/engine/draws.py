@@ -6,8 +6,8 @@ from contextlib import closing
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.nested.structure import LEAF
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.lowering import opened
 from penstock.engine.runs.session import Session
@@ -15,7 +15,8 @@ from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.combine.mixture import Mixture
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, close
-from penstock.plan.node import INFINITE, UNKNOWN, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN
 from penstock.rewrite.passes import Passes, rewritten
 
 

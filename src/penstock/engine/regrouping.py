@@ -23,7 +23,8 @@ from penstock.ops.order.streams import VirtualStreams
 from penstock.plan.fingerprint import FORM_DIGITS, fingerprint_of, form, plan_lines
 from penstock.plan.flow import Mark, resumed
 from penstock.plan.graph import fold, with_inputs
-from penstock.plan.node import INFINITE_STRIDE, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE_STRIDE
 from penstock.rewrite.seeds import seeds_of
 
 KEPT = "map(), enumerate(), batches of a fixed size and prefetch()"

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.core.arrays import Rows
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec, spec_of
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.feeds import NOTHING
@@ -26,8 +27,9 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.graph import fold, rebuild, with_depth
-from penstock.plan.node import INFINITE, Guard, Node, Passing, Program, Rows
+from penstock.plan.node import Guard, Node, Passing
 from penstock.plan.step import Out, Step
+from penstock.plan.types import INFINITE, Program
 
 MOST_READ = 10_000  # elements of a source, which then counts as over: a filter may want none of them
 LONGEST = 10.0  # seconds, after which the sources of streams count as over

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Allocate
 from penstock.kernels import _native
 from penstock.kernels.reference import example as reference
 
-Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 RecordRuns: TypeAlias = list[Any]
 """Records: `bytes` and other buffers, each one of them, or pairs of bytes end to end and `int64` splits."""
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.arrays import Rows
+from penstock.core.arrays import Allocate, Rows
 from penstock.kernels import _native
-from penstock.kernels.example import Allocate, ExampleKernel, Kind
+from penstock.kernels.example import ExampleKernel, Kind
 from penstock.kernels.records import RecordReader
 
 MOST_SHARED = 1 << 16

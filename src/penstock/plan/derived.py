@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from penstock.plan.node import Node
+from typing import Any, Protocol, cast
 
 VALUES = ("length", "indexed", "epochs")
 LEVELS = 50
 """Values that may be asked for one inside another."""
 
 
-def derived(cls: type[Node]) -> None:
+class Deriving(Protocol):
+    """A node, as far as values are derived of it."""
+
+    @property
+    def inputs(self) -> tuple[Deriving, ...]: ...
+    def spec(self) -> Any: ...
+
+
+def derived(cls: type[Any]) -> None:
     """Keep the values and the spec of the nodes of a class, however these are defined."""
     for name in VALUES:
         value = vars(cls).get(name)
@@ -36,15 +41,15 @@ class DerivedValue(cached_property[Any]):
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         if instance is not None:
             name = str(self.attrname)
-            if cast("Node", instance).inputs:
-                for below in _far_below(cast("Node", instance), lambda each: name in vars(each)):
+            if cast("Deriving", instance).inputs:
+                for below in _far_below(cast("Deriving", instance), lambda each: name in vars(each)):
                     getattr(below, name)
         return super().__get__(instance, owner)
 
 
-def _kept(spec: Callable[[Node], Any], key: str) -> Callable[[Node], Any]:
+def _kept(spec: Callable[[Any], Any], key: str) -> Callable[[Any], Any]:
     @wraps(spec)
-    def kept(self: Node) -> Any:
+    def kept(self: Deriving) -> Any:
         values = vars(self)
         if key not in values:
             for below in _far_below(self, lambda each: type(each).spec.__dict__.get("key") in vars(each)):
@@ -56,9 +61,9 @@ def _kept(spec: Callable[[Node], Any], key: str) -> Callable[[Node], Any]:
     return kept
 
 
-def _far_below(node: Node, is_known: Callable[[Node], bool]) -> Iterator[Node]:
+def _far_below(node: Deriving, is_known: Callable[[Deriving], bool]) -> Iterator[Deriving]:
     """Nodes whose values are unknown and as far down as `LEVELS`, or a multiple of that; the lowest first."""
-    found: list[Node] = []
+    found: list[Deriving] = []
     seen: set[int] = set()
     level, depth = [node], 0
     while level:

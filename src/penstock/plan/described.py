@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.plan.node import Passing, Spec
+from penstock.plan.node import Passing
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

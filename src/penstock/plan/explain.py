@@ -7,7 +7,8 @@ from typing import NamedTuple
 from penstock.elements.spec import describe
 from penstock.plan import safety
 from penstock.plan.graph import post_order, with_depth
-from penstock.plan.node import INFINITE, UNKNOWN, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN
 
 DEEPEST = 16  # steps that lines are indented by
 WIDEST = 48  # characters of an operation that stands in one line with its elements

@@ -1,53 +1,18 @@
-"""What is known of an element that failed and was left out: plain text, which travels between processes."""
+"""Find what is known of an element that failed and was left out."""
 
 from __future__ import annotations
 
 import traceback
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from penstock.core.frames import is_ours
+from penstock.plan.failed import Failure
 from penstock.plan.locate import base_of, ground_of, number_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS = 16
 LONGEST_TEXT = 8192  # characters of a message or of a traceback
-
-
-class Failure(NamedTuple):
-    """An element that failed, and stood before element `at` of those of its piece that did not.
-
-    `row` is its row in the epoch where `records` are known, or its number where a generator or the like counts its
-    elements, and else the number that its randomness is keyed by. Where it was taken out of that row, as out of a
-    batch, `part` is its place there.
-    """
-
-    at: int
-    row: int
-    operation: str
-    error: str
-    message: str
-    records: tuple[str, ...]
-    traceback: str
-    part: tuple[int, ...] = ()
-
-    def line(self, epoch: int) -> dict[str, Any]:
-        """It as JSON data, of one epoch."""
-        told = self._asdict()
-        del told["at"]
-        if not told.pop("part"):
-            return {"epoch": epoch, **told, "records": list(self.records)}
-        return {"epoch": epoch, **told, "records": list(self.records), "part": list(self.part)}
-
-    def __str__(self) -> str:
-        made_from = f" ({', '.join(self.records[:3])})" if self.records else ""
-        place = "".join(f"element {place} of " for place in reversed(self.part))
-        return f"{place}row {self.row}{made_from}: {self.error}: {self.message:.200}"
-
-
-UNTOLD = Failure(0, 0, "", "", "", (), "")
-"""Stands for an element that failed of which nobody asks more than that."""
 
 
 def failure_of(

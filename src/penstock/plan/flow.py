@@ -14,26 +14,20 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, cast, runtime_
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import CursorError
-from penstock.core.seeds import INCREMENT, START, mix
-from penstock.elements.chunk import Chunk, Items, concat
-from penstock.plan.node import INFINITE_STRIDE, Rows
+from penstock.elements.chunks.chunk import Chunk, Items, concat
+from penstock.plan.ids import NO_IDS
+from penstock.plan.types import INFINITE_STRIDE
 
 if TYPE_CHECKING:
-    from penstock.plan.failure import Failure
+    from penstock.plan.failed import Failure
 
 Mark: TypeAlias = Any  # JSON data
 
 MOST_READ = 1 << 16
 """Elements that a node asks for at a time, where it takes whatever is at hand."""
-EPOCH_BITS = 44
-"""Elements numbered by where they come in a stream have room for this many bits of them in an epoch."""
-MOST_EPOCHS = 1 << 18
-"""Epochs whose elements are numbered one after another; later ones begin at a number drawn by hash, below 2**62."""
-
-
 A_MILLISECOND = 1_000_000  # ns
-NO_IDS = np.zeros(0, np.int64)
 END = object()
 BEYOND = "the saved state stands beyond the end of what the pipeline yields now; it no longer yields what it did"
 
@@ -300,61 +294,3 @@ def joined(parts: list[Piece]) -> Piece:
     if len(parts) == 1:
         return parts[0]
     return Piece(concat([part.chunk for part in parts]), np.concatenate([part.ids for part in parts]))
-
-
-def ordinals(epoch: int, first: int, count: int) -> Rows:
-    """The ids of elements numbered by where they come in the stream."""
-    begin = (epoch << EPOCH_BITS if epoch < MOST_EPOCHS else mix(epoch) >> 2) + first
-    return np.arange(begin, begin + count, dtype=np.int64)
-
-
-def child_ids(parents: Rows, counts: Rows, first: int = 0) -> Rows:
-    """The ids of elements that others were made into: `counts[i]` of those of `parents[i]`, from its `first` on.
-
-    >>> both = child_ids(np.array([5, 6]), np.array([3, 1]))
-    >>> bool(both[2] == child_ids(np.array([5]), np.array([1]), first=2)[0])
-    True
-    """
-    ends = np.cumsum(counts)
-    place = np.arange(first, first + (int(ends[-1]) if len(ends) else 0), dtype=np.int64)
-    return np.repeat(mixed(parents) - (ends - counts), counts) + place
-
-
-def first_child_id(parent: int) -> int:
-    """The id of the first element that another was made into; those of the others follow it.
-
-    >>> first_child_id(5) == child_ids(np.array([5]), np.array([1]))[0]
-    np.True_
-    """
-    return mix(parent) >> 2
-
-
-def origin_of(child: int, parents: Sequence[Rows]) -> tuple[int, tuple[int, ...]]:
-    """Return the id of the element that `child` was taken out of, and its place there: see `Piece.parents`.
-
-    There is a place for each step: 2, 0 is element 0 of what was element 2.
-
-    >>> batches = np.array([5, 6])
-    >>> rows = child_ids(batches, np.array([3, 2]))
-    >>> [origin_of(int(row), [batches]) for row in rows]
-    [(5, (0,)), (5, (1,)), (5, (2,)), (6, (0,)), (6, (1,))]
-    """
-    places: tuple[int, ...] = ()
-    for ids in reversed(parents):
-        place = child - mixed(ids)  # among the children of each
-        at = int(np.argmin(np.where(place < 0, np.iinfo(np.int64).max, place)))
-        child, places = int(ids[at]), (int(place[at]), *places)
-    return child, places
-
-
-def mixed(ids: Rows) -> Rows:
-    """Scatter ids over [0, 2**62): `mix` of each, with room above for its children."""
-    with np.errstate(over="ignore"):
-        words = _scrambled((np.uint64(START) ^ ids.astype(np.uint64)) + np.uint64(INCREMENT))
-    return (words >> np.uint64(2)).astype(np.int64)
-
-
-def _scrambled(words: np.ndarray) -> np.ndarray:
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))

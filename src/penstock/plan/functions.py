@@ -9,9 +9,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.attributes import attribute_of
-from penstock.elements.chunk import Chunk, Columns, Items
-from penstock.plan.node import Allocate, Rows, Spec
+from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.plan.types import Spec
 
 UNDECLARED = (FunctionType, BuiltinFunctionType, MethodType)
 
@@ -44,7 +45,7 @@ class ChunkFunction(Protocol):
 
 @runtime_checkable
 class TracedFunction(Protocol):
-    """A plain `function` of one element, of which a program for columns has been made; see `plan.tracing`.
+    """A plain `function` of one element, of which a program for columns has been made; see `tracing`.
 
     It is no `ElementFunction`: what is known of elements decides how some operations count rows, and tracing, which may
     work here and not there, must not change that.

@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.digest import digest, digest_array
+from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import is_array_like
-from penstock.elements.structure import Structure
 
 DEEPEST = 8  # how far objects within objects are followed
 
@@ -25,6 +25,8 @@ CALLABLE_TYPES = (functools.partial, type(functools.lru_cache(len)))
 DESCRIPTORS = types.MethodDescriptorType | types.WrapperDescriptorType | types.ClassMethodDescriptorType
 DEAR = 1 << 20  # bytes of an array that takes a millisecond to read, and more from a disk
 BOUND = types.BuiltinFunctionType | types.MethodWrapperType
+FOLDERS = re.compile(r"^penstock\.(dataset|elements)\.(?:arguments|chunks|leaves|methods|nested|readers)\.")
+"""Folders that fingerprints leave out: they have `penstock.dataset.records` for `penstock.dataset.readers.records`."""
 
 
 class Content:
@@ -61,7 +63,7 @@ def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
         content = Content(array)
         yield ("array", array.shape, str(array.dtype), content if array.nbytes > DEAR else content.digest)
     elif isinstance(value, type):
-        yield f"{value.__module__}.{value.__qualname__}"
+        yield _full_name(value)
     elif depth == 0:
         yield type(value).__qualname__
     elif callable(getattr(type(value), "fingerprint", None)):
@@ -91,7 +93,7 @@ def _composite(value: Any, depth: int) -> Iterator[Any]:
 
 def _object(value: Any, depth: int) -> Iterator[Any]:
     described = _one_deeper(depth)
-    yield f"{type(value).__module__}.{type(value).__qualname__}"
+    yield _full_name(type(value))
     if is_array_like(value):
         with suppress(Exception):  # a tensor on another device, say, does not become an array
             yield described(np.asarray(value))
@@ -102,6 +104,12 @@ def _object(value: Any, depth: int) -> Iterator[Any]:
         yield described({name: item for name, item in vars(value).items() if not name.startswith("_")})
     else:
         yield described(_reduced(value))
+
+
+def _full_name(thing: type | types.FunctionType) -> str:
+    """Return the module and the name of a class or a function, as fingerprints have it."""
+    module = FOLDERS.sub(r"penstock.\1.", str(thing.__module__))
+    return f"{module}.{thing.__qualname__}"
 
 
 def _reduced(value: Any) -> Any:
@@ -168,7 +176,7 @@ def _function(function: Callable[..., Any], depth: int) -> Iterator[Any]:
         used = plain.__globals__.get(name)
         if isinstance(used, types.FunctionType):
             same_module = used.__module__ == plain.__module__ and used is not function
-            yield (name, described(used) if same_module else f"{used.__module__}.{used.__qualname__}")
+            yield (name, described(used) if same_module else _full_name(used))
         elif _is_constant(name, used):
             yield (name, described(used))
 

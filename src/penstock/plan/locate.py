@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import ElementError
 from penstock.core.frames import is_ours
-from penstock.plan.flow import EPOCH_BITS
 from penstock.plan.graph import post_order
-from penstock.plan.node import INFINITE, Node, Rows
+from penstock.plan.ids import EPOCH_BITS
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
 
 MOST_RECORDS_NAMED = 3
 BLAMED = (Exception, SystemExit)

@@ -5,44 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from penstock import plan as plans
+from penstock.core.arrays import Allocate, Rows
 from penstock.plan.derived import derived
 from penstock.plan.step import Step, stepped
+from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, INFINITE_STRIDE, UNKNOWN, Program, Spec
 
 if TYPE_CHECKING:
-    from penstock.elements.chunk import Chunk
     from penstock.index.blocked import Blocks
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
-Rows: TypeAlias = NDArray[np.int64]
-Spec: TypeAlias = Any  # nested structure of ArraySpec and ObjectSpec
-
-INFINITE = -1
-"""The length of a dataset that never ends."""
-UNKNOWN = -2
-"""The length of a dataset that only iterating can tell."""
-INFINITE_STRIDE = 1 << 48
-"""Rows counted to one epoch of an infinite dataset."""
-ENDLESS_EPOCHS = 1 << 14
-"""Epochs of an infinite dataset that its finite parts use at most before they begin again with the first."""
-
-
-class Program(Protocol):
-    """Make the elements of some global rows: a pure function."""
-
-    def __call__(self, rows: Rows, out: list[np.ndarray] | None = None, /) -> Chunk: ...
-
-
 Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
 """A function that runs the spread of one node, given both, such that errors are dealt with."""
-
-
-Allocate: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from penstock.elements.chunk import Chunk
-    from penstock.plan.node import Program, Rows
+    from penstock.core.arrays import Rows
+    from penstock.elements.chunks.chunk import Chunk
+    from penstock.plan.types import Program
 
 Out: TypeAlias = list[np.ndarray] | None
 

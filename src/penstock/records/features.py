@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.checks import check_list, check_names
 from penstock.core.errors import PlanError
-from penstock.elements.offsets import split_dtype
+from penstock.elements.leaves.offsets import split_dtype
 
 FeatureType: TypeAlias = np.dtype[Any] | type
 """What a feature holds: the dtype `int64` or `float32`, or the type `bytes` or `str`."""

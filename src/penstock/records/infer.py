@@ -69,7 +69,7 @@ def _sample(records: Any, count: int) -> Iterable[Any]:
     """Records from all over the files, or the first of what is no path."""
     paths = [records] if isinstance(records, str | os.PathLike) else records
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | os.PathLike) for path in paths):
-        from penstock.sources.tfrecord import tfrecord_files
+        from penstock.sources.tfrecord.files import tfrecord_files
         from penstock.storage.paths import list_files
 
         source = tfrecord_files(list_files(paths, "infer_features", "records"))

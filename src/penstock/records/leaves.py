@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.elements.chunk import Column
-from penstock.elements.offsets import spread
+from penstock.elements.chunks.chunk import Column
+from penstock.elements.leaves.offsets import spread
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse, made
 from penstock.kernels.example import places_in_rows

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.arrays import Rows
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import DataError, PlanError
-from penstock.elements.chunk import Chunk, Column, Columns
+from penstock.elements.chunks.chunk import Chunk, Column, Columns
+from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, Spec, uneven_splits
-from penstock.elements.structure import Structure, flatten, unflatten
-from penstock.kernels.example import Allocate, ExampleKernel, Fault, Slot
+from penstock.kernels.example import ExampleKernel, Fault, Slot
 from penstock.records.faults import refuse_fault
 from penstock.records.features import Feature
 from penstock.records.layout import leaf_of, list_of, slots_of, spec_of_feature, steps_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.elements.offsets import begins, spread
+from penstock.elements.leaves.offsets import begins, spread
 from penstock.elements.ragged import Ragged
 from penstock.records import features as kinds
 from penstock.records.faults import refuse

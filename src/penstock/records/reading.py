@@ -10,18 +10,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.arrays import Rows
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import DataError
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged, made
 from penstock.elements.spec import Spec
-from penstock.elements.structure import flatten, unflatten
-from penstock.kernels.example import Allocate, Values
+from penstock.kernels.example import Values
 from penstock.kernels.example_files import ExampleFiles, Parsed
 from penstock.records.features import Feature, FixedLenFeature, RaggedFeature
 from penstock.records.layout import leaf_of, slots_of
 from penstock.records.parser import RecordParser
-from penstock.sources.records import RecordFiles
+from penstock.sources.records.files import RecordFiles
 
 LeafOf: TypeAlias = Callable[[Parsed, int], Any]
 """Makes a leaf of what a batch of so many records has of each slot."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from penstock.ops.combine.concatenate import Concatenate
 from penstock.ops.combine.end_to_end import EndToEnd
 from penstock.plan.graph import fold, with_inputs
-from penstock.plan.node import INFINITE, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
 
 
 class Chain:

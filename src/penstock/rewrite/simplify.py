@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from penstock.ops import buffer, order
-from penstock.plan.node import INFINITE, Node
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
 
 
 def drop_run_settings(node: Node) -> Node | None:

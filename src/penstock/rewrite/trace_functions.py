@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.elements.nesting import Part, part_in
+from penstock.elements.nested.nesting import Part, part_in
 from penstock.elements.spec import ArraySpec
 from penstock.ops import elementwise
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.functions import TracedFunction
 from penstock.plan.graph import fold_once, with_inputs
-from penstock.plan.node import Node, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import Spec
 
 if TYPE_CHECKING:
-    from penstock.plan.tracing.traced import Traced
+    from penstock.tracing.traced import Traced
 
 PLAIN = (FunctionType, BuiltinFunctionType, partial, type, np.ufunc)
 """What a function may be to be looked into; declarative ones are other objects."""
@@ -92,6 +93,6 @@ class _Declared:
 def _traced(function: Any, spec: Spec | None) -> Traced | None:
     if spec is None:
         return None
-    from penstock.plan.tracing.traced import traced  # only a pipeline that may be traced pays for the import
+    from penstock.tracing.traced import traced  # only a pipeline that may be traced pays for the import
 
     return traced(function, spec)

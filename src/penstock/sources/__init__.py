@@ -1,12 +1,12 @@
-"""Elements by position, one kind of data a file."""
+"""Elements by position, one kind of data a file or a folder."""
 
 from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["arrays", "constant", "files", "indexable", "integers", "protocol", "saved", "saving"]
+__all__ = ["arrays", "constant", "files", "indexable", "integers", "protocol", "saved"]
 
 if TYPE_CHECKING:
-    from penstock.sources import arrays, constant, files, indexable, integers, protocol, saved, saving
+    from penstock.sources import arrays, constant, files, indexable, integers, protocol, saved
 else:
     __getattr__ = files_on_demand(__name__, __all__)

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.digest import digest_array, hasher
 from penstock.core.errors import ElementError
-from penstock.elements import structure as structures
-from penstock.elements.chunk import Column, Columns
+from penstock.elements.chunks.chunk import Column, Columns
+from penstock.elements.chunks.sharing import gathered
+from penstock.elements.chunks.stacking import FILL
+from penstock.elements.nested import structure as structures
+from penstock.elements.nested.structure import Structure
 from penstock.elements.ragged import Ragged
-from penstock.elements.sharing import gathered
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import LeafSpec, ObjectSpec, Spec, is_array_like, leaf_spec, relax, sliced
-from penstock.elements.stacking import FILL
-from penstock.elements.structure import Structure
 from penstock.kernels import Ahead, Pool, SideThread
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunk import Column
+from penstock.elements.chunks.chunk import Column
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec
 from penstock.kernels import gather

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
-from penstock.elements.chunk import Column, Columns
+from penstock.elements.chunks.chunk import Column, Columns
+from penstock.elements.nested.structure import Structure, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Spec
-from penstock.elements.structure import Structure, flatten
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
 from penstock.sources.block_advice import BlockAdvice

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.digest import digest_array
 from penstock.core.errors import ElementError
-from penstock.elements import structure as structures
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested import structure as structures
+from penstock.elements.nested.structure import Structure
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec, spec_of
-from penstock.elements.structure import Structure
 from penstock.sources.arrays import as_array
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.digest import hasher
 from penstock.core.errors import PlanError
-from penstock.elements.chunk import Column, Columns
+from penstock.elements.chunks.chunk import Column, Columns
+from penstock.elements.nested.structure import LEAF, Structure, flatten
 from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
-from penstock.elements.structure import LEAF, Structure, flatten
 from penstock.kernels import advise_files
 from penstock.storage.local import read_files
 

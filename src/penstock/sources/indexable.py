@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import ElementError
-from penstock.elements import structure as structures
-from penstock.elements.chunk import Chunk, Column, Columns, Items, Kept
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, Kept
+from penstock.elements.chunks.sharing import own_array, with_own_arrays
+from penstock.elements.nested import structure as structures
 from penstock.elements.ragged import Ragged
-from penstock.elements.sharing import own_array, with_own_arrays
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks

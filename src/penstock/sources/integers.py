@@ -11,9 +11,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError, PlanError
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.structure import LEAF
 from penstock.elements.spec import ArraySpec, Spec
-from penstock.elements.structure import LEAF
 from penstock.sources.protocol import INFINITE
 
 _INT64 = np.dtype(np.int64)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 
 INFINITE = -1

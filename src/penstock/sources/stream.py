@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from penstock.core.digest import hasher
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.spec import Spec
 from penstock.storage.sidecar import Stamp
 

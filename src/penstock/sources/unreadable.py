@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
 from penstock.sources.protocol import Source

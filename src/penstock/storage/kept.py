@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunk import Chunk, Column, Columns, Items
-from penstock.elements.sharing import gathered, sealed, with_sealed_arrays
-from penstock.elements.structure import Structure
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.sharing import gathered, sealed, with_sealed_arrays
+from penstock.elements.nested.structure import Structure
 
 
 class KeptRows:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import leaf_spec
-from penstock.elements.structure import flatten, paths
 
 MISSING = object()
 """What stands in the place of an element that did not come."""

@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Items
+from penstock.core.arrays import Rows
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
-from penstock.plan.node import Node, Program, Rows, Single
+from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
+from penstock.plan.types import Program
 from penstock.testing.alike import text_of
 
 Made: TypeAlias = tuple[int, str]
@@ -81,11 +83,7 @@ class Recorder:
 
         return Step(rows_of, recorded, passes)
 
-    def wrap_single(self, node: Node, single: Single) -> Single:
-        """What makes the element of one row, recorded in the book of the node's program."""
-        book = self.books[-1]
-
-        def run(row: int) -> Any:
+    def run(row: int) -> Any:
             before = _generators()
             element = single(row)
             _note_draws(book, before)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.structure import flatten, unflatten
 from penstock.ops.group.batch import Batch
 from penstock.ops.group.unbatch import Unbatch
-from penstock.plan.node import INFINITE
+from penstock.plan.types import INFINITE
 from penstock.testing import functions
 from penstock.testing.draft import Draft, Draw
 from penstock.testing.leaves import repeated

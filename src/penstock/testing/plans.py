@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from penstock.core.options import AUTOTUNE, Options
+from penstock.dataset.arguments.parts import reorders
 from penstock.dataset.dataset import Dataset
-from penstock.dataset.parts import reorders
-from penstock.elements.nesting import part_in, with_part
-from penstock.elements.sharing import with_own_containers
-from penstock.elements.structure import flatten, unflatten
-from penstock.plan.node import INFINITE
+from penstock.elements.chunks.sharing import with_own_containers
+from penstock.elements.nested.nesting import part_in, with_part
+from penstock.elements.nested.structure import flatten, unflatten
+from penstock.plan.types import INFINITE
 from penstock.testing import functions, groups
 from penstock.testing.draft import LONGEST, SEEDS, Draft, Draw
 from penstock.testing.leaves import LEAVES, repeated, rows_like

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.structure import paths
 from penstock.elements.spec import compatible, describe, spec_of
-from penstock.elements.structure import paths
 from penstock.index.blocked import Blocks
 from penstock.sources.protocol import Source
 from penstock.testing.alike import difference

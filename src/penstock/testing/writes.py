@@ -13,10 +13,10 @@ import numpy as np
 
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
+from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import is_array_like
-from penstock.elements.structure import flatten, paths
 from penstock.ops.buffer.cache import Cache, Store
 from penstock.ops.elementwise.scan import Scan
 from penstock.plan.functions import ChunkFunction, ColumnFunction, ElementFunction, name_of

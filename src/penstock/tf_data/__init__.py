@@ -13,8 +13,8 @@ from typing import Any
 
 from penstock.core.attributes import unknown_in_room
 from penstock.core.options import AUTOTUNE
-from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
-from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
+from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.tf_data import experimental
 from penstock.tf_data.absent import OF_DATA, told
 from penstock.tf_data.dataset import Dataset

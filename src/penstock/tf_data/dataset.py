@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.checks import check_flag, check_list, check_path, is_one_of
 from penstock.core.errors import PlanError
 from penstock.core.options import Options as PenstockOptions
-from penstock.dataset.constructors import on_the_class
+from penstock.dataset.arguments.constructors import on_the_class
 from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe

@@ -19,8 +19,8 @@ import numpy as np
 from penstock.core.attributes import unknown_in_room
 from penstock.core.checks import check_flag, check_list, whole
 from penstock.core.options import AUTOTUNE
-from penstock.plan.node import INFINITE as INFINITE_CARDINALITY
-from penstock.plan.node import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
+from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.tf_data.absent import OF_EXPERIMENTAL, told
 from penstock.tf_data.dataset import Dataset, ported
 from penstock.tf_data.labelled import check_name

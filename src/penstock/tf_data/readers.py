@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.core.checks import check_list, is_one_of
-from penstock.dataset.lines import lines
-from penstock.dataset.records import fixed_records, tfrecords
+from penstock.dataset.readers.lines import lines
+from penstock.dataset.readers.records import fixed_records, tfrecords
 from penstock.storage.compression import named_compression
 from penstock.storage.paths import Pattern, list_files
 from penstock.tf_data.dataset import Dataset, ported
@@ -36,7 +36,7 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
     >>> list(tf_data.TextLineDataset([str(file)]).skip(1))
     [b'two']
     """
-    from penstock.sources.lines import line_files
+    from penstock.sources.text.lines import line_files
 
     call = "TextLineDataset"
     files = line_files(_paths(call, filenames, name), encoding=None, call=call)

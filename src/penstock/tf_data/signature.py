@@ -11,9 +11,9 @@ from numpy.typing import DTypeLike
 
 from penstock.core.checks import is_one_of
 from penstock.core.errors import ElementError
-from penstock.elements import structure as structures
+from penstock.elements.nested import structure as structures
+from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, describe, spec_of
-from penstock.elements.structure import flatten, unflatten
 
 _TEXTS = np.dtype(object)
 _NUMBERS = (int, float, complex, list, tuple, np.ndarray, np.generic)

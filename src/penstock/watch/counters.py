@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Column, Columns, Mended
+from penstock.core.arrays import Rows
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Mended
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import size_of
 from penstock.elements.sparse import Sparse
 from penstock.plan.flow import Asked, Mark, Open, Piece, Spread, close, pulled
-from penstock.plan.node import Node, Program, Rows
+from penstock.plan.node import Node
 from penstock.plan.step import Step
+from penstock.plan.types import Program
 
 Cell = list[int]
 """Of one operation and thread: calls, rows, wall ns, CPU ns, bytes, elements given, and those that failed."""

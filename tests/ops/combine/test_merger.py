@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from penstock.elements.chunk import from_elements
+from penstock.elements.chunks.chunk import from_elements
 from penstock.ops.combine.merger import Merger
 from penstock.plan.flow import Piece
 

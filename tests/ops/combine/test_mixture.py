@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.elements.chunk import Columns, from_elements
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Columns, from_elements
+from penstock.elements.nested.structure import LEAF
 from penstock.index.weights import Steady
 from penstock.ops.combine.mixture import merged
 from penstock.ops.combine.sample import Sample
 from penstock.ops.read.source import Read
-from penstock.plan.node import ENDLESS_EPOCHS, INFINITE_STRIDE
+from penstock.plan.types import ENDLESS_EPOCHS, INFINITE_STRIDE
 from penstock.sources.integers import counter, integer_range
 
 

@@ -11,7 +11,7 @@ import pytest
 from penstock import Dataset
 from penstock.core.errors import CursorError
 from penstock.ops.combine.turns import Turns
-from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.plan.types import INFINITE, UNKNOWN
 from tests.plan.flows import SIZES, assert_streams, begun, elements_of, ids_of, stream_of
 
 ONE = Dataset.range(3)._plan

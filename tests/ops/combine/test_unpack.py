@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.combine.unpack import AT_A_TIME, Held, Unpack
 from penstock.ops.read.given import Given
-from penstock.plan.flow import Piece, child_ids
+from penstock.plan.flow import Piece
+from penstock.plan.ids import child_ids
 from penstock.testing.laws import verify_determinism, verify_resume
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
-from penstock.elements.chunk import Items
-from penstock.elements.nesting import leaf_column
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.spec import ArraySpec
 from penstock.ops.elementwise.apply import column_wise, drawing, element_wise, in_one_call
 

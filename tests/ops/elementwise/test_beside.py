@@ -7,9 +7,9 @@ import pytest
 
 from penstock import Dataset
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Columns, Items
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ObjectSpec
-from penstock.elements.structure import flatten
 from penstock.ops.elementwise.beside import Beside, parted, truth, whole
 
 PAIR = flatten((0, 0))[1]

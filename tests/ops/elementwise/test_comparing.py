@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
-from penstock.elements.nesting import leaf_column
+from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.apply import traced
 from penstock.ops.elementwise.comparing import FIRST, RARELY, Comparing
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options, Ragged, Sparse
 from penstock.core.errors import CursorError, ElementError, PlanError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.elementwise.scan import Scan
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece

@@ -8,7 +8,7 @@ import pytest
 import penstock as ps
 from penstock import INFINITE, UNKNOWN, Dataset
 from penstock.core.errors import ElementError, PlanError
-from penstock.elements.structure import flatten
+from penstock.elements.nested.structure import flatten
 from penstock.testing.laws import same, verify_determinism, verify_resume
 
 COUNT = 7

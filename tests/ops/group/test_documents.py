@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Items
-from penstock.elements.nesting import leaf_column
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.ragged import Ragged
 from penstock.ops.group.documents import Documents
 from penstock.plan.flow import Piece

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock import INFINITE, UNKNOWN, Dataset, Options, Ragged, pack_efficiency
 from penstock.core.errors import ElementError
-from penstock.elements.nesting import leaf_column
+from penstock.elements.nested.nesting import leaf_column
 from penstock.kernels.reference import pack as twin
 from penstock.ops.group.pack import Pack
 from penstock.plan.flow import Piece

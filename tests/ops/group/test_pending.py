@@ -147,8 +147,8 @@ def test_pieces_do_not_outlive_their_elements():
     numbers = [0] + [1] * 4999
 
     def source(epoch, mark=None):
-        from penstock.elements.chunk import Columns
-        from penstock.elements.structure import flatten
+        from penstock.elements.chunks.chunk import Columns
+        from penstock.elements.nested.structure import flatten
         from penstock.plan.flow import Piece
 
         yield Piece(Columns(flatten((0, 0))[1], [numbers, wide], 5000), np.arange(5000), 5000)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock import Dataset
 from penstock.core.errors import ElementError
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, RaggedSpec, SparseSpec
-from penstock.elements.structure import flatten
 from penstock.ops.group.uneven import UnevenBatch
 from penstock.testing.laws import same, verify_determinism, verify_resume
 

@@ -11,7 +11,7 @@ import pytest
 from penstock import INFINITE, UNKNOWN, Dataset, Options
 from penstock.core.errors import PlanError
 from penstock.core.seeds import mix
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.index.blocked import even
 from penstock.kernels import permute_within
 from penstock.plan.flow import Piece

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock import Dataset, Options
 from penstock.core.errors import CursorError, PlanError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.order.shuffle_bytes import ShuffleBytes
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from penstock import UNKNOWN
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Piece
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 import penstock as ps
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.spec import ObjectSpec
 from penstock.ops.read.stream import FILES_AT_A_TIME, ReadStream, Sound, with_sound_elements, without_first
-from penstock.sources.tfrecord_writing import framed
+from penstock.sources.tfrecord.writing import framed
 from penstock.testing.laws import verify_determinism, verify_resume
 
 

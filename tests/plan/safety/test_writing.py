@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from penstock.elements.chunk import Columns, Items
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.structure import LEAF
 from penstock.plan.safety.writing import elements_for, may_write
 
 

@@ -15,7 +15,7 @@ from penstock.cli.files.stored import opened
 from penstock.cli.files.words import kind_of, lines_of
 from penstock.cli.terminal import Terminal
 from penstock.core.errors import DataError
-from penstock.elements.structure import flatten
+from penstock.elements.nested.structure import flatten
 
 _PICTURES = ("JPEG", "PNG", "GIF")
 _ELSEWHERE = (b"BM", b"II*\0", b"MM\0*")  # BMP, TIFF

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from penstock.cli.files.amounts import size
+from penstock.elements.nested.structure import flatten, paths
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.structure import flatten, paths
 
 LONGEST = 60  # characters of a value
 _VALUES = 6

@@ -154,7 +154,7 @@ class Run:
             close(self._flow)
 
     def after_fork(self) -> None:
-        """In a forked child, where no thread of the parent lives on: begin again after the items handed out, once asked.
+        """In a forked child, without the parent's threads: begin again after the items handed out, once asked.
 
         That is inline where the executor was handed in, which has no workers here.
         """

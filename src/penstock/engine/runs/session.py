@@ -67,9 +67,7 @@ class Session:
         """Return a session with the same workers for datasets that are elements: many, of few kinds, and not counted."""
         settings = self.settings
         executor = settings.executor
-        if isinstance(executor, Executor) and not shares_memory(
-            executor
-        ):  # only long work is worth a plan that travels
+        if isinstance(executor, Executor) and not shares_memory(executor):  # a plan travels for long work only
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)

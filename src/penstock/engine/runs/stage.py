@@ -7,8 +7,8 @@ from contextlib import suppress
 from time import perf_counter_ns, process_time_ns
 
 from penstock.core.errors import BudgetError, ElementError, WorkerError
+from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
-from penstock.elements.variants import duplicate
 from penstock.engine.runs.feeds import NOTHING, Feed, OpenFeed
 from penstock.engine.runs.session import Session
 from penstock.engine.tasks.cost import Cost
@@ -24,7 +24,8 @@ from penstock.engine.workers.inline import Inline, NativeThread, made_here
 from penstock.engine.workers.producer import Producer
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.unit import batching_of
-from penstock.plan.flow import NO_IDS, Asked, Flow, Mark, Piece
+from penstock.plan.flow import Asked, Flow, Mark, Piece
+from penstock.plan.ids import NO_IDS
 from penstock.plan.locate import blame_given
 from penstock.plan.node import Node
 

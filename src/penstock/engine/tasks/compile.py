@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from penstock.core.arrays import Allocate
 from penstock.engine.tasks.call_stack import DEEPEST, on_another_stack
 from penstock.engine.tasks.observer import Observer
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.graph import fold
-from penstock.plan.node import Allocate, Guard, Node, Program
+from penstock.plan.node import Guard, Node
 from penstock.plan.step import Step, stepped
+from penstock.plan.types import Program
 
 Steps: TypeAlias = "tuple[Step, Steps] | None"
 """A step, and those below it."""

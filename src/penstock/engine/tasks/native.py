@@ -5,16 +5,17 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
-from penstock.elements.chunk import Items
-from penstock.elements.structure import flatten, joining
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.nested.structure import flatten, joining
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.task import Task
 from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read, positions
-from penstock.plan.node import Node, Passing, Rows
+from penstock.plan.node import Node, Passing
 
 
 class Gathered(Items):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from penstock.plan.flow import Open, Spread
-from penstock.plan.node import Node, Program
+from penstock.plan.node import Node
 from penstock.plan.step import Step
+from penstock.plan.types import Program
 
 
 class Observer(Protocol):

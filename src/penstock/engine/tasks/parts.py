@@ -9,16 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns
-from penstock.elements.gathering import stack_all
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.chunks.stacking import Stack, joined
 from penstock.elements.sparse import Sparse
-from penstock.elements.stacking import Stack, joined
 from penstock.engine.tasks.compile import compiled
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Slot, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
-from penstock.plan.node import Allocate, Node, Passing, Program, Rows
+from penstock.plan.node import Node, Passing
+from penstock.plan.types import Program
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
 from penstock.engine.tasks.cost import Cost
 from penstock.plan.graph import fold, post_order
-from penstock.plan.node import Node, Rows
+from penstock.plan.node import Node
 
 Tell: TypeAlias = Callable[[Rows], None]
 """Tells of rows that will be asked for soon."""

@@ -8,13 +8,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Column, Columns
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Chunk, Column, Columns
+from penstock.elements.nested.structure import flatten
 from penstock.elements.size import text_bytes_of
 from penstock.elements.spec import ArraySpec
-from penstock.elements.structure import flatten
 from penstock.engine.tasks.task import Slot
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.node import Allocate, Node, Passing
+from penstock.plan.node import Node, Passing
 
 
 @dataclass(frozen=True)

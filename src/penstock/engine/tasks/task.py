@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.engine.tasks.cost import Cost, Took
 from penstock.plan.flow import Mark, Piece
-from penstock.plan.node import Rows
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Protocol
 
-from penstock.elements.chunk import Fresh
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Fresh
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
@@ -14,7 +15,7 @@ from penstock.engine.tasks.read_ahead import telling
 from penstock.engine.tasks.task import Made, Task
 from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Piece
-from penstock.plan.node import Allocate, Node
+from penstock.plan.node import Node
 
 
 class Work(Protocol):

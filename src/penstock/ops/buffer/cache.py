@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from penstock.elements.chunk import Chunk
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.ids import ordinals
+from penstock.plan.node import Node
+from penstock.plan.types import Program, Spec
 from penstock.storage.kept import KeptRows, KeptStream, handed_out, sealed_chunk
 
 

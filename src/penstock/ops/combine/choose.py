@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.index.chosen import Chosen
 from penstock.ops.combine.guided import Chooser, Guided
 from penstock.ops.combine.mixture import Mixture
-from penstock.plan.node import INFINITE, Rows
+from penstock.plan.types import INFINITE
 
 NAME = "choose_from_datasets"
 

@@ -7,12 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, concat
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks, end_to_end, even
 from penstock.index.concatenated import concatenated
-from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, ordinals, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
+from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import ordinals
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,17 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import relax
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import check_last, split
 from penstock.ops.combine.concatenate import blocks_of_both
 from penstock.ops.combine.mixture import merged
-from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, ordinals, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
+from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import ordinals
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
 @dataclass(frozen=True)

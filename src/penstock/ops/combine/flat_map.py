@@ -8,12 +8,15 @@ from typing import cast
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.ops.combine.unpack import Held, Unpack
-from penstock.plan.flow import BEYOND, MOST_READ, Asked, Flow, Mark, Open, Piece, Reader, first_child_id, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Node, Rows
+from penstock.plan.flow import BEYOND, MOST_READ, Asked, Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import first_child_id
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)

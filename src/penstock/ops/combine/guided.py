@@ -10,11 +10,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.combine.merger import LOOKED_AHEAD, Merger, check_ended
 from penstock.ops.combine.mixture import Mixture
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Rows
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import ordinals
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN
 
 Chooser: TypeAlias = Callable[[int, list[int]], Rows]
 """The member chosen by each guide from one on, `int64[k]`, when some members have ended; -1 to choose none."""

@@ -10,18 +10,20 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import ClosedError, CursorError, ElementError
 from penstock.core.seeds import mix
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
-from penstock.elements.nesting import leaf_column
-from penstock.elements.sharing import with_own_arrays
+from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Asked, Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.locate import blame
-from penstock.plan.node import Node, Passing, Rows, Spec, Streamed
+from penstock.plan.node import Node, Passing, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns
+from penstock.plan.types import Spec
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
 """The plan of a result that is a dataset; `None` for anything else."""

@@ -12,11 +12,12 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import concat
+from penstock.elements.chunks.chunk import concat
 from penstock.ops.combine.inner import OpenWithin, Unfolding
 from penstock.plan.deferred import Parts
-from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, first_child_id, resumed
-from penstock.plan.node import INFINITE, UNKNOWN
+from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import first_child_id
+from penstock.plan.types import INFINITE, UNKNOWN
 
 
 class Slot:

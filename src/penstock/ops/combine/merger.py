@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from penstock.core.arrays import Rows
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.ops.combine.mixture import merged
 from penstock.plan.flow import Mark, Open, Reader
-from penstock.plan.node import Rows
 
 LOOKED_AHEAD = 1024
 """Choices that are made together."""

@@ -8,10 +8,12 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, concat
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, concat
 from penstock.elements.spec import relax
 from penstock.index.epochs import check_last
-from penstock.plan.node import ENDLESS_EPOCHS, INFINITE, Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, Program, Spec
 
 
 @dataclass(frozen=True)

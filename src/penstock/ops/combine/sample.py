@@ -10,9 +10,10 @@ from itertools import count
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import mix, written_seed
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.index.keyed import Words, mix_each
 from penstock.index.timetable import Schedule
 from penstock.index.weights import Asked, Steady, Stepped
@@ -20,8 +21,9 @@ from penstock.kernels import first_draws
 from penstock.ops.combine.guided import Chooser, Guided
 from penstock.ops.combine.merger import LOOKED_AHEAD, Merger, check_ended
 from penstock.ops.combine.mixture import Mixture
-from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Rows
+from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
+from penstock.plan.ids import ordinals
+from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)

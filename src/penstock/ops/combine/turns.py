@@ -10,10 +10,13 @@ from itertools import takewhile
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Items
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, mixed, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Rows, Spec
+from penstock.elements.chunks.chunk import Items
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.ids import mixed
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN, Spec
 
 NOTHING = Piece(Items([]), np.zeros(0, np.int64))
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Columns, Items
-from penstock.elements.nesting import leaf_column
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.combine.inner import chunk_of, is_sequence
-from penstock.plan.flow import Piece, Spread, child_ids, joined
-from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.flow import Piece, Spread, joined
+from penstock.plan.ids import child_ids
+from penstock.plan.node import Node, Streamed
+from penstock.plan.types import Spec
 
 AT_A_TIME = 512
 """Results that there are at a time: with 700 new containers Python begins to look for cycles among them."""

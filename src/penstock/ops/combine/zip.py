@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
-from penstock.elements.nesting import nested
-from penstock.elements.structure import unflatten
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.nested.nesting import nested
+from penstock.elements.nested.structure import unflatten
 from penstock.index.blocked import Blocks, side_by_side
 from penstock.index.paired import paired
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec, rows_within
+from penstock.plan.node import Node, rows_within
+from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
 from penstock.core.seeds import row_generator
-from penstock.elements.chunk import Chunk, Column, Columns, Items
-from penstock.elements.gathering import stack_all
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.chunks.stacking import Stack
+from penstock.elements.nested.structure import LEAF, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.elements.stacking import Stack
-from penstock.elements.structure import LEAF, flatten, paths, unflatten
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
 from penstock.plan.locate import BLAMED, blame
-from penstock.plan.node import Allocate, Node, Rows
+from penstock.plan.node import Node
 from penstock.plan.safety.writing import elements_for
 
 RETURNED_NONE = "return the element (a forgotten `return`?)"

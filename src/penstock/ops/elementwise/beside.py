@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Columns, Items
-from penstock.elements.nesting import nested, part_of
+from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.elements.nested.nesting import nested, part_of
+from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.spec import ObjectSpec
-from penstock.elements.structure import LEAF, flatten
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame
-from penstock.plan.node import Allocate, Node, Rows, Spec
+from penstock.plan.node import Node
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns
 from penstock.plan.safety.writing import elements_for
 from penstock.plan.step import Step
+from penstock.plan.types import Spec
 
 PAIR = flatten((0, 0))[1]
 

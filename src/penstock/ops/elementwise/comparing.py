@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
 
 FIRST = 256  # elements that are compared before columns are taken at their word
 NEXT = 1 << 12  # rows until the next comparison

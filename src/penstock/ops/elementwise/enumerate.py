@@ -7,15 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
-from penstock.elements.nesting import leaf_column, nested
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.nested.nesting import leaf_column, nested
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
-from penstock.elements.structure import flatten
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Allocate, Node, Rows, Spec
+from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
+from penstock.plan.types import Spec
 
 PAIR = flatten((0, 0))[1]
 

@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Columns, Items
-from penstock.elements.structure import LEAF
+from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.elements.nested.structure import LEAF
 from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, traced
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import TracedFunction, name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import in_turns
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Columns
-from penstock.elements.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.nested.nesting import Part, part_in, part_of_chunk, with_part, with_part_of_chunk
 from penstock.index.blocked import Blocks
 from penstock.ops.elementwise.apply import (
     Apply,
@@ -23,9 +24,10 @@ from penstock.ops.elementwise.apply import (
 )
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import UNDECLARED, ChunkFunction, ColumnFunction, ElementFunction, TracedFunction, name_of
-from penstock.plan.node import Allocate, Node, Rows, Spec
+from penstock.plan.node import Node
 from penstock.plan.safety.calls import in_turns
 from penstock.plan.step import Step
+from penstock.plan.types import Spec
 
 MAP = "map"
 

@@ -9,19 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Columns
-from penstock.elements.nesting import leaf_column, nested
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.nested.nesting import leaf_column, nested
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
-from penstock.elements.structure import flatten
 from penstock.kernels import first_draws
 from penstock.ops.elementwise.apply import Apply, element_wise
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import in_turns
 from penstock.plan.step import Step
+from penstock.plan.types import Spec
 
 _PAIR = flatten((0, 0))[1]
 

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import CursorError, ElementError, PlanError
 from penstock.core.seeds import row_generator
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
 from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.locate import BLAMED, blame
-from penstock.plan.node import Allocate, Node, Rows, Spec, Streamed
+from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.writing import elements_for
+from penstock.plan.types import Spec
 
 Step: TypeAlias = Callable[[Any, Any, int], Any]
 """`(state, element, id) -> (state, out)`."""

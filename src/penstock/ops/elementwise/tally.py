@@ -6,11 +6,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import FailuresError
 from penstock.core.on_error import ErrorBudget
-from penstock.plan.failure import Failure, located
+from penstock.plan.failed import Failure
+from penstock.plan.failure import located
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, pulled, resumed
-from penstock.plan.node import Allocate, Passing
+from penstock.plan.node import Passing
 
 LAST_SHOWN = 3  # failures in the error that ends an epoch
 

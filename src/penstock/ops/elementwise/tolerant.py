@@ -7,20 +7,24 @@ from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.on_error import NOTHING, OnError
-from penstock.elements.chunk import Chunk, Items, Mended
+from penstock.elements.chunks.chunk import Chunk, Items, Mended
+from penstock.elements.chunks.variants import duplicate
 from penstock.elements.exact import copied
-from penstock.elements.nesting import with_part
+from penstock.elements.nested.nesting import with_part
 from penstock.elements.spec import relax, spec_of
-from penstock.elements.variants import duplicate
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tally import Tally
-from penstock.plan.failure import UNTOLD, Failure, failure_of
-from penstock.plan.flow import Piece, Spread, joined, origin_of
+from penstock.plan.failed import UNTOLD, Failure
+from penstock.plan.failure import failure_of
+from penstock.plan.flow import Piece, Spread, joined
+from penstock.plan.ids import origin_of
 from penstock.plan.locate import base_of, ground_of
-from penstock.plan.node import UNKNOWN, Allocate, Guard, Node, Rows, Spec, Streamed
+from penstock.plan.node import Guard, Node, Streamed
 from penstock.plan.step import Out, Step
+from penstock.plan.types import UNKNOWN, Spec
 
 Instead: TypeAlias = Callable[[Piece], Piece]
 """What to put in the place of a single element that failed: none or some others."""

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from penstock import elements
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Column, Columns, Items
-from penstock.elements.gathering import stack_all
+from penstock.elements import chunks
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.chunks.stacking import Stack, folded
+from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
-from penstock.elements.stacking import Stack, folded
-from penstock.elements.structure import Structure, unflatten
 from penstock.ops.group.grouping import Grouping, spans
-from penstock.plan.node import Allocate, Program, Rows, Spec
+from penstock.plan.types import Program, Spec
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Batch(Grouping):
 
     def below(self, out: list[np.ndarray] | None) -> list[np.ndarray] | None:
         """Return the memory given for batches without that of their flags."""
-        return out if self.mask_key is None else elements.padding.without_flags(out, self.input.spec(), self.mask_key)
+        return out if self.mask_key is None else chunks.padding.without_flags(out, self.input.spec(), self.mask_key)
 
     def folded(self, structure: Structure, arrays: list[Stack], size: int, batches: int, allocate: Allocate) -> Chunk:
         """The batches of `size` elements each, which lie in `arrays` end to end."""
@@ -91,7 +92,7 @@ class Batch(Grouping):
         whole = Columns(structure, columns, batches)
         if self.mask_key is None:
             return whole
-        return elements.padding.flagged(whole, np.ones((batches, size), np.bool_), self.mask_key)
+        return chunks.padding.flagged(whole, np.ones((batches, size), np.bool_), self.mask_key)
 
     def _cut(self, structure: Structure, arrays: list[Stack], counts: np.ndarray, allocate: Allocate) -> Chunk:
         """The batches of so many elements, each cut out of `arrays` by itself."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from penstock import elements
-from penstock.elements.structure import Structure, flatten, paths, unflatten
-from penstock.plan.node import Allocate, Node, Spec
+from penstock.core.arrays import Allocate
+from penstock.elements import chunks
+from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
+from penstock.plan.node import Node
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,14 @@ class Batching(Node):
             leaves, structure = flatten(batch)
             parts = zip(leaves, self.fills(structure), paths(structure), strict=True)
             longer = [
-                elements.padding.lengthened(leaf, size, fill, path, self.name, allocate) for leaf, fill, path in parts
+                chunks.padding.lengthened(leaf, size, fill, path, self.name, allocate) for leaf, fill, path in parts
             ]
             batch = unflatten(structure, longer)
-        return elements.padding.with_flag(batch, np.arange(max(count, size)) < count, self.mask_key)
+        return chunks.padding.with_flag(batch, np.arange(max(count, size)) < count, self.mask_key)
 
     def completed_spec(self, spec: Spec, size: int | None) -> Spec:
         """The spec of such a batch, given that without flags, of `size` elements if that is known."""
-        return spec if self.mask_key is None else elements.padding.flagged_spec(spec, self.mask_key, shape=(size,))
+        return spec if self.mask_key is None else chunks.padding.flagged_spec(spec, self.mask_key, shape=(size,))
 
     def policy(self) -> list[str]:
         """The arguments about what is left, as the user would write them."""

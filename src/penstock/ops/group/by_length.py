@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.elements.per_leaf import as_shape, is_shape
+from penstock.core.arrays import Allocate
+from penstock.elements.nested.per_leaf import as_shape, is_shape
+from penstock.elements.nested.structure import Structure, flatten, unflatten
 from penstock.elements.spec import of_size
-from penstock.elements.structure import Structure, flatten, unflatten
 from penstock.ops.group.batch import Batch
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.gathering import Gathering
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.padded import PaddedBatch
 from penstock.ops.group.pending import Full
-from penstock.plan.node import Allocate, Spec
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk, Columns, Items
-from penstock.elements.nesting import part_of_chunk
+from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.elements.nested.nesting import part_of_chunk
+from penstock.elements.nested.structure import LEAF
 from penstock.elements.ragged import Ragged
-from penstock.elements.structure import LEAF
 from penstock.kernels import Held
 from penstock.plan.flow import Mark, Open, Reader
 

@@ -8,14 +8,17 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from penstock.elements.chunk import Items
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside
 from penstock.ops.group.grouping import BYTES_IN_ONE_GO, MOST_IN_ONE_GO
 from penstock.ops.group.pending import Full, Pending
-from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Streamed
+from penstock.plan.node import Streamed
+from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)

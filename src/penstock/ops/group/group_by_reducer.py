@@ -6,17 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.ops.elementwise.beside import Beside, parted
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Spec, Streamed
+from penstock.plan.node import Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

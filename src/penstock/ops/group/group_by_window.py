@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Columns
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.leaves.values import read_only
 from penstock.elements.spec import ObjectSpec
-from penstock.elements.values import read_only
 from penstock.ops.elementwise.beside import whole
 from penstock.ops.group.gathering import Gathering
 from penstock.ops.group.pending import Full
 from penstock.ops.read.source import Read
 from penstock.plan.functions import name_of
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Spec
+from penstock.plan.types import Spec
 from penstock.sources.arrays import ArraySource
 from penstock.sources.indexable import indexable
 

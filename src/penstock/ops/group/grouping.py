@@ -9,13 +9,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Items
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame, blame_rows
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN, Program
 
 MOST_IN_ONE_GO = 64  # groups of a stream
 BYTES_IN_ONE_GO = 1 << 20

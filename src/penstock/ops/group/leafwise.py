@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock.elements.chunk import Chunk, Column
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, Column
+from penstock.elements.chunks.stacking import Origin
+from penstock.elements.nested.structure import Structure, flatten, paths, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, SparseSpec, map_leaves
-from penstock.elements.stacking import Origin
-from penstock.elements.structure import Structure, flatten, paths, unflatten
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.node import Allocate, Rows, Spec
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

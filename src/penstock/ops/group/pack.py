@@ -11,18 +11,20 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from penstock.core.arrays import Rows
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Columns
-from penstock.elements.nesting import part_in
+from penstock.elements.chunks.chunk import Columns
+from penstock.elements.nested.nesting import part_in
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
-from penstock.elements.structure import flatten
 from penstock.index.packed import Packed, fitted, joined
 from penstock.kernels import Begun, Fit, Held, SideThread, begin_filling
 from penstock.ops.group.documents import Documents, Key, Texts, fault
-from penstock.plan.flow import Flow, Mark, Open, Piece, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame, blame_rows
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN, Spec
 
 Strategy: TypeAlias = Fit | Literal["split"]
 Overlong: TypeAlias = Literal["split", "error", "drop"]

@@ -7,15 +7,18 @@ from functools import cached_property
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import DataError, ElementError
-from penstock.elements.chunk import Chunk, Items
-from penstock.elements.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
-from penstock.elements.variants import variants
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
+from penstock.elements.chunks.variants import variants
 from penstock.index.padded import padded
 from penstock.plan.flow import MOST_READ as MOST
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import Program, Spec
 
 
 @dataclass(frozen=True)

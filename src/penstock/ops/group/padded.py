@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Column
-from penstock.elements.per_leaf import Shape, filled, fits, per_leaf, shape_per_leaf
+from penstock.elements.chunks.chunk import Column
+from penstock.elements.chunks.stacking import Origin
+from penstock.elements.leaves.uneven import check_text_fill, fill_value, padded, refuse_datasets
+from penstock.elements.nested.per_leaf import Shape, filled, fits, per_leaf, shape_per_leaf
+from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
-from penstock.elements.stacking import Origin
-from penstock.elements.structure import Structure
-from penstock.elements.uneven import check_text_fill, fill_value, padded, refuse_datasets
 from penstock.ops.group.leafwise import LeafwiseGrouping
-from penstock.plan.node import Allocate
 
 
 @dataclass(frozen=True)

@@ -8,16 +8,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Column
-from penstock.elements.per_leaf import Shape, filled, fits, shape_per_leaf
+from penstock.elements.chunks.chunk import Column
+from penstock.elements.chunks.stacking import Origin
+from penstock.elements.leaves.uneven import ragged
+from penstock.elements.nested.per_leaf import Shape, filled, fits, shape_per_leaf
+from penstock.elements.nested.structure import Structure, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, batched, leaf_spec
-from penstock.elements.stacking import Origin
-from penstock.elements.structure import Structure, flatten
-from penstock.elements.uneven import ragged
 from penstock.ops.group.leafwise import LeafwiseGrouping
-from penstock.plan.node import Allocate, Spec
+from penstock.plan.types import Spec
 
 Told: TypeAlias = tuple[int | None, Shape | None]
 """Of a leaf: how many dimensions may differ, and its shape; `None` where nothing says so."""

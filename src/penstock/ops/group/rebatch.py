@@ -8,19 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Column, Columns, Items
-from penstock.elements.gathering import stack_all
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.nested.structure import unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import Splits, batched, of_size, uneven_splits
-from penstock.elements.structure import unflatten
 from penstock.index.windowed import cycled, cycled_in
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.grouping import spans
 from penstock.ops.group.uneven import UnevenBatch
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
 @dataclass(frozen=True)

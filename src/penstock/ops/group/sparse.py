@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.core.arrays import Allocate
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Column
-from penstock.elements.per_leaf import Shape, filled, fits, shape_per_leaf
+from penstock.elements.chunks.chunk import Column
+from penstock.elements.chunks.stacking import Origin
+from penstock.elements.leaves.uneven import sparse
+from penstock.elements.nested.per_leaf import Shape, filled, fits, shape_per_leaf
+from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, batched
-from penstock.elements.stacking import Origin
-from penstock.elements.structure import Structure
-from penstock.elements.uneven import sparse
 from penstock.ops.group.leafwise import LeafwiseGrouping
-from penstock.plan.node import Allocate
 
 
 @dataclass(frozen=True)

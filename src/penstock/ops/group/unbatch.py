@@ -7,18 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import ElementError
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.chunks.unstacking import unstacked
+from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec, sliced
-from penstock.elements.structure import flatten
-from penstock.elements.unstacking import unstacked
 from penstock.index.grouped import group_of
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
-from penstock.plan.flow import Piece, Spread, child_ids
+from penstock.plan.flow import Piece, Spread
+from penstock.plan.ids import child_ids
 from penstock.plan.locate import blame
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 
 @dataclass(frozen=True)

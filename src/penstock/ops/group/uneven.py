@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.elements.chunk import Column
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Column
+from penstock.elements.chunks.stacking import Origin
+from penstock.elements.leaves.uneven import ragged, sparse, stacked
+from penstock.elements.nested.structure import Structure
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, RaggedSpec, Splits, batched, uneven_splits
-from penstock.elements.stacking import Origin
-from penstock.elements.structure import Structure
-from penstock.elements.uneven import ragged, sparse, stacked
 from penstock.ops.group.leafwise import LeafwiseGrouping
-from penstock.plan.node import Allocate
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Column, Items
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk, Column, Items
+from penstock.elements.leaves.values import read_only
+from penstock.elements.nested.structure import LEAF, flatten, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ObjectSpec
-from penstock.elements.structure import LEAF, flatten, unflatten
-from penstock.elements.values import read_only
 from penstock.index.windowed import windowed, windows_in
 from penstock.ops.group.grouping import spans
 from penstock.ops.read.source import Read
-from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, ordinals, resumed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import Program, Spec
 from penstock.sources.arrays import ArraySource
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.core.arrays import Rows
 from penstock.index.blocked import Blocks
 from penstock.index.strided import strided
-from penstock.plan.node import Passing, Rows, rows_within
+from penstock.plan.node import Passing, rows_within
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.index.excluded import excluded, kept_before
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Allocate, Passing, Rows
+from penstock.plan.node import Passing
 
 MOST_NAMED = 3
 

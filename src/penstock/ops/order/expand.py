@@ -7,11 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk
-from penstock.elements.variants import variants
+from penstock.core.arrays import Allocate, Rows
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.chunks.variants import variants
 from penstock.index.expanded import expanded
-from penstock.plan.flow import Piece, Spread, child_ids
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.flow import Piece, Spread
+from penstock.plan.ids import child_ids
+from penstock.plan.node import Node
+from penstock.plan.types import Program, Spec
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from penstock.core.arrays import Rows
 from penstock.core.delays import HEAD, LANES, OUT, POOL, SHIFT, TAIL, Delays
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
-from penstock.elements.held import Held
+from penstock.elements.chunks.held import Held
 from penstock.index.keyed import mix_each
 from penstock.kernels import permute, permute_rows
-from penstock.plan.flow import BEYOND, NO_IDS, Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, joined, resumed
+from penstock.plan.ids import NO_IDS
 
 _AT_ONCE = 512
 """Elements to move at once, where rounds are smaller and as many are at hand: 3 times as fast with a buffer of 100."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows
+from penstock.plan.node import Passing
+from penstock.plan.types import INFINITE, UNKNOWN
 
 ENDLESS_PASSES = 20
 """Bits that count the passes of an endless repeat within one epoch of a stream."""

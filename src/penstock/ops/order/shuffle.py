@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.seeds import mix, written_seed
 from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
 from penstock.ops import order
 from penstock.plan.flow import Flow, Mark, Open
-from penstock.plan.node import Allocate, Passing, Rows
+from penstock.plan.node import Passing
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.core.arrays import Rows
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.errors import CursorError
 from penstock.core.seeds import mix
-from penstock.elements.chunk import Items, concat
-from penstock.elements.held import Held
+from penstock.elements.chunks.chunk import Items, concat
+from penstock.elements.chunks.held import Held
 from penstock.elements.size import sizes_of
 from penstock.index.keyed import mix_each
 from penstock.ops.order.lanes import mixed
 from penstock.ops.order.shuffle import Shuffle
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, joined, resumed
-from penstock.plan.node import Allocate
 
 _FIRST, _WAITS, _OUT, _TAIL = range(4)  # what the keys that are mixed with an epoch's own are for
 _LONGEST = 7  # halvings of the number of elements that still wait

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader
-from penstock.plan.node import Allocate, Passing, Rows
+from penstock.plan.node import Passing
 
 
 @dataclass(frozen=True)

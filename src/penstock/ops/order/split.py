@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.digest import hashed
 from penstock.core.errors import ElementError
 from penstock.core.seeds import mix, written_seed
@@ -18,8 +19,9 @@ from penstock.index.selected import selected
 from penstock.index.strided import strided
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
-from penstock.plan.node import UNKNOWN, Allocate, Passing, Rows
+from penstock.plan.node import Passing
 from penstock.plan.safety.calls import entered, turns_of
+from penstock.plan.types import UNKNOWN
 
 SPLIT = 0x73706C6974  # "split": apart from a shuffle with the same seed
 

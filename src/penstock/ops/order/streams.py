@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.core.arrays import Allocate
 from penstock.ops import combine, order
 from penstock.plan.flow import Spread
-from penstock.plan.node import Allocate, Passing
+from penstock.plan.node import Passing
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Passing, Rows, rows_within
+from penstock.plan.node import Passing, rows_within
+from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)

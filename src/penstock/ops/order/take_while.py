@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.core.arrays import Allocate
 from penstock.ops.elementwise.beside import Beside, parted
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
-from penstock.plan.node import Allocate, Spec, Streamed
+from penstock.plan.node import Streamed
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

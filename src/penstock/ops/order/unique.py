@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.elements.chunk import Items
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.elementwise.beside import Beside, parted
-from penstock.plan.flow import NO_IDS, Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Allocate, Spec, Streamed
+from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
+from penstock.plan.ids import NO_IDS
+from penstock.plan.node import Streamed
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

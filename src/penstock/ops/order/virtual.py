@@ -28,7 +28,8 @@ from penstock.ops.order.unique import Unique
 from penstock.ops.read.generator import FromGenerator
 from penstock.ops.read.stream import ReadStream
 from penstock.plan.graph import fold, with_inputs
-from penstock.plan.node import INFINITE, Node, Passing
+from penstock.plan.node import Node, Passing
+from penstock.plan.types import INFINITE
 
 WHOLE: dict[type[Node], str] = {
     FromGenerator: (

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, cast
 
+from penstock.core.arrays import Allocate
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError, ElementError
-from penstock.elements.chunk import Items
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
-from penstock.elements.sharing import with_own_arrays
 from penstock.elements.spec import compatible, describe, spec_of
-from penstock.plan.flow import Asked, Mark, Open, Piece, close, left_out, ordinals, resumed
+from penstock.plan.flow import Asked, Mark, Open, Piece, close, left_out, resumed
 from penstock.plan.functions import name_of
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Spec, Streamed
+from penstock.plan.node import Streamed
+from penstock.plan.types import Spec
 
 AT_ONCE = 1_000_000  # ns for which elements are collected at most, so that whoever waits for many can be stopped
 MOST = 256

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.core.arrays import Allocate
 from penstock.plan.flow import Spread
-from penstock.plan.node import Allocate, Spec, Streamed
+from penstock.plan.node import Streamed
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.seeds import mix, written_seed
-from penstock.elements.chunk import Chunk
-from penstock.elements.nesting import leaf_column
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.spec import ArraySpec
 from penstock.kernels import first_draws
-from penstock.plan.node import INFINITE, Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE, Program, Spec
 
 
 @dataclass(frozen=True)

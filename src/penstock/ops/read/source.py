@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.arrays import Allocate, Rows
 from penstock.core.attributes import attribute_of
-from penstock.elements.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan import safety
-from penstock.plan.node import Allocate, Node, Program, Rows, Spec
+from penstock.plan.node import Node
+from penstock.plan.types import Program, Spec
 from penstock.sources.protocol import Source
 
 

@@ -9,16 +9,19 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
+from penstock.core.arrays import Allocate
 from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError
-from penstock.elements.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.plan import safety
-from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, ordinals, resumed
+from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, resumed
 from penstock.plan.graph import with_inputs
+from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame
-from penstock.plan.node import Allocate, Node, Spec, Streamed
+from penstock.plan.node import Node, Streamed
+from penstock.plan.types import Spec
 from penstock.sources.stream import Faulty, Stream
 from penstock.storage.ahead import Ahead
 
@@ -200,7 +203,7 @@ def with_sound_elements(plan: Node) -> Node:
 def without_first(chunks: Iterator[Chunk], count: int) -> Iterator[Chunk]:
     """Leave out the first `count` elements.
 
-    >>> from penstock.elements.chunk import Items
+    >>> from penstock.elements.chunks.chunk import Items
     >>> [chunk.elements() for chunk in without_first(iter([Items([1, 2]), Items([3, 4])]), 3)]
     [[4]]
     """

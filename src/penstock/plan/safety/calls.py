@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
-from penstock.elements.sharing import with_own_arrays
+from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.plan.safety.guard import Turns, seen_of
 from penstock.plan.safety.hazards import Hazard
 from penstock.plan.safety.walk import Walk

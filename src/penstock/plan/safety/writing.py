@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.elements.chunk import Chunk, Column, Items
-from penstock.elements.variants import duplicate
+from penstock.elements.chunks.chunk import Chunk, Column, Items
+from penstock.elements.chunks.variants import duplicate
 from penstock.plan.safety.instructions import steps_of
 
 STORES = ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR")

@@ -1,0 +1,12 @@
+"""Arguments of the methods, checked and made into what plans take."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["packing", "parts"]
+
+if TYPE_CHECKING:
+    from penstock.dataset.arguments import packing, parts
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

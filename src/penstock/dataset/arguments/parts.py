@@ -1,0 +1,102 @@
+"""What is asked for in `exclude` and `split`, checked and made into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from penstock import plan as plans
+from penstock.core.errors import PlanError
+from penstock.ops import combine, order
+from penstock.plan.functions import name_of
+from penstock.plan.graph import post_order
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
+
+
+def positions(plan: Node, rows: Any) -> np.ndarray:
+    """The positions to exclude, sorted, once each: `int64[m]`."""
+    given = np.asarray(list(cast("Any", rows)) if isinstance(rows, set | frozenset | range) else rows)
+    if given.size == 0:
+        return np.zeros(0, np.int64)
+    if given.dtype.kind not in "iu" or given.ndim > 1:
+        hint = "; np.flatnonzero(mask) are the positions of a mask" if given.dtype.kind == "b" else ""
+        raise TypeError(f"exclude(rows={rows!r:.80}): expected positions, or a function of a Record{hint}")
+    found = np.unique(given)
+    for wrong in (int(found[0]), int(found[-1])):
+        if wrong < 0 or (plan.length >= 0 and wrong >= plan.length):
+            has = f"an epoch has {plan.length:,} elements" if plan.length >= 0 else "positions count from 0"
+            raise IndexError(f"exclude(): there is no row {wrong}; {has}")
+    return found.astype(np.int64)
+
+
+def positions_where(plan: Node, is_bad: Callable[[plans.locate.Record], Any]) -> np.ndarray:
+    """The positions of the elements that are made from a record of which `is_bad` is true."""
+    if not plan.indexed or plan.length < 0:
+        raise PlanError("exclude(): records can be asked of indexed, finite datasets; exclude nearer to the source")
+    if reorders(plan) or any(map(_draws_an_order, post_order(plan))):
+        raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
+    judge = partial(_judged, is_bad)
+    if all(len(node.inputs) < 2 for node in post_order(plan)):  # then records come in the order of the rows
+        found = list(plans.locate.records(plan, np.arange(plan.length)))
+        if len(found) == plan.length:
+            return np.flatnonzero([judge(record) for record in found])
+    bad = (any(judge(record) for record in plans.locate.records(plan, np.array([row]))) for row in range(plan.length))
+    return np.flatnonzero(np.fromiter(bad, np.bool_, plan.length))
+
+
+def _judged(is_bad: Callable[[plans.locate.Record], Any], record: plans.locate.Record) -> bool:
+    try:
+        return bool(is_bad(record))
+    except Exception as error:
+        error.add_note(f"in exclude({name_of(is_bad)}), of {record}")
+        raise
+
+
+def reorders(plan: Node) -> bool:
+    """Return whether elements come in another order each epoch."""
+    return any(
+        (isinstance(node, order.shuffle.Shuffle) and node.reshuffle)
+        or (isinstance(node, combine.sample.Sample) and node.draws and node.rerandomize)
+        for node in post_order(plan)
+    )
+
+
+def _draws_an_order(node: Node) -> bool:
+    """Return whether the order hangs on a seed that is drawn, or set later by `Options`."""
+    return isinstance(node, order.shuffle.Shuffle | combine.sample.Sample) and node.unseeded
+
+
+def weights(parts: Mapping[str, float]) -> list[int]:
+    """The fractions as whole numbers in the same proportions, of the decimals as they are written."""
+    from fractions import Fraction  # which brings decimal: only splits need it
+
+    if not isinstance(parts, Mapping) or not parts:
+        raise TypeError(f'split(parts={parts!r:.80}): expected fractions by name, such as {{"train": 0.9, "val": 0.1}}')
+    fractions: list[Fraction] = []
+    for name, share in parts.items():
+        if isinstance(share, bool) or not isinstance(share, int | float | np.number | Fraction):
+            raise TypeError(f"split(): the fraction of {name!r} is {share!r}; expected a number")
+        if not 0 <= share <= 1:
+            raise ValueError(f"split(): the fraction of {name!r} is {share!r}; expected one from 0 to 1")
+        fractions.append(share if isinstance(share, Fraction) else Fraction(repr(float(share))))
+    total = sum(fractions)
+    if abs(total - 1) > 1e-6:
+        raise ValueError(f"split(): the fractions add up to {float(total):g}; expected 1")
+    scale = int(np.lcm.reduce([fraction.denominator for fraction in fractions], dtype=object))
+    return [int(fraction * scale) for fraction in fractions]
+
+
+def check_splittable(plan: Node, key: object) -> None:
+    """Refuse to split what has no fixed elements to deal out."""
+    if key is not None and not callable(key):
+        raise TypeError(f"split(key=): expected a function of an element, not {type(key).__name__}")
+    if plan.length == INFINITE:
+        raise PlanError("split(): a dataset without end has no parts; split before repeat()")
+    if key is None and not plan.indexed:
+        raise PlanError("split(): only an indexed dataset has positions to deal out; split before it, or give a key")
+    if plan.indexed and reorders(plan):  # what a stream's elements are split by is their keys, in any order
+        raise PlanError("split(): after a shuffle, the parts would share elements from epoch to epoch; split before")

@@ -1,0 +1,1 @@
+"""The methods of `Dataset`, split by topic."""

@@ -1,0 +1,169 @@
+"""Transformations of several datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, is_one_of
+from penstock.core.errors import PlanError
+from penstock.core.on_error import OnError, on_error_of
+from penstock.core.options import AUTOTUNE
+from penstock.dataset.arguments.constructors import on_the_class
+from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.methods.elementwise import tolerating
+from penstock.elements.nested.structure import flatten
+from penstock.elements.spec import describe, relax
+from penstock.ops import combine, elementwise
+from penstock.plan.functions import takes_rng
+from penstock.plan.node import Node
+from penstock.plan.types import INFINITE
+
+if TYPE_CHECKING:
+    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.dataset import Dataset
+
+
+DEFAULT_CYCLE = 8
+
+
+def plan_of(result: Any) -> Node | None:
+    """The plan of a result of the user's function that is a dataset."""
+    return getattr(result, "_plan", None) if isinstance(result, Handle) else None
+
+
+class Combine(Handle[T_co]):
+    """`zip`, `concatenate`, `flat_map` and `interleave`."""
+
+    @on_the_class
+    def zip(*args: Any, datasets: Any = None) -> Dataset[Any]:
+        """Put the elements of several datasets side by side, up to the end of the shortest.
+
+        Take several datasets for tuples, or one nesting (dict, tuple, named tuple) of datasets for elements nested like
+        it; a list is a `TypeError`, as in `tf.data`, and so is `ds.zip(other)`, which would leave out `ds`.
+
+        >>> letters = Dataset.from_source(["a", "b", "c"])
+        >>> list(Dataset.zip(Dataset.range(2), letters)) == [(0, "a"), (1, "b")]
+        True
+        >>> list(Dataset.zip({"n": Dataset.range(1), "c": letters})) == [{"n": 0, "c": "a"}]
+        True
+        """
+        from penstock.dataset.dataset import Dataset
+
+        if bool(args) == (datasets is not None):
+            raise TypeError("zip(): pass datasets as arguments, or one nesting of them as `datasets=`")
+        nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        if isinstance(nest, list):
+            raise TypeError("zip(): a list of datasets is ambiguous; pass a tuple, or the datasets as arguments")
+        if isinstance(nest, Dataset):
+            return nest
+        leaves, structure = flatten(nest)
+        for leaf in leaves:
+            if not isinstance(leaf, Dataset):
+                raise TypeError(f"zip(): expected datasets, not {type(leaf).__name__}")
+        if not leaves:
+            raise ValueError("zip(): there is nothing to zip")
+        return Dataset(combine.zip.Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
+
+    def flat_map(
+        self,
+        map_func: ElementFunction[T_co, Any],
+        *,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
+        """Put in the place of each element all those that `map_func` returns for it: a dataset, array or iterable.
+
+        The function is called as that of `map` is, in the same tasks. An array stands for its rows, a list or tuple for
+        its items; a dataset is gone through as it is needed, at its own order for each element where it shuffles, and a
+        generator is made again from its beginning when a restored iterator comes to it. `thread_safe` is that of `map`,
+        for the function and the iterators that it returns; `on_error` too:
+        for what the function raises when it is called; for what fails later, in a dataset that it returned, give that
+        to the operation there which fails.
+
+        A dataset that it returns runs as a part of this one: with the workers, the budget, the seed and the `rewrite`
+        of these options, not of its own; in the threads that there are, but not in other processes, where what is dear
+        is better done by a `map` after this.
+
+        >>> list(Dataset.range(4).flat_map(lambda n: [int(n)] * n)) == [1, 2, 2, 3, 3, 3]
+        True
+        >>> list(Dataset.range(2).flat_map(lambda n: Dataset.range(n + 1, n + 3))) == [1, 2, 2, 3]
+        True
+        """
+        calls = self._calling("flat_map", map_func, thread_safe)
+        return self._over(combine.flat_map.FlatMap(tolerating(calls, on_error_of("flat_map", on_error)), plan_of, None))
+
+    def interleave(
+        self,
+        map_func: ElementFunction[T_co, Any],
+        cycle_length: int | None = None,
+        block_length: int | None = None,
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        *,
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
+        """Take turns among what `map_func` returns for several elements: `cycle_length` of them (8 if not given).
+
+        Each gives `block_length` elements (1) when it is its turn; where one comes to its end, the next element takes
+        its place. The function returns what that of `flat_map` does. Datasets are read ahead by as many workers as pay,
+        or `num_parallel_calls`; the order is the same for any number of them, and kept also where `deterministic=False`
+        would permit another. `thread_safe` is that of `flat_map`.
+
+        >>> five = Dataset.range(1, 4).interleave(lambda n: [int(n)] * 3, cycle_length=2, block_length=2)
+        >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]
+        True
+        """
+        cycle = DEFAULT_CYCLE if is_one_of(cycle_length, None, AUTOTUNE) else cycle_length
+        block = 1 if block_length is None else block_length
+        calls = self._calling("interleave", map_func, thread_safe, num_parallel_calls, deterministic)
+        cycle = check_count("interleave", "cycle_length", cycle, least=1)
+        block = check_count("interleave", "block_length", block, least=1, clip=True)
+        if calls.num_parallel_calls is not None and calls.num_parallel_calls > cycle:
+            raise ValueError(
+                f"interleave(num_parallel_calls={num_parallel_calls}): expected at most cycle_length={cycle}"
+            )
+        return self._over(combine.interleave.Interleave(calls, plan_of, None, cycle, block))
+
+    def _calling(
+        self,
+        call: str,
+        function: Callable[..., Any],
+        thread_safe: bool | None,
+        calls: int | None = None,
+        deterministic: bool | None = None,
+    ) -> elementwise.map.Map:
+        """The node that calls the function whose results stand for several elements."""
+        if not callable(function):
+            raise TypeError(f"{call}(map_func=): expected a function, not {type(function).__name__}")
+        if calls is not None:
+            calls = check_count(call, "num_parallel_calls", calls, least=1, also=(AUTOTUNE,))
+        if deterministic is not None:
+            deterministic = check_flag(call, "deterministic", deterministic)
+        return elementwise.map.Map(
+            self._plan,
+            function,
+            draws=takes_rng(function),
+            num_parallel_calls=calls,
+            deterministic=deterministic,
+            thread_safe=check_flag_or_none(call, "thread_safe", thread_safe),
+            called=call,
+        )
+
+    def concatenate(self, dataset: Dataset[T_co]) -> Dataset[T_co]:
+        """Yield the elements of this dataset, then those of another with elements of the same structure and dtypes.
+
+        >>> list(Dataset.range(2).concatenate(Dataset.range(7, 9))) == [0, 1, 7, 8]
+        True
+        """
+        from penstock.dataset.dataset import Dataset
+
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"concatenate(): expected a dataset, not {type(dataset).__name__}")
+        first, second = self._plan, dataset._plan  # noqa: SLF001
+        ours, theirs = first.spec(), second.spec()
+        if ours is not None and theirs is not None and relax(ours, theirs) is None:
+            raise PlanError(f"concatenate(): elements do not fit: {describe(ours)} against {describe(theirs)}")
+        if first.length == INFINITE:
+            return self._over(first)  # the end that the other would follow never comes
+        return self._over(combine.concatenate.Concatenate(first, second))

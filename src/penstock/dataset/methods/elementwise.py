@@ -1,0 +1,287 @@
+"""Transformations of single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_path
+from penstock.core.errors import ElementError, PlanError
+from penstock.core.on_error import NOTHING, ErrorBudget, OnError, budget_of, on_error_of, skip
+from penstock.core.options import AUTOTUNE
+from penstock.dataset.handle import Handle, T_co
+from penstock.elements.nested.nesting import part_in
+from penstock.elements.spec import describe
+from penstock.ops import buffer, elementwise, read
+from penstock.plan.functions import makes_operation, name_of, takes_rng
+from penstock.plan.node import Node
+from penstock.plan.operation import Operation
+
+if TYPE_CHECKING:
+    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.dataset import Dataset
+
+U = TypeVar("U")
+
+
+class Elementwise(Handle[T_co]):
+    """`map`, `filter`, `ignore_errors`, `scan` and `enumerate`."""
+
+    @overload
+    def map(
+        self,
+        map_func: ElementFunction[T_co, U],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        *,
+        on: None = None,
+        vectorized: bool | None = None,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[U]: ...
+    @overload
+    def map(
+        self,
+        map_func: ElementFunction[Any, Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        *,
+        on: str | int,
+        vectorized: bool | None = None,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]: ...
+    def map(
+        self,
+        map_func: Callable[..., Any],
+        num_parallel_calls: int | None = None,
+        deterministic: bool | None = None,
+        *,
+        on: str | int | None = None,
+        vectorized: bool | None = None,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
+        """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
+
+        - A tuple is passed as arguments, anything else (a dict, a list, a named tuple) as one. The function sees NumPy
+          and plain Python.
+        - The dicts and lists of an element are the function's own, which it may write into. Arrays of sources and of
+          caches are read-only, for later epochs see them too: copy one first, as in `x = x.copy()`.
+        - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
+          the same for any number of workers, and after a restore.
+        - `vectorized=True` calls it with columns, arrays of shape (k, ...) for some number k of elements, and takes as
+          many rows back. By default a function of NumPy arithmetic alone, without a branch that depends on an element,
+          is *traced*: called once with stand-ins for an element, and then run on whole columns where that gives exactly
+          the same; `explain()` shows it, and `vectorized=False` has it called for every element.
+        - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE`, or `None`: measured);
+          `deterministic=False` lets elements come as they are finished.
+        - `on_error="skip"` leaves out elements of which the function raises (what comes of it is a stream then), and
+          `ps.replace(value)` puts another result in the place of its own. `ps.skip(...)` and `ps.replace(...)` take a
+          budget of how many may fail, and a file to write them down in.
+        - Several threads call the function at a time, unless it is seen to be unsafe: it writes attributes of its
+          object, global or outer variables, or uses an open file, a connection, an iterator or a random generator. Then
+          one thread at a time calls it, while the rest of the work goes on in all; a connection to SQLite is used by no
+          thread but the consumer's. `explain()` and `stats().alone` show it. `thread_safe=True` lets all threads call
+          it at a time, `thread_safe=False` one; so does an attribute `thread_safe` of the function's object.
+
+        What the function raises keeps its type; notes say which row, which record, and how to make it again.
+
+        >>> list(Dataset.range(3).map(lambda x: x * 10)) == [0, 10, 20]
+        True
+        >>> pairs = Dataset.from_tensor_slices(([1, 2], [3, 4]))
+        >>> list(pairs.map(lambda a, b: a + b)) == [4, 6]
+        True
+        >>> list(pairs.map(float, on=1)) == [(1, 3.0), (2, 4.0)]
+        True
+        >>> print(Dataset.range(3).map(lambda x: np.sqrt(x) / 2).explain())
+        as written: ...
+        as run:
+          range(3)                     3 × int64
+          map(lambda, traced)          3 × ?
+        ...
+        >>> def jitter(x, *, rng):
+        ...     return x + rng.random()
+        >>> noisy = Dataset.range(3).map(jitter).with_options(Options(seed=0))
+        >>> list(noisy.iterator(epoch=0)) == list(noisy.iterator(epoch=0))
+        True
+        """
+        _check_function("map", "map_func", map_func)
+        calls = num_parallel_calls
+        if calls is not None:
+            calls = check_count("map", "num_parallel_calls", calls, least=1, also=(AUTOTUNE,))
+        if on is not None and (isinstance(on, bool) or not isinstance(on, str | int)):
+            raise TypeError(f"map(on={on!r}): expected a key, a field name or a position")
+        if deterministic is not None:
+            deterministic = check_flag("map", "deterministic", deterministic)
+        columns = _takes_columns("map", vectorized)
+        _check_part(self._plan.spec(), on, map_func)
+        draws = takes_rng(map_func)
+        if columns and draws:
+            raise PlanError(
+                "map(vectorized=True): a function of columns cannot draw for single rows; "
+                "take `rng` out, or vectorized=True"
+            )
+        plan = elementwise.map.Map(
+            self._plan,
+            map_func,
+            on=on,
+            vectorized=columns,
+            draws=draws,
+            traceable=vectorized is None,
+            num_parallel_calls=calls,
+            deterministic=deterministic,
+            thread_safe=check_flag_or_none("map", "thread_safe", thread_safe),
+        )
+        return self._over(tolerating(plan, on_error_of("map", on_error)))
+
+    def filter(
+        self,
+        predicate: ElementFunction[T_co, Any],
+        *,
+        vectorized: bool | None = None,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[T_co]:
+        """Keep the elements of which `predicate` is true.
+
+        It is called as the function of `map` is: a tuple as arguments, with a generator of the element's own if it has
+        a parameter `rng`, with columns where `vectorized=True`, traced by default where it can be; and must return a
+        bool (for columns an array of them). What comes of it is a stream: its length is only known by iterating, and no
+        row of it can be made alone.
+
+        `on_error` and `thread_safe` are those of `map`; `ps.replace(True)` keeps the elements of which the predicate
+        raises.
+
+        >>> list(Dataset.range(6).filter(lambda x: x % 3 == 0)) == [0, 3]
+        True
+        """
+        _check_function("filter", "predicate", predicate)
+        columns = _takes_columns("filter", vectorized)
+        draws = takes_rng(predicate)
+        if columns and draws:
+            raise PlanError("filter(vectorized=True): a predicate with `rng` is called for one element at a time")
+        plan = elementwise.filter.Filter(
+            self._plan,
+            predicate,
+            vectorized=columns,
+            draws=draws,
+            traceable=vectorized is None,
+            thread_safe=check_flag_or_none("filter", "thread_safe", thread_safe),
+        )
+        return self._over(tolerating(plan, _verdict(on_error_of("filter", on_error))))
+
+    def ignore_errors(
+        self,
+        log_warning: bool = False,
+        *,
+        budget: ErrorBudget | int | None = None,
+        quarantine: str | PathLike[str] | None = None,
+    ) -> Dataset[T_co]:
+        """Leave out the elements that fail anywhere below: in reading, or in a function.
+
+        Where elements come from rows, that is in all operations since the sources. In a stream it is in those since
+        elements were last put in order (by `batch`, `take`, `shuffle` of a stream, `scan`, `flat_map` and others): what
+        fails there or before ends the stream none the less. Of compressed files it is also each record, line or sample
+        that is damaged, as long as it is known where the next one begins. To leave out what one function fails on, give
+        `on_error="skip"` to its `map`. Where an element fails, others of its task are made again.
+
+        An element that fails is left out alone, also where `unbatch` or `expand` took it out of something larger; a
+        batch that fails is left out as a whole, and counts as one.
+
+        `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.skip`.
+
+        >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
+        [-6, 6, 3]
+        """
+        warns = check_flag("ignore_errors", "log_warning", log_warning)
+        path = None if quarantine is None else check_path("ignore_errors", "quarantine", quarantine)
+        on_error = skip(budget_of("ignore_errors", budget), path)
+        whole = read.stream.with_sound_elements(self._plan)
+        below = whole
+        while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):
+            below = below.input
+        if not below.indexed and not below.elementwise:
+            raise PlanError(
+                f"ignore_errors(): what fails in {below.label()} or before it cannot be left out, for it takes its "
+                "elements in order; put ignore_errors() after the operation that fails, or give that on_error='skip'"
+            )
+        counted = on_error.counts or warns
+        plan = elementwise.tolerant.IgnoreErrors(whole, counted)
+        return self._over(
+            elementwise.tally.Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan
+        )
+
+    def scan(
+        self, initial_state: Any, scan_func: ElementFunction[Any, tuple[Any, U]], *, thread_safe: bool | None = None
+    ) -> Dataset[U]:
+        """Pass a state along the elements: `scan_func(state, element)` returns the next state and what comes out.
+
+        Each epoch begins with `initial_state`. The function may change arrays and containers in the state it is given,
+        which are its own; a tuple is passed as one argument; with a parameter `rng` it gets a generator of the
+        element's own. The state keeps its structure and dtypes, as that of `reduce`. What comes of it is a stream, made
+        one element after another. `thread_safe` is that of `map`: tasks may use the same object as the function does.
+
+        States of numbers, text, bytes, arrays, `Ragged`, `Sparse` and nestings of them (also named tuples and
+        dataclasses that the initial state has) are saved with the iterator's, to the last bit, up to 1 MiB; large ones
+        not after every element, so that a restored iterator calls the function again for up to one element a 256 bytes.
+        With another state it goes through the epoch again: `explain()` says so.
+
+        >>> list(Dataset.range(5).scan(0, lambda total, x: (total + x, total + x)))
+        [0, 1, 3, 6, 10]
+        """
+        if not callable(scan_func):
+            raise TypeError(f"scan(scan_func=): expected a function, not {type(scan_func).__name__}")
+        safe = check_flag_or_none("scan", "thread_safe", thread_safe)
+        draws = takes_rng(scan_func)
+        return self._over(elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=draws, thread_safe=safe))
+
+    def enumerate(self, start: int = 0) -> Dataset[tuple[int, T_co]]:
+        """Pair every element with its position in the epoch, an `int64` counted from `start`.
+
+        >>> list(Dataset.from_source(["a", "b"]).enumerate(start=5)) == [(5, "a"), (6, "b")]
+        True
+        """
+        first = check_count("enumerate", "start", start, least=-(2**62))
+        return self._over(elementwise.enumerate.Enumerate(self._plan, first))
+
+
+def tolerating(plan: elementwise.map.Map | elementwise.filter.Filter, on_error: OnError | None) -> Node:
+    """The operation, such that it does what `on_error` says."""
+    return plan if on_error is None else elementwise.tolerant.tolerant(plan, on_error)
+
+
+def _check_function(call: str, argument: str, function: Any) -> None:
+    if not callable(function):
+        raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
+    if makes_operation(function):
+        name = name_of(function)
+        raise TypeError(f"{call}({name}): {name} makes the function to apply; call it: {call}({name}(...))")
+
+
+def _takes_columns(operation: str, vectorized: bool | None) -> bool:
+    return vectorized is not None and check_flag(operation, "vectorized", vectorized)
+
+
+def _verdict(on_error: OnError | None) -> OnError | None:
+    """Refuse to replace what a predicate says by anything but a bool."""
+    if on_error is not None and not (on_error.value is NOTHING or isinstance(on_error.value, bool)):
+        raise TypeError(f"filter(on_error={on_error!r}): a predicate says True or False")
+    return on_error
+
+
+def _check_part(spec: Any, on: str | int | None, function: Callable[..., Any]) -> None:
+    """Refuse a part that elements of a known spec do not have, and an operation on images or audio without a part."""
+    if on is None and isinstance(function, Operation) and isinstance(spec, dict | tuple | list) and spec:
+        part = next(iter(cast("dict[str, Any]", spec))) if isinstance(spec, dict) else 0
+        raise PlanError(
+            f"map({function!r}): it takes one array, and elements are {describe(spec)}; name the part that it is for, "
+            f"such as map({function!r}, on={part!r})"
+        )
+    if spec is None or on is None:
+        return
+    try:
+        part_in(spec, on)
+    except ElementError:
+        raise PlanError(f"map(on={on!r}): there is no {on!r} in elements {describe(spec)}") from None

@@ -1,0 +1,255 @@
+"""Transformations that gather elements which belong together, wherever they are in the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_list, whole
+from penstock.core.errors import ElementError, PlanError
+from penstock.dataset.arguments.remainder import Remainder, policy
+from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.methods.combine import plan_of
+from penstock.elements.nested.structure import flatten, unflatten
+from penstock.elements.spec import ObjectSpec, describe
+from penstock.ops import combine, elementwise, group
+from penstock.plan.functions import name_of
+from penstock.plan.types import INFINITE
+
+if TYPE_CHECKING:
+    from penstock.dataset.arguments.callables import ElementFunction
+    from penstock.dataset.dataset import Dataset
+
+
+class Keyed(Handle[T_co]):
+    """`bucket_by_sequence_length`, `batch_by_tokens`, `group_by_window` and `group_by_reducer`."""
+
+    def bucket_by_sequence_length(  # noqa: PLR0913 - tf.data's own eight, and the policy
+        self,
+        element_length_func: ElementFunction[T_co, Any],
+        bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        *,
+        remainder: Remainder | None = None,
+        mask_key: str = "valid",
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
+        """Batch elements of similar length together, padded, in buckets of lengths with a batch size each.
+
+        Lengths below the first of `bucket_boundaries` are in the first bucket, those from the last on in one more. A
+        batch comes once its bucket is full, and what is left at the end of the epoch in the order of the buckets, or
+        not at all (`drop_remainder`, `remainder="drop"`), or with `remainder="pad"` filled up with padding to the batch
+        size of its bucket; then every batch is flagged, as `padded_batch` does it.
+        `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
+        `thread_safe` is that of `map`.
+
+        `padded_shapes` and `padding_values` are those of `padded_batch`. With `pad_to_bucket_boundary` sizes that are
+        not given become the largest of the bucket, so that there are as many shapes as buckets; there is none for the
+        last, and an element in it an `ElementError`. With `no_padding`, elements of a batch need equal shapes.
+
+        What comes of it is a stream. A restored iterator reads again from the oldest element on that waited in a
+        bucket.
+
+        >>> words = Dataset.from_source([[1], [2, 2, 2], [3], [4, 4, 4, 4]]).map(np.array)
+        >>> [batch.tolist() for batch in words.bucket_by_sequence_length(len, [3], [2, 2])]
+        [[[1], [3]], [[2, 2, 2, 0], [4, 4, 4, 4]]]
+        """
+        call = "bucket_by_sequence_length"
+        boundaries = _boundaries(call, bucket_boundaries)
+        sizes = tuple(
+            check_count(call, "bucket_batch_sizes", size, least=1)
+            for size in check_list(call, "bucket_batch_sizes", bucket_batch_sizes, "sizes")
+        )
+        if len(sizes) != len(boundaries) + 1:
+            raise ValueError(
+                f"{call}(): {len(boundaries)} boundaries make {len(boundaries) + 1} buckets, and there are "
+                f"{len(sizes)} bucket_batch_sizes"
+            )
+        to_boundary = check_flag(call, "pad_to_bucket_boundary", pad_to_bucket_boundary)
+        unpadded = check_flag(call, "no_padding", no_padding)
+        if to_boundary and not unpadded and padded_shapes is None:
+            padded_shapes = _open_shapes(call, self._plan.spec())
+        lengths = self._said(call, "element_length_func", "length", element_length_func, thread_safe)
+        left = policy(call, self._plan.spec(), drop_remainder, remainder, mask_key)
+        return self._padding(
+            group.bucket.BucketBySequenceLength(
+                lengths,
+                padded_shapes,
+                padding_values,
+                unpadded,
+                boundaries=boundaries,
+                sizes=sizes,
+                to_boundary=to_boundary and not unpadded,
+                **left,
+            )
+        )
+
+    def batch_by_tokens(  # noqa: PLR0913 - as its sibling
+        self,
+        max_tokens: int,
+        length_func: ElementFunction[T_co, Any],
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        *,
+        max_batch_size: int | None = None,
+        tolerance: float = 0.1,
+        no_padding: bool = False,
+        drop_remainder: bool = False,
+        remainder: Remainder | None = None,
+        mask_key: str = "valid",
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
+        """Batch as many elements of similar length as fit into `max_tokens` once they are padded to the longest.
+
+        Elements whose lengths differ by no more than a share of `tolerance` wait together (so that no more than about
+        that share of a batch is padding), until one more would make their number times the longest exceed `max_tokens`,
+        or there are `max_batch_size`. So the work and the memory of a step stay about equal, while the number of
+        elements does not.
+        At the end of the epoch, batches are made of what is left, from the shortest on, of elements further apart if
+        they fit, or none with `drop_remainder` (or `remainder="drop"`). An element that is too long alone is an
+        `ElementError`.
+
+        With `remainder="pad"` every batch, wherever it comes, is filled up with padding to as many elements as fit
+        into `max_tokens` at its longest (or `max_batch_size`), and flagged, as `padded_batch` does it: so the shape of
+        a batch depends on its longest element alone.
+
+        `length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
+        `thread_safe` is that of `map`, `padded_shapes` and `padding_values` are those of `padded_batch`. The order
+        hangs on that of the elements alone: to have it shuffled, shuffle before. The result is a stream. A
+        restored iterator reads again from the oldest element on that waited.
+
+        >>> words = Dataset.from_source([[1], [2, 2], [3], [4, 4], [5], [6]]).map(np.array)
+        >>> [batch.tolist() for batch in words.batch_by_tokens(4, len)]
+        [[[2, 2], [4, 4]], [[1], [3], [5], [6]]]
+        """
+        call = "batch_by_tokens"
+        if not isinstance(tolerance, float | int) or not 0 <= tolerance <= 10:
+            raise ValueError(f"{call}(tolerance={tolerance!r}): expected a share from 0 to 10")
+        return self._padding(
+            group.batch_by_tokens.BatchByTokens(
+                self._said(call, "length_func", "length", length_func, thread_safe),
+                padded_shapes,
+                padding_values,
+                check_flag(call, "no_padding", no_padding),
+                max_tokens=check_count(call, "max_tokens", max_tokens, least=1),
+                tolerance=float(tolerance),
+                max_batch_size=None
+                if max_batch_size is None
+                else check_count(call, "max_batch_size", max_batch_size, least=1),
+                **policy(call, self._plan.spec(), drop_remainder, remainder, mask_key),
+            )
+        )
+
+    def group_by_window(
+        self,
+        key_func: ElementFunction[T_co, Any],
+        reduce_func: Callable[[int, Any], Any],
+        window_size: int | None = None,
+        window_size_func: Callable[[int], Any] | None = None,
+        *,
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
+        """Gather elements of the same key, `window_size` at a time, and yield what `reduce_func` makes of them.
+
+        `key_func` returns a whole number. `reduce_func(key, dataset)` takes the elements of one window, and returns a
+        dataset of what comes in their place. Windows come once they are full, and what is left at the end of the epoch
+        in the order of the keys: `window.batch(size, remainder=...)` says what becomes of such a short one. With
+        `window_size_func(key)` keys have sizes of their own. The functions are called in the tasks of `map`, perhaps
+        more than once for the same elements; `thread_safe` is that of `map`, for all of them.
+
+        What comes of it is a stream. A restored iterator reads again from the oldest element on that waited in a
+        window: for a key that is rare, that may be long ago. Where more than 1,024 keys wait, it goes through its epoch
+        again.
+
+        >>> by_parity = Dataset.range(7).group_by_window(lambda x: x % 2, lambda key, window: window.batch(3), 3)
+        >>> [batch.tolist() for batch in by_parity]
+        [[0, 2, 4], [1, 3, 5], [6]]
+        """
+        call = "group_by_window"
+        if (window_size is None) == (window_size_func is None):
+            raise ValueError(f"{call}(): give it one of window_size and window_size_func")
+        if window_size_func is not None and not callable(window_size_func):
+            raise TypeError(f"{call}(window_size_func=): expected a function, not {type(window_size_func).__name__}")
+        if not callable(reduce_func):
+            raise TypeError(f"{call}(reduce_func=): expected a function, not {type(reduce_func).__name__}")
+        size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
+        keyed = self._said(call, "key_func", "key", key_func, thread_safe)
+        windows = group.group_by_window.GroupByWindow(keyed, size, type(self), name_of(reduce_func))
+        calls = elementwise.map.Map(windows, reduce_func, thread_safe=thread_safe, called=call)
+        return self._over(combine.flat_map.FlatMap(calls, plan_of, None))
+
+    def group_by_reducer(
+        self,
+        key_func: ElementFunction[T_co, Any],
+        init_func: Callable[[int], Any],
+        reduce_func: Callable[[Any, Any], Any],
+        finalize_func: Callable[[Any], Any] | None = None,
+        *,
+        thread_safe: bool | None = None,
+    ) -> Dataset[Any]:
+        """Reduce the elements of each key to one, which comes once the epoch's input has come to its end.
+
+        `key_func` returns a whole number; `init_func(key)` the first state, `reduce_func(state, element)` the next, and
+        `finalize_func(state)` what comes out, which is the last state itself where there is none. They come in the
+        order of the keys. States of all keys are held; a restored iterator goes through its epoch again. `thread_safe`
+        is that of `map`, for all of the functions.
+
+        >>> list(Dataset.range(10).group_by_reducer(lambda x: x % 3, lambda key: 0, lambda total, x: total + x))
+        [18, 12, 15]
+        """
+        call = "group_by_reducer"
+        for name, function in (("init_func", init_func), ("reduce_func", reduce_func)):
+            if not callable(function):
+                raise TypeError(f"{call}({name}=): expected a function, not {type(function).__name__}")
+        if finalize_func is not None and not callable(finalize_func):
+            raise TypeError(f"{call}(finalize_func=): expected a function, not {type(finalize_func).__name__}")
+        if self._plan.length == INFINITE:
+            raise PlanError(f"{call}(): what it yields comes at the end, and this dataset has none; take() some of it")
+        keyed = self._said(call, "key_func", "key", key_func, thread_safe)
+        return self._over(
+            group.group_by_reducer.GroupByReducer(keyed, init_func, reduce_func, finalize_func, thread_safe)
+        )
+
+    def _said(
+        self, call: str, argument: str, said: str, function: Callable[..., Any], thread_safe: bool | None
+    ) -> elementwise.beside.Beside:
+        if not callable(function):
+            raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
+        safe = check_flag_or_none(call, "thread_safe", thread_safe)
+        return elementwise.beside.Beside(self._plan, said, function, elementwise.beside.whole, call, argument, safe)
+
+    def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
+        """The dataset, unless what the plan knows of its elements already tells that it must fail."""
+        try:
+            known = plan.spec() is not None
+        except ElementError as error:
+            raise PlanError(str(error)) from None
+        return self._over(replace(plan, shapes_known=known))
+
+
+def _boundaries(call: str, given: Sequence[int]) -> tuple[int, ...]:
+    listed = check_list(call, "bucket_boundaries", given, "lengths")
+    boundaries = tuple(whole(call, "bucket_boundaries", boundary) for boundary in listed)
+    if not boundaries or boundaries[0] < 0 or any(low >= high for low, high in pairwise(boundaries)):
+        raise ValueError(f"{call}(bucket_boundaries={list(boundaries)}): expected lengths from 0 on, each larger")
+    return boundaries
+
+
+def _open_shapes(call: str, spec: Any) -> Any:
+    """The shapes that the plan tells, in which what may differ is left open."""
+    if spec is None:
+        raise PlanError(
+            f"{call}(pad_to_bucket_boundary=True): nothing tells the shapes of the elements before they are there; "
+            "give padded_shapes, with None for the sizes to pad"
+        )
+    leaves, structure = flatten(spec)
+    if any(isinstance(leaf, ObjectSpec) for leaf in leaves) and len(leaves) == 1:
+        raise PlanError(f"{call}(pad_to_bucket_boundary=True): there is nothing to pad in elements {describe(spec)}")
+    return unflatten(structure, [() if isinstance(leaf, ObjectSpec) else leaf.shape for leaf in leaves])

@@ -1,0 +1,53 @@
+"""Datasets of the content of files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core.checks import check_flag, check_names, check_path
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.methods.read import reading
+from penstock.sources.files import FileBytes
+from penstock.sources.folder import IMAGE_EXTENSIONS, image_folder
+from penstock.storage.paths import Pattern, list_files
+
+
+def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
+    """The content of each file as `bytes`; the files that match one or several glob patterns, in sorted order.
+
+    A pattern without a match is a `FileNotFoundError` now; a file that cannot be read is an `OSError` when its element
+    is made.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.bin"
+    >>> file.write_bytes(b"abc")
+    3
+    >>> list(read_files(file))
+    [b'abc']
+    """
+    return reading(FileBytes(list_files(paths, "read_files")))
+
+
+def read_image_folder(
+    path: str | os.PathLike[str], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
+) -> Dataset[dict[str, Any]]:
+    """`{"image": bytes, "label": int64}` for each image of a folder with one folder a class, in sorted order.
+
+    `class_names` of the dataset, and of what is made from it, are the names of the class folders: label k is the k-th
+    of them. Images are found at any depth below a class; extensions match in any case; files beside the class folders
+    are not read. A class without an image is a `DataError`, unless `allow_empty`.
+
+    >>> import pathlib, tempfile
+    >>> photos = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("dog", "cat"):
+    ...     (photos / name).mkdir()
+    ...     _ = (photos / name / "1.jpg").write_bytes(b"...")
+    >>> ds = read_image_folder(photos)
+    >>> ds.class_names, int(ds[1]["label"])
+    (('cat', 'dog'), 1)
+    """
+    call = "read_image_folder"
+    folder, endings = check_path(call, "path", path), check_names(call, "extensions", extensions)
+    return reading(image_folder(folder, extensions=endings, allow_empty=check_flag(call, "allow_empty", allow_empty)))

@@ -1,0 +1,81 @@
+"""Datasets of samples in shards that other libraries have written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.core.checks import check_count, check_flag, check_path
+from penstock.core.errors import PlanError
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.methods.read import reading
+
+
+def read_mds(
+    folder: str | os.PathLike[str], *, columns: Sequence[str] | None = None, decode: bool = True
+) -> Dataset[dict[str, Any]]:
+    """The samples of a folder in MDS, as MosaicML Streaming writes it, each at random: dicts of their columns.
+
+    `folder` has an `index.json` and the shards that it names. Shards that are not compressed are mapped; of others
+    (zstd, gzip, bzip2) the whole shard is decompressed for any of its samples and the last ones kept, and `shuffle()`
+    goes by shards. Numbers, text, arrays (`ndarray` in all its forms), JSON and raw pictures (`pil`) are decoded, with
+    NumPy alone. `jpeg` and `png` are the `bytes` of the file, for `ps.image.decode`, `pkl` those of the pickle, since
+    loading it runs code, and `str_decimal` is text. `columns` reads some of them; without `decode` all are `bytes`.
+
+    A shard whose size, number of samples or table of offsets is not what the index says is a `DataError` when it is
+    first read, a value that cannot be decoded one that names shard, sample and column.
+
+    >>> import json, struct, tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> samples = [struct.pack("<Iq", len(text), n) + text for n, text in enumerate([b"no", b"yes"])]
+    >>> shard = struct.pack("<4I", 2, 16, 16 + 14, 16 + 14 + 15) + b"".join(samples)
+    >>> columns = {"column_names": ["n", "text"], "column_encodings": ["int", "str"], "column_sizes": [8, None]}
+    >>> file = {"basename": "shard.00000.mds", "bytes": len(shard)}
+    >>> index = {"version": 2, "shards": [{"format": "mds", "samples": 2, "raw_data": file, **columns}]}
+    >>> _ = (folder / "shard.00000.mds").write_bytes(shard)
+    >>> _ = (folder / "index.json").write_text(json.dumps(index))
+    >>> read_mds(folder)[1]
+    {'n': 1, 'text': 'yes'}
+    """
+    from penstock.sources.shards.mds import mds_samples
+
+    check_flag("read_mds", "decode", decode)
+    folder = check_path("read_mds", "folder", folder)
+    return reading(mds_samples(folder, columns=columns, decode=decode))
+
+
+def read_litdata(folder: str | os.PathLike[str], *, block_size: int | None = None, decode: bool = True) -> Dataset[Any]:
+    """The samples of a folder that LitData has optimized, each at random, nested as they were written.
+
+    `folder` has an `index.json` and the chunks that it names: plain, with each sample or some at a time in zstd (which
+    is then decompressed at a time), or compressed as a whole; `shuffle()` goes by what is decompressed. Numbers, text,
+    arrays, tensors (as arrays), JSON and raw pictures (`pil`) are decoded, with NumPy alone; pictures, sound, files and
+    pickles are `bytes`. Without `decode` every leaf is.
+
+    Tokens that were written for its `TokensLoader` are read in blocks of `block_size`; what is left at the end of a
+    chunk is in none, as there. Samples that LitData keeps as an Arrow table, dicts of text, numbers and lists, need
+    pyarrow, and are the Python values that were written. Chunks that are encrypted are refused.
+
+    >>> import json, struct, tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> chunk = struct.pack("<4I", 2, 16, 22, 29) + struct.pack("<I", 2) + b"no" + struct.pack("<I", 3) + b"yes"
+    >>> config = {"compression": None, "data_format": ["str"], "data_spec": None, "item_loader": "PyTreeLoader"}
+    >>> chunks = [{"filename": "chunk-0-0.bin", "chunk_size": 2, "chunk_bytes": len(chunk), "dim": None}]
+    >>> _ = (folder / "chunk-0-0.bin").write_bytes(chunk)
+    >>> _ = (folder / "index.json").write_text(json.dumps({"config": config, "chunks": chunks}))
+    >>> read_litdata(folder)[1]
+    'yes'
+    """
+    from penstock.sources.litdata.folder import litdata_samples
+    from penstock.sources.litdata.tokens import litdata_tokens
+
+    check_flag("read_litdata", "decode", decode)
+    folder = check_path("read_litdata", "folder", folder)
+    if block_size is None:
+        return reading(litdata_samples(folder, decode=decode))
+    if not decode:
+        raise PlanError("read_litdata(decode=False): tokens are numbers; leave decode or block_size out")
+    return reading(litdata_tokens(folder, check_count("read_litdata", "block_size", block_size, least=1)))

@@ -1,0 +1,233 @@
+"""Datasets of tables: Parquet, Arrow, CSV, SQL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal
+
+from penstock.core.checks import check_count, check_mapping, check_names, check_text, is_one_of
+from penstock.dataset.dataset import Dataset
+from penstock.dataset.methods.read import reading
+from penstock.ops.read.stream import ReadStream
+from penstock.sources.arrow.tables import Nulls
+from penstock.sources.blocked import CACHE_BYTES, BlockedSource
+from penstock.storage.compression import compressions_of, named_compression
+from penstock.storage.paths import Pattern, list_files
+
+
+def read_parquet(
+    paths: Pattern | Sequence[Pattern],
+    *,
+    columns: Sequence[str] | None = None,
+    filters: Any = None,
+    nulls: Nulls = "raise",
+    cache_bytes: int = CACHE_BYTES,
+) -> Dataset[dict[str, Any]]:
+    """The rows of Parquet files as dicts, at random: those that match one or several glob patterns, in sorted order.
+
+    Numbers and booleans are scalars of their type, dates and times `datetime64` or `timedelta64` (in UTC, where they
+    have a time zone), decimals `float64`, text `str`, binary `bytes`. Structs are dicts, lists arrays, lists of lists
+    `Ragged`, lists of structs and maps dicts of arrays. Only `columns` are read.
+
+    `filters` are `[(column, operator, value), ...]`, all of which must hold, a list of such lists of which one must, or
+    an expression of `pyarrow.compute`. Row groups that their statistics rule out are never read; the rows of others are
+    found now, by reading the columns that the filters name once. So the dataset has a `len`, and any row at random.
+
+    A missing value is a `DataError` when it is met. `nulls` may have a value for each column that stands for it (the
+    path of a field of a struct is `"person.age"`; a missing list is empty), or be `"drop"`: rows with one are left out,
+    which reads the columns once now.
+
+    Row groups are decoded whole. `cache_bytes` of those used last are kept, and `shuffle()` goes by as many row groups
+    as half of that holds. Files whose columns differ, and files that cannot be read, are a `DataError`. Needs pyarrow.
+
+    >>> import pathlib, pyarrow, pyarrow.parquet, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.parquet"
+    >>> people = {"age": [31, 4, 55], "name": ["Ann", "Bo", "Cy"]}
+    >>> pyarrow.parquet.write_table(pyarrow.table(people), file)
+    >>> list(read_parquet(file, filters=[("age", ">", 18)]))
+    [{'age': 31, 'name': 'Ann'}, {'age': 55, 'name': 'Cy'}]
+    """
+    from penstock.sources.arrow.parquet import footer, parquet_files
+    from penstock.sources.unreadable import with_unreadable
+
+    check_count("read_parquet", "cache_bytes", cache_bytes, least=1)
+
+    def make(files: list[str], _: Collection[str]) -> BlockedSource:
+        return parquet_files(files, columns, filters, nulls, cache_bytes)
+
+    reads_now = filters is not None or is_one_of(nulls, "drop")
+    look = (lambda path: make([path], ())) if reads_now else footer
+    return reading(with_unreadable(list_files(paths, "read_parquet"), make, look))
+
+
+def read_arrow(
+    paths: Pattern | Sequence[Pattern],
+    *,
+    columns: Sequence[str] | None = None,
+    nulls: Nulls = "raise",
+    cache_bytes: int = CACHE_BYTES,
+) -> Dataset[dict[str, Any]]:
+    """The rows of Arrow IPC files or streams, and of Feather files, as dicts, at random.
+
+    Types are as in `read_parquet`. Files that are not compressed are mapped into memory: columns of numbers are views
+    of it, nothing is decoded, and a shuffle is over all rows. Batches of compressed files are decompressed whole, and
+    are kept and shuffled as row groups are in `read_parquet`. A compressed stream is decompressed once now, to find its
+    batches; a stream with dictionaries cannot be read at random, and is a `DataError`.
+
+    `columns` and `nulls` are those of `read_parquet`. Files whose columns differ are a `DataError`. A file that is cut
+    short while it is read is one too, but keep none of its views for longer than that. Needs pyarrow.
+
+    >>> import pathlib, pyarrow.feather, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.arrow"
+    >>> people = pyarrow.table({"age": [31, 4], "name": ["Ann", "Bo"]})
+    >>> pyarrow.feather.write_feather(people, file, compression="uncompressed")
+    >>> read_arrow(file)[1]
+    {'age': 4, 'name': 'Bo'}
+    """
+    from penstock.sources.arrow.files import arrow_files, batches_of
+    from penstock.sources.unreadable import with_unreadable
+
+    check_count("read_arrow", "cache_bytes", cache_bytes, least=1)
+
+    def make(files: list[str], _: Collection[str]) -> BlockedSource:
+        return arrow_files(files, columns, nulls, cache_bytes)
+
+    look = (lambda path: make([path], ())) if is_one_of(nulls, "drop") else batches_of
+    return reading(with_unreadable(list_files(paths, "read_arrow"), make, look))
+
+
+def read_csv(  # noqa: PLR0913 - files are written in many ways
+    paths: Pattern | Sequence[Pattern],
+    *,
+    columns: Sequence[str] | None = None,
+    types: Mapping[str, Any] | None = None,
+    names: Sequence[str] | None = None,
+    delimiter: str = ",",
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    nulls: Nulls = "raise",
+    block_bytes: int = 1 << 20,
+    cache_bytes: int = CACHE_BYTES,
+    compression: str | None = "auto",
+) -> Dataset[dict[str, Any]]:
+    r"""The rows of CSV files as dicts, at random; fields in quotes may hold delimiters and line breaks.
+
+    The first record of each file has the names of the columns, unless there are `names`: then every record is a row.
+    Lines end with `\n`, `\r\n` or `\r`; empty ones are left out. What begins with a `quote` ends with the next one;
+    two of them stand for one.
+
+    A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
+    one that its values have in the first block with any (text, where the first 64 blocks have none). A value that is
+    none of that type, and a record with more or fewer fields, is a `DataError` that names the file and the line;
+    `ignore_errors()` loses that record alone. An empty field of numbers is missing; `nulls` are as in `read_parquet`.
+
+    Where blocks of about `block_bytes` begin is found once, at the speed of reading, and kept in an index beside the
+    file. Blocks are parsed whole by pyarrow, kept and shuffled as row groups are in `read_parquet`.
+
+    Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` goes by their first bytes) can only be read in order: if
+    there is one, the rows of all come as a stream.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
+    >>> file.write_text('age,name\n31,"Ann\nLee"\n4,Bo\n')
+    27
+    >>> read_csv(file, types={"age": "int16"})[0]
+    {'age': np.int16(31), 'name': 'Ann\nLee'}
+    """
+    from penstock.sources.csv.files import begins_as_csv, check_csv, csv_files
+    from penstock.sources.csv.parsing import Form
+    from penstock.sources.csv.records import Dialect
+    from penstock.sources.csv.stream import csv_stream
+    from penstock.sources.text.stream import compression_of_text
+    from penstock.sources.unreadable import with_unreadable
+
+    columns = None if columns is None else check_names("read_csv", "columns", columns)
+    names = None if names is None else check_names("read_csv", "names", names)
+    types = None if types is None else check_mapping("read_csv", "types", types)
+    check_count("read_csv", "block_bytes", block_bytes, least=1)
+    check_count("read_csv", "cache_bytes", cache_bytes, least=1)
+    for name, value in (("delimiter", delimiter), ("quote", quote)):
+        if value is None and name == "quote":
+            continue
+        given = check_text("read_csv", name, value)
+        if len(given) != 1 or not given.isascii() or given in "\r\n":
+            raise ValueError(f"read_csv({name}={value!r}): expected one ASCII character")
+    if delimiter == quote:
+        raise ValueError(f"read_csv(delimiter={delimiter!r}): the quote is the same")
+    if not keeps_ascii(encoding):
+        raise ValueError(f"read_csv(encoding={encoding!r}): expected one in which ASCII is ASCII; convert the file")
+    form = Form(Dialect(delimiter, quote), encoding.lower())
+    files = list_files(paths, "read_csv")
+    given = named_compression("read_csv", compression)
+    how = compressions_of(files, given, compression_of_text)
+    if any(how):
+        return Dataset(ReadStream(csv_stream(files, how, columns, names, types, form, nulls, block_bytes)))
+
+    def make(files: list[str], torn: Collection[str]) -> BlockedSource:
+        return csv_files(files, columns, names, types, form, nulls, block_bytes, cache_bytes, torn=torn)
+
+    def look(path: str) -> None:
+        check_csv(path, form, block_bytes, headed=names is None)
+
+    return reading(with_unreadable(files, make, look, lambda path: begins_as_csv(path, form, block_bytes)))
+
+
+def keeps_ascii(encoding: Any) -> bool:
+    """Whether there is such an encoding of text, and ASCII is ASCII in it."""
+    try:
+        return "a,\n".encode(encoding) == b"a,\n"
+    except (LookupError, TypeError, ValueError):
+        return False
+
+
+def read_sql(
+    connection: str | os.PathLike[str] | Callable[[], Any],
+    relation: str,
+    *,
+    key: str,
+    columns: Sequence[str] | None = None,
+    nulls: Literal["raise"] | Mapping[str, Any] = "raise",
+    paramstyle: str | None = None,
+    rows_per_block: int = 4096,
+    cache_bytes: int = CACHE_BYTES,
+) -> Dataset[dict[str, Any]]:
+    """The rows of a table or a query as dicts, at random, in the order of `key`.
+
+    `connection` is a file of SQLite, or a function without arguments that returns a new connection of any DB-API or
+    ADBC driver; it is called once in each thread, and pickled for other processes. `relation` is the name of a table
+    (in a schema: `"schema.table"`), or a query. The `key` is a column whose values are different, never NULL, and can
+    be sorted: whole numbers without gaps cost nothing, of others every one is fetched once now. It should have an
+    index: rows are read by ranges of it, `rows_per_block` at a time.
+
+    The types of columns are those of the first rows: whole numbers `int64`, numbers and decimals `float64`, booleans,
+    text, bytes, dates and times (in UTC). A value of another type, NULL without a value for it in `nulls`, and rows
+    that have come or gone since are a `DataError`. Blocks are kept and shuffled as row groups are in `read_parquet`.
+    A driver that does not say how values are passed needs its `paramstyle`.
+
+    >>> import pathlib, sqlite3, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.db"
+    >>> with sqlite3.connect(path) as db:
+    ...     _ = db.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT, age INT)")
+    ...     _ = db.executemany("INSERT INTO people VALUES (?, ?, ?)", [(1, "Ann", 31), (2, "Bo", 4), (4, "Cy", 55)])
+    >>> list(read_sql(path, "people", key="id", columns=["name", "age"]))
+    [{'name': 'Ann', 'age': 31}, {'name': 'Bo', 'age': 4}, {'name': 'Cy', 'age': 55}]
+    >>> read_sql(path, "SELECT id, age * 2 AS twice FROM people WHERE age > 18", key="id")[1]
+    {'id': 4, 'twice': 110}
+    """
+    from penstock.sources.sql.rows import Sqlite, sql_rows
+
+    check_text("read_sql", "relation", relation)
+    check_text("read_sql", "key", key)
+    columns = None if columns is None else check_names("read_sql", "columns", columns)
+    check_count("read_sql", "rows_per_block", rows_per_block, least=1)
+    check_count("read_sql", "cache_bytes", cache_bytes, least=1)
+    if isinstance(connection, str | os.PathLike):
+        (path,) = list_files([os.fspath(connection).removeprefix("sqlite:///")])
+        connection = Sqlite(os.path.abspath(path))
+    elif not callable(connection):
+        raise TypeError(
+            f"read_sql(connection=): expected a file of SQLite, or a function that returns a connection, not a "
+            f"{type(connection).__name__}: threads and other processes need connections of their own"
+        )
+    return reading(sql_rows(connection, relation, key, columns, nulls, paramstyle, rows_per_block, cache_bytes))

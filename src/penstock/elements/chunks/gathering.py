@@ -1,0 +1,60 @@
+"""Turn all columns of a chunk into arrays, in memory given where it fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.stacking import Stack, numbers, stack
+from penstock.elements.nested.structure import LEAF, Structure, paths
+from penstock.elements.ragged import Ragged
+
+
+def stack_all(
+    chunk: Chunk,
+    rows: np.ndarray,
+    *,
+    out: list[np.ndarray] | None,
+    allocate: Allocate,
+    keep_ragged: bool = False,
+    to_largest: bool = False,
+) -> tuple[Structure, list[Stack]]:
+    """The chunk's structure, and one array of shape (k, ...) for each of its leaves, or `Ragged` or `Sparse` rows.
+
+    An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or
+    dtype of the memory given for it, it gets memory of its own. Arrays that are rows of a `Ragged` must agree in their
+    shapes, unless it is to be kept, and `Sparse` values in theirs, unless all are to be as large as the largest.
+    """
+    if isinstance(chunk, Items) and (out is None or len(out) == 1):
+        found = numbers(chunk.values, None if out is None else out[0], allocate)
+        if found is not None:
+            return LEAF, [found]
+    columns = chunk.to_columns(rows=rows)
+    given = out if out is not None and len(out) == len(columns.columns) else [None] * len(columns.columns)
+    types = chunk.types if isinstance(chunk, Items) and columns.structure == LEAF else None
+    arrays: list[Stack] = []
+    for column, memory, path in zip(columns.columns, given, paths(columns.structure), strict=True):
+        if memory is not None and column is memory:
+            array: Stack = memory
+        elif keep_ragged and isinstance(column, Ragged) and column.ragged_rank == 1:
+            array = column
+        else:
+            array = stack(column, memory, path=path, rows=rows, allocate=allocate, types=types, to_largest=to_largest)
+        arrays.append(owned(array, allocate))
+    return columns.structure, arrays
+
+
+def owned(array: Stack, allocate: Allocate) -> Stack:
+    """The array, or a copy where it cannot be written to: a batch is the consumer's, and no view of the source's data.
+
+    >>> owned(np.broadcast_to(np.int64(3), 2), np.empty).flags.writeable
+    True
+    """
+    if not isinstance(array, np.ndarray):
+        return array.owned(allocate)
+    if array.flags.writeable:
+        return array
+    memory = allocate(array.shape, array.dtype)
+    np.copyto(memory, array)
+    return memory

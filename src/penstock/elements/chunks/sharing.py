@@ -1,0 +1,232 @@
+"""Elements that several hold: containers of their own for those who may write into them, and read-only arrays."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from copy import copy
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from operator import methodcaller
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from penstock.core.arrays import Rows
+from penstock.elements.leaves.values import read_only
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.kernels import gather
+from penstock.kernels.containers import remade
+
+Change: TypeAlias = Callable[[Any], Any]
+"""Return the replacement of a value: the value itself where nothing of it changes."""
+
+_WITHOUT_PARTS = (set, bytearray)  # what can be written to, and has no parts that can be
+
+
+def with_own_containers(values: list[Any]) -> list[Any]:
+    """Return the elements in new containers, at all depths, so that whoever writes into one changes no other's.
+
+    Leaves are not copied; sets and byte arrays are. The list is returned as it is where no element is a container.
+
+    >>> kept = {"image": "a.jpg", "tags": ["cat"]}
+    >>> (element,) = with_own_containers([kept])
+    >>> element["image"] = 0
+    >>> element["tags"].append("dog")
+    >>> kept
+    {'image': 'a.jpg', 'tags': ['cat']}
+    """
+    return remade(values, _own_copy, always=True)
+
+
+def with_sealed_arrays(values: list[Any]) -> list[Any]:
+    """Return the elements with read-only views of their arrays, in new containers where there are any.
+
+    Tensors of PyTorch, which cannot be read-only, are copied.
+
+    >>> mine = np.zeros(2)
+    >>> (element,) = with_sealed_arrays([{"x": mine}])
+    >>> element["x"].flags.writeable, mine.flags.writeable
+    (False, True)
+    """
+    return remade(values, _sealed_copy, always=False)
+
+
+def with_own_arrays(values: list[Any]) -> list[Any]:
+    """Return the elements in new containers, with copies of the arrays that can be written to: nothing is shared.
+
+    >>> mine = [np.zeros(2)]
+    >>> (element,) = with_own_arrays([mine])
+    >>> element[0] += 1
+    >>> mine
+    [array([0., 0.])]
+    """
+    return remade(values, _whole_copy, always=True)
+
+
+def own_array(leaf: Any) -> Any:
+    """Return a copy of an array, `Ragged` or `Sparse` that can be written to; any other leaf as it is."""
+    if isinstance(leaf, np.ndarray):
+        return leaf.copy(order="K") if leaf.flags.writeable else leaf
+    return leaf.frozen().owned() if isinstance(leaf, Ragged | Sparse) and leaf.writeable else leaf
+
+
+def sealed(leaf: Any) -> Any:
+    """Return a read-only view of an array, `Ragged` or `Sparse`, or the leaf itself where it is none of them."""
+    if isinstance(leaf, np.ndarray):
+        return read_only(leaf) if leaf.flags.writeable else leaf
+    return leaf.frozen() if isinstance(leaf, Ragged | Sparse) else leaf
+
+
+def _sealed_array(array: np.ndarray) -> np.ndarray:
+    """Return what `sealed` does of an array, in half the time."""
+    if not array.flags.writeable:
+        return array
+    view = array[...]
+    view.setflags(write=False)
+    return view
+
+
+def travelling(values: list[Any]) -> list[Any]:
+    """Return the elements so that read-only arrays are read-only again once they are unpickled.
+
+    A pickle says nothing of that by itself.
+
+    >>> import pickle
+    >>> array = np.zeros(2)
+    >>> array.flags.writeable = False
+    >>> pickle.loads(pickle.dumps(travelling([array])))[0].flags.writeable
+    False
+    """
+    return remade(values, _travelling_copy, always=False)
+
+
+class _Sealed:
+    """Stands for a read-only array in a pickle."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.leaf = leaf
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return sealed, (self.leaf,)
+
+
+def _travelling_leaf(leaf: Any) -> Any:
+    writeable = leaf.flags.writeable if isinstance(leaf, np.ndarray) else leaf.writeable
+    return leaf if writeable else _Sealed(leaf)
+
+
+def sealed_rows(made: np.ndarray) -> np.ndarray:
+    """Make an array of rows read-only, where its rows are arrays: single numbers cannot be written to anyway."""
+    if made.ndim > 1 or made.dtype.kind == "V":
+        made.flags.writeable = False
+    return made
+
+
+def gathered(column: np.ndarray, rows: Rows, out: np.ndarray | None = None) -> np.ndarray:
+    """Return the rows of an array that is kept: in `out` where they fit there, else in read-only memory.
+
+    So rows can be written to neither where they are a view of what is kept nor where they are a copy.
+
+    >>> gathered(np.zeros((3, 2)), np.array([2, 0])).flags.writeable
+    False
+    """
+    if out is not None:
+        with suppress(ValueError):  # it does not fit, which gather checks: no second look at each batch
+            return gather(column, rows, out)
+    return sealed_rows(gather(column, rows))
+
+
+@lru_cache(maxsize=4096)
+def _own_copy(cls: type) -> Change | None:
+    return _of_container(cls, with_own_containers, always=True)
+
+
+@lru_cache(maxsize=4096)
+def _travelling_copy(cls: type) -> Change | None:
+    if issubclass(cls, np.ndarray | Ragged | Sparse):
+        return _travelling_leaf
+    return _of_container(cls, travelling, always=False)
+
+
+def _is_tensor(cls: type) -> bool:
+    """Return whether values are tensors of PyTorch, which cannot be made read-only."""
+    return cls.__module__.partition(".")[0] == "torch" and hasattr(cls, "clone")
+
+
+@lru_cache(maxsize=4096)
+def _whole_copy(cls: type) -> Change | None:
+    if _is_tensor(cls):
+        return methodcaller("clone")
+    if issubclass(cls, np.ndarray | Ragged | Sparse):
+        return own_array
+    return _of_container(cls, with_own_arrays, always=True)
+
+
+@lru_cache(maxsize=4096)
+def _sealed_copy(cls: type) -> Change | None:
+    if _is_tensor(cls):
+        return methodcaller("clone")
+    if cls is np.ndarray:
+        return _sealed_array
+    if issubclass(cls, np.ndarray | Ragged | Sparse):
+        return sealed
+    return _of_container(cls, with_sealed_arrays, always=False)
+
+
+def _of_container(cls: type, parts_of: Callable[[list[Any]], list[Any]], *, always: bool) -> Change | None:
+    """Return how values of a container's class change, where its parts become `parts_of` them; `None` for leaves."""
+    if issubclass(cls, dict):
+        return _changed(parts_of, lambda value: list(dict.values(value)), _with_values, always=always)
+    if issubclass(cls, list | deque):
+        return _changed(parts_of, list, _with_items, always=always)
+    if issubclass(cls, tuple) and hasattr(cls, "_make"):
+        return _changed(parts_of, list, lambda value, parts: value._make(parts), always=False)
+    if is_dataclass(cls) and not getattr(cls, "__penstock_leaf__", False):
+        frozen = cast("Any", cls).__dataclass_params__.frozen
+        return _changed(parts_of, _fields, _with_fields, always=always and not frozen)
+    return copy if always and issubclass(cls, _WITHOUT_PARTS) else None
+
+
+def _changed(
+    parts_of: Callable[[list[Any]], list[Any]],
+    take: Callable[[Any], list[Any]],
+    put: Callable[[Any, list[Any]], Any],
+    *,
+    always: bool,
+) -> Change:
+    """Return what makes a container anew around other parts; the same one where none changes, unless `always`."""
+
+    def change(value: Any) -> Any:
+        parts = take(value)
+        made = parts_of(parts)
+        return put(value, made) if always or made is not parts else value
+
+    return change
+
+
+def _with_values(value: dict[Any, Any], parts: list[Any]) -> dict[Any, Any]:
+    made = copy(value)
+    for key, part in zip(list(made), parts, strict=True):
+        dict.__setitem__(made, key, part)
+    return made
+
+
+def _with_items(value: Any, parts: list[Any]) -> Any:
+    made = copy(value)
+    for i, part in enumerate(parts):
+        made[i] = part
+    return made
+
+
+def _fields(value: Any) -> list[Any]:
+    return [getattr(value, field.name, None) for field in fields(value)]
+
+
+def _with_fields(value: Any, parts: list[Any]) -> Any:
+    made = copy(value)
+    for field, part in zip(fields(value), parts, strict=True):
+        object.__setattr__(made, field.name, part)  # also where the class is frozen
+    return made

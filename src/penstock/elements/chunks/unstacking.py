@@ -1,0 +1,85 @@
+"""Take batches apart: the inverse of stacking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, concat
+from penstock.elements.nested.structure import flatten, paths
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+from penstock.elements.spec import is_array_like
+
+
+def unstacked(chunk: Chunk) -> tuple[Chunk, NDArray[np.int64]]:
+    """Return the elements of all batches of `chunk`, one batch after another, and how many each had, `int64[k]`.
+
+    Every leaf is sliced along its first dimension, as a view where it is an array. A leaf without one, or leaves of one
+    batch that differ in it, are an `ElementError`, whose attribute `element` is the batch.
+
+    >>> from penstock.elements.nested.structure import LEAF
+    >>> elements, counts = unstacked(Columns(LEAF, [np.arange(6).reshape(2, 3)], 2))
+    >>> elements.elements(), counts.tolist()
+    ([0, 1, 2, 3, 4, 5], [3, 3])
+    """
+    if isinstance(chunk, Columns) and (size := _uniform_size(chunk)) is not None:
+        columns = [_flat(column) for column in chunk.columns]
+        return Columns(chunk.structure, columns, len(chunk) * size), np.full(len(chunk), size)
+    parts = [_taken_apart(batch, index) for index, batch in enumerate(chunk.held())]
+    if not parts:
+        return chunk, np.zeros(0, np.int64)
+    return concat(parts), np.array(list(map(len, parts)), np.int64)
+
+
+def _uniform_size(chunk: Columns) -> int | None:
+    """How many elements each batch has, where all leaves of all are arrays of as many; else `None`."""
+    arrays = [column for column in chunk.columns if isinstance(column, np.ndarray) and column.ndim > 1]
+    sizes = {array.shape[1] for array in arrays}
+    return sizes.pop() if len(sizes) == 1 and len(arrays) == len(chunk.columns) else None
+
+
+def _flat(column: Any) -> Column:
+    """Batches of shape (k, n, ...) end to end: (k * n, ...)."""
+    return _listed(column.reshape(column.shape[0] * column.shape[1], *column.shape[2:]))
+
+
+def _listed(column: NDArray[Any]) -> Column:
+    """The column; as a list where its elements are text or other objects."""
+    return column.tolist() if column.ndim == 1 and column.dtype.kind in "OUS" else column
+
+
+def _taken_apart(batch: Any, index: int) -> Columns:
+    leaves, structure = flatten(batch)
+    names = paths(structure)
+    try:
+        if not leaves:
+            raise ElementError(f"unbatch: there is no leaf in {structure!r} to tell how many elements it has")
+        columns = [_rows(leaf, path) for leaf, path in zip(leaves, names, strict=True)]
+        for column, path in zip(columns, names, strict=True):
+            if len(column) != len(columns[0]):
+                raise ElementError(
+                    f"unbatch: {path} has {len(column)} rows and {names[0]} has {len(columns[0])}; "
+                    "every leaf needs the same length along its first dimension"
+                )
+    except ElementError as error:
+        error.__dict__["element"] = index
+        raise
+    return Columns(structure, columns, len(columns[0]))
+
+
+def _rows(leaf: Any, path: str) -> Column:
+    if isinstance(leaf, Ragged | Sparse):
+        return leaf
+    if isinstance(leaf, np.ndarray) or is_array_like(leaf):
+        array: NDArray[Any] = np.asarray(leaf)
+        if array.ndim > 0:
+            return _listed(array)
+    at = f" at {path}" if path else ""
+    raise ElementError(
+        f"unbatch: {leaf!r:.60}{at} is of type {type(leaf).__name__}, which has no first dimension; "
+        "every leaf of a batch needs one"
+    )

@@ -1,0 +1,12 @@
+"""The nesting of elements: taken apart, put together, and exchanged in part."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["trees"]
+
+if TYPE_CHECKING:
+    from penstock.elements.nested import trees
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -1,0 +1,150 @@
+"""Put chunks inside a structure, and take a part of a structure out or exchange it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunks.chunk import Chunk, Columns, Items
+from penstock.elements.nested.structure import LEAF, Structure, describe, flatten, is_leaf, unflatten
+from penstock.elements.ragged import Ragged
+
+Part = Hashable  # a key of a dict or the position in a sequence: one step into an element
+
+
+def leaf_column(column: np.ndarray) -> Columns:
+    """The chunk of single-leaf elements whose column is `column`, of shape (k, ...)."""
+    return Columns(LEAF, [column], len(column))
+
+
+class Same:
+    """A structure as the key of a cache: equal to itself alone, for keys in another order make no other structure."""
+
+    __slots__ = ("structure",)
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure = structure
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.structure is other.structure
+
+    def __hash__(self) -> int:
+        return id(self.structure)
+
+
+def composed(outer: Structure, inner: Sequence[Structure]) -> Structure:
+    """The structure `outer` with the structure `inner[i]` in the place of its i-th leaf."""
+    return _composed(Same(outer), tuple(map(Same, inner)))
+
+
+@lru_cache(maxsize=256)
+def _composed(outer: Same, inner: tuple[Same, ...]) -> Structure:
+    return flatten(unflatten(outer.structure, [_hollow(each.structure) for each in inner]))[1]
+
+
+def nested(outer: Structure, chunks: Sequence[Chunk]) -> Chunk:
+    """The chunk whose elements are `outer` with an element of each of `chunks` as its leaves."""
+    flat = [chunk for chunk in chunks if isinstance(chunk, Columns)]
+    if len(flat) == len(chunks):
+        columns = [column for chunk in flat for column in chunk.columns]
+        return Columns(composed(outer, [chunk.structure for chunk in flat]), columns, len(flat[0]))
+    return Items([unflatten(outer, parts) for parts in zip(*(chunk.held() for chunk in chunks), strict=True)])
+
+
+def part_of(structure: Structure, part: Part) -> tuple[int, int, Structure]:
+    """The leaves under `part` among those of `structure`, as a half-open range; and their own structure."""
+    return _part_of(Same(structure), part)
+
+
+@lru_cache(maxsize=256)
+def _part_of(same: Same, part: Part) -> tuple[int, int, Structure]:
+    treespec = same.structure.treespec
+    at = treespec.entries().index(_entry(_hollow(same.structure), part, f"structure {describe(same.structure)}"))
+    children = treespec.children()
+    low = sum(child.num_leaves for child in children[:at])
+    return low, low + children[at].num_leaves, Structure(children[at])
+
+
+def exchanged(structure: Structure, part: Part, inner: Structure) -> Structure:
+    """The structure with `inner` in the place of what is under `part`."""
+    return _exchanged(Same(structure), part, Same(inner))
+
+
+@lru_cache(maxsize=256)
+def _exchanged(same: Same, part: Part, inner: Same) -> Structure:
+    return flatten(with_part(_hollow(same.structure), part, _hollow(inner.structure)))[1]
+
+
+def _hollow(structure: Structure) -> Any:
+    return unflatten(structure, [0] * structure.num_leaves)
+
+
+def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
+    """The chunk of what is under `part`, and which leaf that is if it is one."""
+    if isinstance(chunk, Columns):
+        low, high, inner = part_of(chunk.structure, part)
+        return Columns(inner, chunk.columns[low:high], len(chunk)), low if inner == LEAF else None
+    return Items([part_in(element, part) for element in chunk.held()]), None
+
+
+def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
+    """Return the chunk with the elements of `made` instead of those under `part`.
+
+    Columns of `Ragged` rows stay such columns where the elements have one structure.
+    """
+    if isinstance(chunk, Items) and isinstance(made, Columns) and any(isinstance(c, Ragged) for c in made.columns):
+        with suppress(ElementError):
+            chunk = chunk.to_columns()
+    if isinstance(chunk, Columns):
+        low, high, _ = part_of(chunk.structure, part)
+        if isinstance(made, Items):
+            made = made.to_columns()
+        columns = [*chunk.columns[:low], *made.columns, *chunk.columns[high:]]
+        return Columns(exchanged(chunk.structure, part, made.structure), columns, len(chunk))
+    pairs = zip(chunk.held(), made.held(), strict=True)
+    return Items([with_part(element, part, value) for element, value in pairs])
+
+
+def part_in(element: Any, part: Part) -> Any:
+    """What is under `part` of one element."""
+    entry: Any = _entry(element, part)
+    return getattr(element, entry) if is_dataclass(element) else element[entry]
+
+
+def with_part(element: Any, part: Part, value: Any) -> Any:
+    """A copy of one element with `value` under `part`."""
+    entry: Any = _entry(element, part)
+    if isinstance(element, tuple):
+        parts = [value if at == entry else old for at, old in enumerate(element)]
+        return type(element)(*parts) if hasattr(element, "_fields") else tuple(parts)
+    changed = copy(element)
+    if is_dataclass(element):
+        object.__setattr__(changed, entry, value)  # also where the class is frozen
+    else:
+        changed[entry] = value
+    return changed
+
+
+def _entry(element: Any, part: Part, shown: str | None = None) -> Part:
+    """The key, field or position that `part` means: positions count from the end if negative, names are fields too."""
+    if isinstance(element, dict):
+        if part in element:
+            return part
+    elif isinstance(element, list | tuple):
+        names = getattr(element, "_fields", ())
+        if part in names:
+            return names.index(part)
+        if isinstance(part, int) and -len(element) <= part < len(element):
+            return part % len(element)
+    elif is_dataclass(element) and not is_leaf(element) and part in [field.name for field in fields(element)]:
+        return part
+    if shown is None:
+        shown = f"type {type(element).__name__}: {element!r:.80}"
+    raise ElementError(f"there is no {part!r} in an element of {shown}")

@@ -1,0 +1,170 @@
+"""The nesting of an element: taken apart into leaves and put together again.
+
+Nodes are dicts, tuples, lists, named tuples, dataclasses and `None` (a node without leaves); everything else is a leaf.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import is_dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from penstock.elements import nested
+from penstock.elements.ragged import Ragged
+from penstock.elements.sparse import Sparse
+
+if TYPE_CHECKING:
+    import optree
+
+LEAF_TYPES: frozenset[type] = frozenset(
+    [bool, int, float, complex, bytes, str, np.ndarray, Ragged, Sparse, *np.sctypeDict.values()],
+)
+"""Types known to be leaves without asking optree, which is imported for the first element that is something else."""
+_NODE_TYPES = frozenset({dict, tuple, list})  # those of most elements, which need no other look
+_NODES_OF_OPTREE = (dict, tuple, list, deque, type(None))
+
+
+class Structure:
+    """The nesting of an element without its leaves: hashable, comparable and picklable.
+
+    Dicts that differ only in the order of their keys have equal structures; each puts elements together in its own
+    order. Leaves are listed in the order of the sorted keys. Dataclasses are nodes from the moment they are first met;
+    they are put together from their fields alone, without `__init__` and `__post_init__`, so that an element may hold
+    a batch where it held one example. A class with a true attribute `__penstock_leaf__` stays a leaf.
+
+    >>> leaves, structure = flatten({"image": b"...", "label": 3})
+    >>> structure
+    {"image": *, "label": *}
+    """
+
+    __slots__ = ("_assembler", "_paths", "_treespec")
+
+    def __init__(self, treespec: optree.PyTreeSpec | None = None) -> None:
+        self._treespec = treespec
+        self._assembler: Callable[[Sequence[Iterable[Any]], int], list[Any]] | None = None
+        self._paths: list[str] | None = None
+
+    @property
+    def treespec(self) -> optree.PyTreeSpec:
+        """What optree knows the nesting by."""
+        if self._treespec is None:
+            self._treespec = nested.trees.LEAF
+        return self._treespec
+
+    @property
+    def num_leaves(self) -> int:
+        return 1 if self is LEAF else self.treespec.num_leaves
+
+    def assemble(self, columns: Sequence[Iterable[Any]], length: int) -> list[Any]:
+        """Return the `length` elements whose leaves are in `columns`, one iterable of `length` values a leaf."""
+        if self._assembler is None:
+            self._assembler = _columns_as_they_are if self is LEAF else nested.trees.assembler(self.treespec)
+        return self._assembler(columns, length)
+
+    def paths(self) -> list[str]:
+        if self._paths is None:
+            self._paths = [""] if self is LEAF else nested.trees.paths(self.treespec)
+        return self._paths
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Structure) and self.treespec == other.treespec)
+
+    def __hash__(self) -> int:
+        return hash(self.treespec)
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The registrations come first, so that they are in force where the treespec is unpickled.
+        found = dict.fromkeys(nested.trees.dataclass_nodes(self.treespec))
+        return Structure._restore, (tuple(map(nested.trees.Registration, found)), self.treespec)
+
+    @staticmethod
+    def _restore(_registered: tuple[type, ...], treespec: optree.PyTreeSpec) -> Structure:
+        return Structure(treespec)
+
+
+LEAF = Structure()
+
+
+def flatten(element: Any, *, keep: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
+    """Return the leaves of `element` and its structure; a node of which `keep` is true is kept whole, as a leaf.
+
+    >>> flatten({"b": 1, "a": (2, None)})
+    ([2, 1], {"b": *, "a": (*, None)})
+    """
+    cls = type(element)
+    if cls in LEAF_TYPES or (cls not in _NODE_TYPES and _is_surely_a_leaf(cls)):
+        return [element], LEAF
+    leaves, treespec = nested.trees.taken_apart(element, LEAF_TYPES, keep)
+    return leaves, LEAF if len(leaves) == 1 and leaves[0] is element else Structure(treespec)
+
+
+def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
+    """Return the element of this structure with these leaves; the inverse of `flatten`."""
+    if structure is LEAF:
+        (leaf,) = leaves
+        return leaf
+    return structure.treespec.unflatten(leaves)
+
+
+def joining(structure: Structure) -> Callable[[Sequence[Any]], Any]:
+    """Return the function of a list of leaves that makes of them the element of this structure."""
+    return itemgetter(0) if structure is LEAF else structure.treespec.unflatten
+
+
+def is_leaf(element: Any) -> bool:
+    """Return whether `element` is one leaf rather than a nesting of leaves."""
+    cls = type(element)
+    return cls in LEAF_TYPES or _is_surely_a_leaf(cls) or nested.trees.is_leaf(element)
+
+
+def are_leaves(types: set[type]) -> bool:
+    """Return whether all values of these types are known to be leaves."""
+    return types <= LEAF_TYPES
+
+
+def all_leaves(values: Iterable[Any]) -> bool:
+    """Return whether each of `values` is a leaf; one look at each type rather than at each value."""
+    types = set(map(type, values))
+    return types <= LEAF_TYPES or all(map(is_leaf, {type(value): value for value in values}.values()))
+
+
+def paths(structure: Structure) -> list[str]:
+    """Return how to reach each leaf from the element: `["image"]`, `[0].label`, and `""` for an element that is a leaf.
+
+    >>> paths(flatten({"image": 0, "boxes": [1, 2]})[1])
+    ['["boxes"][0]', '["boxes"][1]', '["image"]']
+    """
+    return structure.paths()
+
+
+def describe(structure: Structure, leaves: Iterable[str] | None = None) -> str:
+    """Return one line that shows the nesting, with these texts for leaves, or a `*` for each.
+
+    >>> describe(flatten({"image": 0, "label": 1})[1], ["uint8[28, 28]", "int64"])
+    '{"image": uint8[28, 28], "label": int64}'
+    """
+    texts = ["*"] * structure.num_leaves if leaves is None else list(leaves)
+    return texts[0] if structure is LEAF else nested.trees.describe(structure.treespec, texts)
+
+
+def _is_surely_a_leaf(cls: type) -> bool:
+    """Whether it takes no optree to tell.
+
+    Dataclasses that stay leaves, as specs do; and where nobody has imported it, so that nobody can have registered a
+    node there, all but what it knows by itself.
+    """
+    if is_dataclass(cls):
+        return getattr(cls, "__penstock_leaf__", False)
+    return "optree" not in sys.modules and not issubclass(cls, _NODES_OF_OPTREE)
+
+
+def _columns_as_they_are(columns: Sequence[Iterable[Any]], _: int) -> list[Any]:
+    return list(columns[0])

@@ -1,0 +1,12 @@
+"""What is likely a mistake in a plan that can run: rules by topic, and the table of their codes."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["buffer", "calls", "finding", "functions", "group", "order", "rules", "runs", "shards", "written"]
+
+if TYPE_CHECKING:
+    from penstock.lint import buffer, calls, finding, functions, group, order, rules, runs, shards, written
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -1,0 +1,73 @@
+"""Caches that likely do not keep what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from penstock.lint.written import Found, Written
+from penstock.ops.buffer.cache import Cache
+from penstock.ops.elementwise.filter import Filter
+from penstock.ops.elementwise.map import Map
+from penstock.ops.elementwise.scan import Scan
+from penstock.ops.group.grouping import Grouping
+from penstock.ops.order.repeat import Repeat
+from penstock.ops.order.shuffle import Shuffle
+from penstock.plan.graph import post_order, upstream
+from penstock.plan.node import Node
+
+
+def random_function_before_cache(written: Written) -> Iterator[Found]:
+    """What is random before a cache is not random any more.
+
+    Augmentation is meant to differ in every epoch. A cache keeps what the first pass drew. Cache what is expensive and
+    the same each time (reading, decoding), and augment after it.
+    """
+    for cache in _caches(written.plan):
+        for node in upstream(cache, past=lambda node: not isinstance(node, Cache)):
+            if isinstance(node, Map | Filter | Scan) and node.draws:
+                yield Found(
+                    cache,
+                    f"{cache.label()} comes after {node.label()}, which is random: every epoch gets what the first one "
+                    f"drew; write .{cache.label()} before .{node.label()}",
+                )
+
+
+def shuffle_before_cache(written: Written) -> Iterator[Found]:
+    """A cache after a shuffle keeps the order of the first epoch.
+
+    Every epoch then comes in that order. Shuffle after the cache: it keeps row by row, in any order. To keep a random
+    part of the data, `shuffle().take(n).cache()` is fine, and so is another shuffle after the cache.
+    """
+    shuffled = {id(node) for shuffle in _shuffles(written.plan) for node in upstream(shuffle, past=lambda node: True)}
+    for cache in _caches(written.plan):
+        for shuffle in upstream(cache, past=lambda node: node.one_to_one or isinstance(node, Grouping | Filter)):
+            if isinstance(shuffle, Shuffle) and shuffle.reshuffle and id(cache) not in shuffled:
+                yield Found(
+                    cache,
+                    f"{cache.label()} comes after {shuffle.label()}: every epoch is in the order of the first; write "
+                    f".{cache.label()} before .{shuffle.label()}",
+                )
+
+
+def repeat_before_cache(written: Written) -> Iterator[Found]:
+    """A cache after `repeat` keeps every element several times.
+
+    They are all the same, and take as much memory as if they were not. Cache first: a repeat of what is kept costs
+    nothing.
+    """
+    for cache in _caches(written.plan):
+        for repeat in upstream(cache, past=lambda node: node.one_to_one and not getattr(node, "draws", False)):
+            if isinstance(repeat, Repeat) and repeat.count not in (0, 1):
+                yield Found(
+                    cache,
+                    f"{cache.label()} comes after {repeat.label()} and keeps every element {repeat.count} times; write "
+                    f".{cache.label()} before .{repeat.label()}",
+                )
+
+
+def _caches(plan: Node) -> Iterator[Cache]:
+    return (node for node in post_order(plan) if isinstance(node, Cache))
+
+
+def _shuffles(plan: Node) -> Iterator[Shuffle]:
+    return (node for node in post_order(plan) if isinstance(node, Shuffle))

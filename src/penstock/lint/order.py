@@ -1,0 +1,254 @@
+"""Orders that are likely not the ones that were meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.lint.written import Found, Written
+from penstock.ops import combine, elementwise, group, order, read
+from penstock.plan.graph import fold_once, post_order, upstream
+from penstock.plan.node import Node, Passing
+from penstock.plan.types import UNKNOWN
+
+
+def shuffle_after_batch(written: Written) -> Iterator[Found]:
+    """A shuffle after `batch` moves whole batches about.
+
+    The elements of a batch are the same in every epoch, neighbours of the source: examples of one class, where it is
+    sorted by class. Training then converges worse, and nothing else tells. Shuffle first: a shuffle is arithmetic on
+    row numbers and costs the same there.
+    """
+    for shuffle in _shuffles(written.plan):
+        for batch in upstream(shuffle, past=_moves_batches):
+            if _is_plain_batch(batch) and not fold_once(batch, _is_shuffled):
+                yield Found(
+                    shuffle,
+                    f"{shuffle.label()} comes after {batch.label()} and moves whole batches: the same elements share "
+                    f"a batch in every epoch; write .{shuffle.label()} before .{batch.label()}",
+                )
+
+
+def repeat_before_shuffle(written: Written) -> Iterator[Found]:
+    """A shuffle after `repeat` mixes the epochs.
+
+    Some elements come twice before others have come once, and no epoch has a beginning or an end. Shuffle first: each
+    epoch of a `repeat` is then shuffled anew. To repeat some classes more often than others, repeat those datasets
+    before they are put together; that is not taken for this.
+    """
+    for shuffle in _shuffles(written.plan):
+        for repeat in upstream(shuffle, past=lambda node: node.one_to_one or isinstance(node, order.shard.Shard)):
+            if (
+                isinstance(repeat, order.repeat.Repeat)
+                and repeat.count not in (0, 1)
+                and repeat.input.length not in (0, 1)
+            ):
+                yield Found(
+                    shuffle,
+                    f"{shuffle.label()} comes after {repeat.label()} and mixes the epochs: some elements come twice "
+                    f"before others come once; write .{shuffle.label()} before .{repeat.label()}",
+                )
+
+
+def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
+    """A shard of what was shuffled without a seed is a part of an order that no other rank has.
+
+    Every dataset draws a seed of its own where none was given, on each rank another. So the ranks' parts overlap, and
+    some elements come on no rank. The same holds for random filters and mixtures. Give them, or `Options()`, a seed
+    that is the same on all ranks, or shard first.
+    """
+    if written.options.seed is not None:
+        return
+    for shard in post_order(written.plan):
+        if not isinstance(shard, order.shard.Shard | order.streams.VirtualStreams) or shard.num_shards == 1:
+            continue
+        drawn = (node for node in upstream(shard, past=lambda node: True) if _draws_an_order(node))
+        if (first := next(drawn, None)) is not None:
+            yield Found(
+                shard,
+                f"{shard.label()} comes after {first.label()} without a seed: every rank shards an order of its own, "
+                f"and their parts overlap; give {first.name}() or Options() a seed that is the same on all ranks, or "
+                "shard first",
+            )
+
+
+def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
+    """Two parts of one shuffled dataset, as for training and testing, where each epoch has another order.
+
+    `ds.take(n)` and `ds.skip(n)` are cut from the order of the epoch. The next epoch has another, so what was tested
+    with in one is trained on in the next, and the test says nothing any more. Split first, by `split()`, and shuffle
+    the training part alone; or give the shuffle `reshuffle_each_iteration=False`: one order for good.
+    """
+    for part in _apart(written):
+        for shuffle in upstream(part, past=lambda node: True):
+            if isinstance(shuffle, order.shuffle.Shuffle) and shuffle.reshuffle:
+                yield Found(
+                    part,
+                    f"{part.label()} is one of several parts of {shuffle.label()}, whose order changes each epoch: "
+                    "elements leak from one part into another; split() first and shuffle then, or write "
+                    "shuffle(reshuffle_each_iteration=False)",
+                )
+                break
+
+
+def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
+    """A shuffle with a buffer moves elements about within it, though all of them could be permuted.
+
+    Where any row can be read alone, `shuffle()` without a buffer permutes the whole dataset, without memory or a
+    start-up time. A buffer (in `tf.data` there is no other way) leaves what lay far apart far apart: the classes of
+    data that is sorted by class. Keep it for data that is only cheap to read nearly in order, and silence this.
+    """
+    for shuffle in _shuffles(written.plan):
+        window, length = shuffle.window, shuffle.input.length
+        if window is not None and shuffle.input.indexed and length > window:
+            yield Found(
+                shuffle,
+                f"{shuffle.label()} mixes {length:,} elements over a few times {window:,} places; shuffle() without "
+                "a buffer permutes all of them, and costs no more",
+            )
+
+
+def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
+    """A stream's shuffle whose buffer holds less than one compressed file, or part that `flat_map` puts end to end.
+
+    It mixes neighbours within a file; what is in different files hardly meets, and files that are sorted, by class or
+    by time, stay so. Only a dry run knows how many records the first file has, and only of files that a reader of ours,
+    `flat_map` or `interleave` reads: nothing tells how a generator does, and a buffer in bytes is not looked at. Make
+    the buffer several files large, take turns among many of them (`interleave(cycle_length=)`), and shuffle the files.
+    Best, read what has an index: it is shuffled as a whole, without a buffer.
+    """
+    for shuffle in _shuffles(written.plan):
+        if shuffle.window is None or shuffle.input.indexed:
+            continue
+        for node in upstream(shuffle, past=lambda node: True):
+            part = None
+            if isinstance(node, combine.inner.Unfolding) and id(node.input) in written.firsts:
+                part = _first_part(node, written.firsts[id(node.input)], shuffle.window)
+            elif isinstance(node, read.stream.ReadStream) and id(node) in written.firsts:
+                part = _first_file(node, shuffle.window)
+            if part is not None:
+                yield Found(
+                    shuffle,
+                    f"{shuffle.label()} holds less than {part}, so what is in different parts hardly meets; make the "
+                    "buffer several parts large, or interleave() many of them",
+                )
+
+
+def one_seed_for_all_parts(written: Written) -> Iterator[Found]:
+    """A shuffle with a seed of its own, in the function of `flat_map` or `interleave`, orders all parts alike.
+
+    Each part is a dataset of its own that begins with epoch 0, so parts of one length come in one order, and in the
+    same in every epoch. Leave the seed out: each part then has a key of its own, derived from that of the run. Only a
+    dry run knows the first part.
+    """
+    for unfolding in post_order(written.plan):
+        if not isinstance(unfolding, combine.inner.Unfolding) or id(unfolding.input) not in written.firsts:
+            continue
+        plan = unfolding.plan_of(written.firsts[id(unfolding.input)])
+        for shuffle in () if plan is None else _shuffles(plan):
+            if shuffle.seed is not None:
+                yield Found(
+                    unfolding,
+                    f"{shuffle.label()} in the function of {unfolding.name}() gives every part the same order, in "
+                    "every epoch too; leave its seed out, and give one to Options()",
+                )
+
+
+def zip_of_different_orders(written: Written) -> Iterator[Found]:
+    """A zip of two shuffles of the same data, each with an order of its own.
+
+    Rows that belong together are not paired: images get the labels of others. Zip first, and shuffle the pairs; or
+    shuffle once, and zip what is made of that. To pair elements at random is what some augmentations want; silence
+    this there.
+    """
+    for zipped in post_order(written.plan):
+        if not isinstance(zipped, combine.zip.Zip):
+            continue
+        known: list[tuple[Node, set[int]]] = []
+        for member in zipped.members:
+            own = next((node for node in (member, *upstream(member, past=_keeps_rows)) if _is_drawn(node)), None)
+            if own is None:
+                continue
+            below = {id(node) for node in upstream(own, past=lambda node: True)}
+            other = next((shuffle for shuffle, nodes in known if shuffle is not own and nodes & below), None)
+            known.append((own, below))
+            if other is not None:
+                yield Found(
+                    zipped,
+                    f"{zipped.label()} puts {other.label()} and {own.label()} of the same data side by side, each in "
+                    "an order of its own: rows that belong together are not paired; zip first and shuffle then, or "
+                    "shuffle once",
+                )
+                break
+
+
+def classes_in_order(written: Written) -> Iterator[Found]:
+    """Data that lies sorted by class comes in that order.
+
+    The files of a folder for each class come one class after another, so batches have examples of one class, and
+    training goes astray. Shuffle what is trained on; for evaluation any order does.
+    """
+    if any(True for _ in _shuffles(written.plan)):
+        return
+    for node in post_order(written.plan):
+        if isinstance(node, read.source.Read) and len(getattr(node.source, "class_names", ())) > 1:
+            yield Found(node, f"{node.label()} comes sorted by class; to train, write .shuffle() after it")
+
+
+def _keeps_rows(node: Node) -> bool:
+    return isinstance(node, Passing) or node.one_to_one
+
+
+def _is_drawn(node: Node) -> bool:
+    return isinstance(node, order.shuffle.Shuffle) and node.seed is None
+
+
+def _first_part(unfolding: combine.inner.Unfolding, first: Any, window: int) -> str | None:
+    """What is first put end to end with others, where it has more elements than `window`."""
+    plan = unfolding.plan_of(first)
+    length = plan.length if plan is not None else len(first) if combine.inner.is_sequence(first) else UNKNOWN
+    if length <= window:
+        return None
+    return f"the {length:,} elements of the first part that {unfolding.name}() reads"
+
+
+def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
+    """The first of several files, where it has more elements than `window`; no more of it is read than tells."""
+    count = 0
+    if len(reading.source.paths) > 1:
+        for chunk in reading.source.read(0):
+            count += len(chunk)
+            if count > window:
+                return f"the first file that {reading.name} reads"
+    return None
+
+
+def _moves_batches(node: Node) -> bool:
+    """Return whether the elements of the node are those of its input; another shuffle is looked at for itself."""
+    return (isinstance(node, Passing) and not isinstance(node, order.shuffle.Shuffle)) or node.one_to_one
+
+
+def _is_shuffled(node: Node, inputs: tuple[bool, ...]) -> bool:
+    return isinstance(node, order.shuffle.Shuffle) or any(inputs)
+
+
+def _apart(written: Written) -> Iterator[Node]:
+    """The parts that the plan does not put together again with others of the same input."""
+    inputs = [id(read) for node in post_order(written.plan) for read in node.inputs]
+    return (part for part in written.parts if inputs.count(id(part.inputs[0])) == 1)
+
+
+def _shuffles(plan: Node) -> Iterator[order.shuffle.Shuffle]:
+    return (node for node in post_order(plan) if isinstance(node, order.shuffle.Shuffle) and node.window != 1)
+
+
+def _draws_an_order(node: Node) -> bool:
+    """Return whether every dataset draws anew which elements come, or when."""
+    return node.unseeded and not isinstance(
+        node, elementwise.map.Map | elementwise.scan.Scan | read.random.Random | combine.inner.Unfolding
+    )  # which draw what is in them
+
+
+def _is_plain_batch(node: Node) -> bool:
+    """Whether neighbours are put together for no better reason than that they are neighbours, such as their length."""
+    return isinstance(node, group.batch.Batch) and node.name == "batch" and node.size > 1

@@ -1,0 +1,66 @@
+"""Every rule under its code, and the looking for what they find.
+
+Codes of one hundred belong to one topic: 1 to orders, 2 to batches and groups, 3 to caches, 4 to functions, 5 to
+where and how a dataset is gone through, 9 to how calls are written.
+A code is never used again for something else. docs/lint.md has an example and a remedy for each.
+"""
+
+from __future__ import annotations
+
+from penstock import lint
+from penstock.lint.written import Rule, Written
+from penstock.plan.graph import post_order
+
+OF_PLANS: tuple[Rule, ...] = (
+    Rule("PS101", lambda: lint.order.shuffle_after_batch, ("shuffle", "batch")),
+    Rule("PS102", lambda: lint.order.repeat_before_shuffle, ("shuffle", "repeat")),
+    Rule("PS103", lambda: lint.order.shards_of_an_order_drawn_anew, ("shard",)),
+    Rule("PS104", lambda: lint.order.split_of_an_order_that_changes, ("shuffle",)),
+    Rule("PS105", lambda: lint.order.shuffle_in_a_small_buffer, ("shuffle",), warns=False),
+    Rule("PS106", lambda: lint.order.buffer_smaller_than_a_file, ("shuffle",), warns=False),
+    Rule("PS107", lambda: lint.shards.shard_of_a_whole_stream, ("shard",), warns=False),
+    Rule("PS108", lambda: lint.shards.more_streams_than_rows, ("shard",), warns=False),
+    Rule("PS109", lambda: lint.shards.random_function_after_shard, ("shard",), warns=False),
+    Rule("PS110", lambda: lint.order.one_seed_for_all_parts, warns=False),
+    Rule("PS111", lambda: lint.order.zip_of_different_orders, ("zip", "shuffle"), warns=False),
+    Rule("PS112", lambda: lint.order.classes_in_order, warns=False),
+    Rule("PS201", lambda: lint.group.batch_without_drop_remainder, warns=False),
+    Rule("PS202", lambda: lint.group.unbounded_group_by_window, ("group_by_window",), warns=False),
+    Rule("PS301", lambda: lint.buffer.random_function_before_cache, ("cache",)),
+    Rule("PS302", lambda: lint.buffer.shuffle_before_cache, ("cache", "shuffle")),
+    Rule("PS303", lambda: lint.buffer.repeat_before_cache, ("cache", "repeat")),
+    Rule("PS401", lambda: lint.functions.global_generator_in_a_function, warns=False),
+    Rule("PS402", lambda: lint.functions.in_place_function, warns=False),
+    Rule("PS403", lambda: lint.functions.dataset_as_an_element, ("map",), warns=False),
+)
+OF_EMPTY_EPOCHS: tuple[Rule, ...] = (
+    Rule("PS203", lambda: lint.group.batch_larger_than_the_data),
+    Rule("PS404", lambda: lint.functions.every_element_failed),
+)
+OF_RUNS: tuple[Rule, ...] = (
+    Rule("PS501", lambda: lint.runs.dataset_in_a_dataloader_worker),
+    Rule("PS502", lambda: lint.runs.rows_read_by_a_dataloader),
+    Rule("PS503", lambda: lint.runs.whole_dataset_on_every_rank),
+    Rule("PS504", lambda: lint.runs.pass_left_early, warns=False),
+)
+OF_THREADS: tuple[Rule, ...] = (Rule("PS505", lambda: lint.runs.function_called_by_one_thread),)
+OF_CALLS: tuple[Rule, ...] = (Rule("PS901", lambda: lint.calls.result_thrown_away),)
+RULES = tuple(sorted(OF_PLANS + OF_EMPTY_EPOCHS + OF_RUNS + OF_THREADS + OF_CALLS, key=lambda rule: rule.code))
+CODES = tuple(rule.code for rule in RULES)
+WARNING = tuple(rule for rule in OF_PLANS if rule.warns)
+WARNING_OF_RUNS = tuple(rule for rule in OF_RUNS if rule.warns)
+
+
+def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[lint.finding.Finding]:
+    """What the rules find and the options do not silence, in the order of the codes; each operation once a code."""
+    options = written.options
+    present = {node.name for node in post_order(written.plan)}
+    found = {
+        (rule.code, message): lint.finding.Finding(
+            rule.code, node.label(), message, rule.warns, rule.explanation, node, of
+        )
+        for rule in rules
+        if present.issuperset(rule.about) and not options.ignores(rule.code)
+        for node, message, of in rule.find(written)
+    }
+    return list(found.values())

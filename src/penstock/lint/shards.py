@@ -1,0 +1,73 @@
+"""Shards that cost more than they need to, get nothing, or draw what others draw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from penstock.core.errors import PlanError
+from penstock.lint.written import Found, Written
+from penstock.ops import order
+from penstock.ops.elementwise.filter import Filter
+from penstock.ops.elementwise.map import Map
+from penstock.ops.order.shard import Shard
+from penstock.ops.order.streams import StreamRows, VirtualStreams
+from penstock.plan.graph import post_order, upstream
+
+
+def shard_of_a_whole_stream(written: Written) -> Iterator[Found]:
+    """Every shard makes all elements of a stream and keeps few of them.
+
+    Where rows can be read at random a shard costs nothing. What comes of `filter`, `flat_map` and the like has no rows:
+    `shard(n, i)` goes through all of it on each of n ranks, which then do the same work n times. With `streams=` the
+    stream is cut into parts that are made apart from each other, and a shard makes no more than its own.
+    """
+    for shard in post_order(written.plan):
+        if not isinstance(shard, Shard) or shard.num_shards == 1 or shard.input.indexed:
+            continue
+        with suppress(PlanError):
+            order.virtual.virtual_stream(shard.input, 0, shard.num_shards)
+            yield Found(
+                shard,
+                f"{shard.label()} of a stream makes all elements on each of {shard.num_shards} shards, and keeps its "
+                f"own; {shard.name}(..., streams={8 * shard.num_shards}) makes no others",
+            )
+
+
+def more_streams_than_rows(written: Written) -> Iterator[Found]:
+    """There are fewer files, or other rows, than virtual streams that a stream is cut into.
+
+    A virtual stream is what comes of every k-th row; some have no row then, so no element, and shards get unequal
+    parts, perhaps nothing. Cut into no more streams than there are rows, or make more and smaller files.
+    """
+    for node in post_order(written.plan):
+        if not isinstance(node, VirtualStreams):
+            continue
+        for rows in post_order(node.turns.plans[0]):
+            if isinstance(rows, StreamRows) and 0 <= rows.input.length < node.streams:
+                yield Found(
+                    node,
+                    f"{node.label()} cuts the {rows.input.length:,} rows of {rows.input.label()} into {node.streams:,} "
+                    "streams, so some are empty and shards get unequal parts; use no more streams than rows",
+                )
+
+
+def random_function_after_shard(written: Written) -> Iterator[Found]:
+    """A random function after a shard draws the same on every rank.
+
+    It draws by the seed and by the position in the shard: the first element of each shard gets the same augmentation,
+    the second another, and with another number of shards all get others. Written before the shard it draws by the
+    position in the whole, and costs no more: only what the shard needs is made.
+    """
+    for node in post_order(written.plan):
+        if not isinstance(node, Map | Filter) or not (node.draws and node.input.indexed):
+            continue
+        if node.seed is None and written.options.seed is None:
+            continue
+        for shard in upstream(node, past=lambda node: True):
+            if isinstance(shard, Shard) and shard.num_shards > 1:
+                yield Found(
+                    node,
+                    f"{node.label()} comes after {shard.label()} and draws by the position in the shard, on every "
+                    f"shard the same; write .{node.name}(...) before .{shard.label()}, where it costs no more",
+                )

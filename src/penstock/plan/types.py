@@ -1,0 +1,29 @@
+"""Types and numbers that all of a plan is told in: lengths, specs, and the functions that make rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+
+from penstock.core.arrays import Rows
+
+if TYPE_CHECKING:
+    from penstock.elements.chunks.chunk import Chunk
+
+Spec: TypeAlias = Any  # nested structure of ArraySpec and ObjectSpec
+
+INFINITE = -1
+"""The length of a dataset that never ends."""
+UNKNOWN = -2
+"""The length of a dataset that only iterating can tell."""
+INFINITE_STRIDE = 1 << 48
+"""Rows counted to one epoch of an infinite dataset."""
+ENDLESS_EPOCHS = 1 << 14
+"""Epochs of an infinite dataset that its finite parts use at most before they begin again with the first."""
+
+
+class Program(Protocol):
+    """Make the elements of some global rows: a pure function."""
+
+    def __call__(self, rows: Rows, out: list[np.ndarray] | None = None, /) -> Chunk: ...

@@ -1,0 +1,1 @@
+"""Arrow and Parquet files, and what all readers of tables share."""

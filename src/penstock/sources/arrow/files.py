@@ -1,0 +1,291 @@
+"""Arrow's own files: IPC files and streams, Feather; read a record batch at a time, without a copy where they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+from penstock.elements.spec import Spec
+from penstock.kernels import MappedFile
+from penstock.sources.arrow.apart import TableApart, columns_or_apart
+from penstock.sources.arrow.footer import batch_extents
+from penstock.sources.arrow.tables import (
+    Nulls,
+    Table,
+    check_same,
+    relative,
+    shown,
+    side_by_side,
+    table_of,
+    told,
+)
+from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.unreadable import starts_of
+from penstock.storage.local import Extent
+from penstock.storage.state import FileState, mapped_as, states_again, states_of
+
+_MAGIC = b"ARROW1"
+_ALL = 1 << 62
+
+
+class Batch(NamedTuple):
+    """One record batch that has rows."""
+
+    file: int
+    batch: int
+    position: int
+    """Where its message begins in a stream; -1 in an IPC file, which finds it by its number."""
+    rows: int
+    compressed: bool
+    kept: NDArray[np.int64] | None
+    """The rows of it that are read, sorted, where it is not all."""
+    begin: int = 0
+    end: int = 0
+    """Where it lies in the file, as far as that is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowFiles:
+    """The rows of Arrow files, in the order of the files: those without missing values, where they are left out."""
+
+    paths: list[str]
+    states: list[FileState]
+    table: Table
+    batches: list[Batch]
+    bounds: NDArray[np.int64]
+    block_bytes: int | None
+
+    @property
+    def name(self) -> str:
+        return f"read_arrow({shown(self.paths)})"
+
+    @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return starts_of([batch.file for batch in self.batches], self.bounds, len(self.paths))
+
+    @property
+    def spec(self) -> Spec:
+        return self.table.layout.spec
+
+    def decode(self, block: int) -> list[Held] | TableApart:
+        found = self.batches[block]
+        path = self.paths[found.file]
+        try:
+            place = f"{path}, record batch {found.batch}"
+            with told(place):
+                batch = read_batch(self._mapped(found.file), found, self._schemas[found.file], self._wanted[found.file])
+                table = require("pyarrow", extra="arrow", purpose=self.name).Table.from_batches([batch])
+                table = table if found.kept is None else table.take(found.kept)
+            numbers = np.arange(found.rows) if found.kept is None else found.kept
+            return columns_or_apart(table, self.table, place, numbers)
+        finally:
+            self.check(block)
+
+    def extents(self, block: int) -> list[Extent]:
+        """Where a record batch lies; nothing where little of it is read, for where its columns are is not known."""
+        found = self.batches[block]
+        wanted, every = len(self._wanted[found.file]), len(self._schemas[found.file])
+        return [(self.paths[found.file], found.begin, found.end)] if 2 * wanted > every else []
+
+    def check(self, block: int) -> None:
+        found = self.batches[block]
+        self._mapped(found.file).check_unchanged()
+
+    def _mapped(self, file: int) -> MappedFile:
+        mapped = self._maps.get(file)
+        return mapped or self._maps.setdefault(file, mapped_as(self.paths[file], self.states[file]))
+
+    @cached_property
+    def _maps(self) -> dict[int, MappedFile]:
+        return {}
+
+    @cached_property
+    def _schemas(self) -> list[Any]:
+        return [schema_of(path) for path in self.paths]
+
+    @cached_property
+    def _wanted(self) -> list[list[int]]:
+        """The numbers of the columns in each file."""
+        names = self.table.schema.names
+        return [[schema.names.index(name) for name in names] for schema in self._schemas]
+
+    def describe(self, block: int, row: int) -> str:
+        found = self.batches[block]
+        place = row if found.kept is None else int(found.kept[row])
+        return f"{self.paths[found.file]}, record batch {found.batch}, row {place:,}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the files' names and sizes, the columns, and how many rows of each batch are read."""
+        sizes = [state.size for state in self.states]
+        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
+        fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
+        return ("arrow", relative(self.paths), sizes, columns, fill, self.bounds.tolist())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _opened_again, (self.paths, self.states, self.table, self.batches, self.bounds, self.block_bytes)
+
+
+def _opened_again(paths: list[str], states: list[FileState], *others: Any) -> ArrowFiles:
+    return ArrowFiles(paths, states_again(states, paths), *others)
+
+
+def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, cache_bytes: int) -> BlockedSource:
+    """Return the source of `ps.read_arrow`."""
+    call = "read_arrow"
+    require("pyarrow.ipc", extra="arrow", purpose=call)
+    states = states_of(paths)
+    schemas = [schema_of(path) for path in paths]
+    with told(paths[0]):
+        table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
+    for path, schema in zip(paths[1:], schemas[1:], strict=True):
+        check_same(call, paths[0], table.schema, path, _chosen(schema, columns))
+    found = side_by_side(lambda file: list(_batches_of(paths[file], file)), len(paths))
+    batches = [batch for of_file in found for batch in of_file if batch.rows]
+    if table.drops:
+        batches = _whole(paths, schemas, table, batches)
+    counts = [batch.rows if batch.kept is None else len(batch.kept) for batch in batches]
+    bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+    dear = any(batch.compressed or batch.kept is not None for batch in batches)
+    size = table.row_bytes * int(bounds[-1]) // max(len(batches), 1) if dear else None
+    store = ArrowFiles(paths, states, table, batches, bounds, size)
+    return BlockedSource(store, cache_bytes if dear else _ALL)  # mapped batches take no memory
+
+
+def schema_of(path: str) -> Any:
+    """Return the schema of an Arrow file or stream; a file that is neither is a `DataError`."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+    with told(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
+        if is_stream(path):
+            return arrow.ipc.open_stream(source).schema
+        return arrow.ipc.open_file(source).schema
+
+
+def is_stream(path: str) -> bool:
+    """Whether a file holds a stream: an IPC file begins with its name, and has an index at its end."""
+    with open(path, "rb") as file:
+        return file.read(len(_MAGIC)) != _MAGIC
+
+
+@contextmanager
+def _opened(mapped: MappedFile) -> Generator[Any]:
+    """The bytes of a file for Arrow, which makes its arrays over them."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+    try:
+        with arrow.BufferReader(arrow.py_buffer(mapped.content)) as source:
+            yield source
+    finally:
+        mapped.check()
+
+
+def read_batch(mapped: MappedFile, found: Batch, schema: Any, columns: Sequence[int]) -> Any:
+    """Return some columns of one record batch, over the memory of the file where they are not compressed."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+    chosen = sorted(set(columns)) if found.compressed else None  # what is mapped costs nothing to leave out
+    options = arrow.ipc.IpcReadOptions(included_fields=chosen, use_threads=False)
+    with _opened(mapped) as source:
+        if found.position >= 0:
+            source.seek(found.position)
+            batch = arrow.ipc.read_record_batch(arrow.ipc.read_message(source), schema)
+        else:
+            batch = arrow.ipc.open_file(source, options=options).get_batch(found.batch)
+    batch = batch.select([schema.names[column] for column in columns])
+    if batch.num_rows != found.rows:
+        raise DataError(f"there are {batch.num_rows:,} rows, where there were {found.rows:,}")
+    batch.validate()
+    for column in batch.columns:
+        for part in _parts(arrow, column):
+            part.validate(full=True)
+    return batch
+
+
+def _parts(arrow: Any, column: Any) -> tuple[Any, ...]:
+    """A column, or its codes and its dictionary; codes are held against that where the error can name their row."""
+    return (column.indices, column.dictionary) if arrow.types.is_dictionary(column.type) else (column,)
+
+
+def _chosen(schema: Any, columns: Sequence[str] | None) -> Any:
+    if columns is None:
+        return schema
+    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+    return arrow.schema([schema.field(name) for name in dict.fromkeys(columns) if name in schema.names])
+
+
+def batches_of(path: str) -> list[Batch]:
+    """Return the record batches of a file; one that cannot be read is a `DataError`."""
+    schema_of(path)
+    return list(_batches_of(path, 0))
+
+
+def _batches_of(path: str, file: int) -> Iterator[Batch]:
+    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+    with told(path), _opened(MappedFile(path)) as source:
+        if is_stream(path):
+            yield from _of_stream(arrow, source, file)
+        elif (count := (reader := arrow.ipc.open_file(source)).num_record_batches) > 0:
+            compressed = not _is_mapped(reader.get_batch(0), source)
+            source.seek(0)
+            lies = batch_extents(np.frombuffer(source.read_buffer(), np.uint8))
+            for number in range(count):
+                source.seek(0)
+                rows, extent = _rows_of(arrow, source, number), lies[number] if len(lies) == count else (0, 0)
+                yield Batch(file, number, -1, rows, compressed, None, *extent)
+
+
+def _rows_of(arrow: Any, source: Any, number: int) -> int:
+    """How many rows a record batch has, by the first column alone."""
+    options = arrow.ipc.IpcReadOptions(included_fields=[0], use_threads=False)
+    return arrow.ipc.open_file(source, options=options).get_batch(number).num_rows
+
+
+def _of_stream(arrow: Any, source: Any, file: int) -> Iterator[Batch]:
+    schema = arrow.ipc.read_schema(arrow.ipc.read_message(source))
+    number = 0
+    while True:
+        position = source.tell()
+        try:
+            message = arrow.ipc.read_message(source)
+        except EOFError:
+            return  # what marks the end, or the end itself
+        if message.type != "record batch":
+            raise DataError(f"a stream with a {message.type} cannot be read at random; write it as an IPC file")
+        batch = arrow.ipc.read_record_batch(message, schema)
+        yield Batch(
+            file, number, position, batch.num_rows, not _is_mapped(batch, source), None, position, source.tell()
+        )
+        number += 1
+
+
+def _is_mapped(batch: Any, source: Any) -> bool:
+    """Whether all of a batch lies in the memory of the file, and nothing had to be decompressed."""
+    at = source.tell()
+    source.seek(0)
+    memory = source.read_buffer()
+    source.seek(at)
+    buffers = [buffer for column in batch.columns for buffer in column.buffers() if buffer is not None and buffer.size]
+    return all(memory.address <= buffer.address <= memory.address + memory.size for buffer in buffers)
+
+
+def _whole(paths: list[str], schemas: list[Any], table: Table, batches: list[Batch]) -> list[Batch]:
+    """The batches that have rows with nothing missing, and which those are."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
+
+    def look(at: int) -> Batch:
+        found = batches[at]
+        with told(f"{paths[found.file]}, record batch {found.batch}"):
+            schema = schemas[found.file]
+            columns = [schema.names.index(name) for name in table.schema.names]
+            read = arrow.Table.from_batches([read_batch(MappedFile(paths[found.file]), found, schema, columns)])
+            kept = np.flatnonzero(table.whole_rows(read))
+        return found if len(kept) == found.rows else found._replace(kept=kept)
+
+    looked = side_by_side(look, len(batches))
+    return [batch for batch in looked if batch.kept is None or len(batch.kept)]

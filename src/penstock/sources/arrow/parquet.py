@@ -1,0 +1,352 @@
+"""Parquet files, read a row group at a time through pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError, PlanError
+from penstock.core.lazy import require
+from penstock.elements.spec import Spec
+from penstock.kernels.footers import consistent_chunks
+from penstock.sources.arrow.apart import TableApart, columns_or_apart
+from penstock.sources.arrow.tables import (
+    Nulls,
+    Table,
+    check_same,
+    relative,
+    shown,
+    side_by_side,
+    table_of,
+    told,
+)
+from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.unreadable import starts_of
+from penstock.storage.local import Extent
+from penstock.storage.recent import Recent
+from penstock.storage.state import FileState, states_again, states_of
+
+_FOOTERS = 64 << 20  # bytes of file footers that are kept
+_SAMPLED = 1024  # rows that tell how large text and lists are
+_FAR = 1 << 61  # bytes: beyond the end of any file
+_MOST_ROWS = 1 << 40  # of a row group
+_TAIL = 8  # bytes after the footer: its length, and "PAR1"
+_FEW_DIFFERENT = 8  # times that each text comes among them, at least, to be read as a dictionary
+
+
+class Group(NamedTuple):
+    """One row group that has rows to read."""
+
+    file: int
+    group: int
+    kept: NDArray[np.int64] | None
+    """The rows of it that are read, sorted, where it is not all."""
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What a file says of its row groups."""
+
+    metadata: Any
+    consistent: NDArray[np.bool_]
+    """The column chunks that agree with the schema, `bool[groups, columns]`.
+
+    pyarrow (26 is the latest that was tried) ends the process when it is asked for the place or the statistics of
+    another: it throws a C++ exception that its Python part does not catch. Reading one raises an error.
+    """
+
+    @property
+    def nbytes(self) -> int:
+        return self.metadata.serialized_size
+
+
+class Sample(NamedTuple):
+    """What some rows tell of columns of text and lists: about how many bytes a row takes, and where few differ."""
+
+    row_bytes: float
+    coded: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """The rows of Parquet files, in the order of the files: those that `filters` and `nulls` keep."""
+
+    paths: list[str]
+    states: list[FileState]
+    table: Table
+    groups: list[Group]
+    bounds: NDArray[np.int64]
+    filters: str
+    sample: Sample
+    _footer: Recent[Footer] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_footer", Recent(lambda file: footer(self.paths[file]), _FOOTERS))
+
+    @property
+    def name(self) -> str:
+        return f"read_parquet({shown(self.paths)})"
+
+    @property
+    def block_bytes(self) -> int:
+        return int(self.sample.row_bytes * int(self.bounds[-1]) / max(len(self.groups), 1))
+
+    @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return starts_of([group.file for group in self.groups], self.bounds, len(self.paths))
+
+    @property
+    def spec(self) -> Spec:
+        return self.table.layout.spec
+
+    def decode(self, block: int) -> list[Held] | TableApart:
+        found = self.groups[block]
+        path = self.paths[found.file]
+        self.states[found.file].check(path)
+        ((_, kept),) = self._footer.each([found.file])
+        place = f"{path}, row group {found.group}"
+        with told(place):
+            table = read_group(path, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
+            if found.kept is not None:
+                table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
+        self.states[found.file].check(path)
+        rows = np.arange(table.num_rows) if found.kept is None else found.kept
+        return columns_or_apart(table, self.table, place, rows + _first(kept.metadata, found.group))
+
+    def extents(self, block: int) -> list[Extent]:
+        """Where the columns of a row group lie."""
+        found = self.groups[block]
+        ((_, kept),) = self._footer.each([found.file])
+        leaves = self._leaves.get(found.file)
+        if leaves is None:
+            leaves = self._leaves.setdefault(found.file, _leaves_of(kept.metadata, self.table.schema.names))
+        group, path = kept.metadata.row_group(found.group), self.paths[found.file]
+        return [(path, *_lies(group.column(leaf))) for leaf in leaves if kept.consistent[found.group, leaf]]
+
+    @cached_property
+    def _leaves(self) -> dict[int, list[int]]:
+        return {}
+
+    def check(self, block: int) -> None:
+        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        file = self.groups[block].file
+        self.states[file].check(self.paths[file])
+
+    def describe(self, block: int, row: int) -> str:
+        found = self.groups[block]
+        place = row if found.kept is None else int(found.kept[row])
+        ((_, kept),) = self._footer.each([found.file])
+        return f"{self.paths[found.file]}, row {_first(kept.metadata, found.group) + place:,}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the files' names and sizes, the columns, and which rows of which row groups are read."""
+        sizes = [state.size for state in self.states]
+        columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in self.table.layout.leaves]
+        fill = sorted((path, repr(value)) for path, value in self.table.fill.items())
+        return ("parquet", relative(self.paths), sizes, columns, fill, self.filters, self.bounds.tolist())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made = (self.paths, self.states, self.table, self.groups, self.bounds, self.filters, self.sample)
+        return _opened_again, made
+
+
+def _opened_again(paths: list[str], states: list[FileState], *others: Any) -> ParquetFiles:
+    return ParquetFiles(paths, states_again(states, paths), *others)
+
+
+def parquet_files(
+    paths: list[str], columns: Sequence[str] | None, filters: Any, nulls: Nulls, cache_bytes: int
+) -> BlockedSource:
+    """Return the source of `ps.read_parquet`."""
+    call = "read_parquet"
+    require("pyarrow.parquet", extra="arrow", purpose=call)
+    states = states_of(paths)
+    footers = side_by_side(lambda i: footer(paths[i]), len(paths))
+    schemas = [_schema(path, kept) for path, kept in zip(paths, footers, strict=True)]
+    with told(paths[0]):
+        table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
+    wanted = _expression(filters, schemas[0])
+    for path, schema in zip(paths[1:], schemas[1:], strict=True):
+        _check_columns(call, paths[0], schemas[0], path, schema, columns)
+    groups = [
+        Group(file, group, None)
+        for file, kept in enumerate(footers)
+        for group in range(kept.metadata.num_row_groups)
+        if kept.metadata.row_group(group).num_rows
+    ]
+    if wanted is not None or table.drops:
+        groups = _matching(paths, footers, groups, table, wanted)
+    counts = [
+        footers[file].metadata.row_group(group).num_rows if kept is None else len(kept) for file, group, kept in groups
+    ]
+    bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+    sample = Sample(0, ())
+    if groups:
+        file, group, _ = groups[0]
+        sample = _sampled(paths[file], footers[file], group, table)
+    text = "" if wanted is None else str(wanted)
+    return BlockedSource(ParquetFiles(paths, states, table, groups, bounds, text, sample), cache_bytes)
+
+
+def footer(path: str) -> Footer:
+    """Return what a file says of its row groups; one that is none is a `DataError`."""
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    with told(f"{path} cannot be read as Parquet"):
+        metadata = parquet.read_metadata(path)
+        for group in range(metadata.num_row_groups):
+            rows = metadata.row_group(group).num_rows
+            if not 0 <= rows < _MOST_ROWS:
+                raise DataError(f"its footer says that row group {group} has {rows:,} rows; it is damaged")
+        return Footer(metadata, _consistent(path, metadata))
+
+
+def _consistent(path: str, metadata: Any) -> NDArray[np.bool_]:
+    """The column chunks that agree with the schema, none where the footer cannot be followed."""
+    shape = metadata.num_row_groups, metadata.num_columns
+    with open(path, "rb") as file:
+        file.seek(-_TAIL - metadata.serialized_size, os.SEEK_END)
+        found = consistent_chunks(file.read(metadata.serialized_size))
+    return found.reshape(shape) if found.size == shape[0] * shape[1] else np.zeros(shape, np.bool_)
+
+
+def read_group(path: str, metadata: Any, group: int, columns: Sequence[str], coded: Sequence[str] = ()) -> Any:
+    """Return one row group as a `pyarrow.Table`; checksums of pages, where the file has them, are verified."""
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    with parquet.ParquetFile(
+        path, metadata=metadata, read_dictionary=list(coded), page_checksum_verification=True, pre_buffer=True
+    ) as file:
+        table = file.read_row_group(group, columns=list(columns), use_threads=False)
+    expected = metadata.row_group(group).num_rows
+    if table.num_rows != expected:
+        raise DataError(f"there are {table.num_rows:,} rows where its footer says {expected:,}")
+    return table
+
+
+def _schema(path: str, kept: Footer) -> Any:
+    with told(f"{path} cannot be read as Parquet"):
+        return kept.metadata.schema.to_arrow_schema()
+
+
+def _first(metadata: Any, group: int) -> int:
+    """The number in the file of the first row of a row group."""
+    return sum(metadata.row_group(i).num_rows for i in range(group))
+
+
+def _leaves_of(metadata: Any, names: Sequence[str]) -> list[int]:
+    """The numbers of the columns of a file that those of these names consist of."""
+    paths = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
+    begins = tuple(f"{name}." for name in names)
+    return [leaf for leaf, path in enumerate(paths) if f"{path}.".startswith(begins)]
+
+
+def _lies(column: Any) -> tuple[int, int]:
+    """Where a column of a row group begins and ends, by a footer that may say anything."""
+    begin = min(at for at in (column.dictionary_page_offset, column.data_page_offset) if at is not None)
+    begin = min(max(begin, 0), _FAR)
+    return begin, begin + min(max(column.total_compressed_size, 0), _FAR)
+
+
+def _check_columns(call: str, first: str, one: Any, second: str, other: Any, columns: Sequence[str] | None) -> None:
+    if columns is not None:
+        arrow = require("pyarrow", extra="arrow", purpose=call)
+        one = arrow.schema([one.field(name) for name in dict.fromkeys(columns)])
+        other = arrow.schema([other.field(name) for name in dict.fromkeys(columns) if name in other.names])
+    check_same(call, first, one, second, other)
+
+
+def _expression(filters: Any, schema: Any) -> Any:
+    """The filters as an expression that fits the columns, or `None`."""
+    if filters is None:
+        return None
+    arrow = require("pyarrow", extra="arrow", purpose="read_parquet")
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    try:
+        wanted = parquet.filters_to_expression(filters)
+        schema.empty_table().filter(wanted)
+    except (arrow.ArrowException, TypeError, ValueError, KeyError) as error:
+        raise PlanError(
+            f"read_parquet(filters={filters!r:.100}): {_first_line(error)}; expected [(column, operator, value), ...], "
+            "a list of such lists of which one must hold, or an expression of pyarrow.compute"
+        ) from None
+    return wanted
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _matching(paths: list[str], footers: list[Footer], groups: list[Group], table: Table, wanted: Any) -> list[Group]:
+    """The groups with the rows that match, found by reading the columns that it takes, where statistics do not tell."""
+    possible = groups
+    if wanted is not None:
+        ruled_in = _possible(paths, footers, wanted)
+        possible = [group for group in groups if group[:2] in ruled_in]
+
+    def match(at: int) -> Group | None:
+        file, group, _ = possible[at]
+        metadata = footers[file].metadata
+        with told(f"{paths[file]}, row group {group}"):
+            rows = _rows_of(paths[file], metadata, group, table, wanted)
+        if len(rows) == metadata.row_group(group).num_rows:
+            return possible[at]
+        return Group(file, group, rows) if len(rows) else None
+
+    return [group for group in side_by_side(match, len(possible)) if group is not None]
+
+
+def _possible(paths: list[str], footers: list[Footer], wanted: Any) -> set[tuple[int, int]]:
+    """The row groups that the statistics in the footers do not rule out; all of a file whose footer is damaged."""
+    dataset = require("pyarrow.dataset", extra="arrow", purpose="read_parquet(filters=)")
+    made = dataset.ParquetFileFormat()
+    local = require("pyarrow.fs", extra="arrow", purpose="read_parquet(filters=)").LocalFileSystem()
+    found: set[tuple[int, int]] = set()
+    for file, (path, kept) in enumerate(zip(paths, footers, strict=True)):
+        if not kept.consistent.all():
+            found.update((file, group) for group in range(kept.metadata.num_row_groups))
+            continue
+        with told(path):
+            fragment = made.make_fragment(os.path.abspath(path), filesystem=local)
+            found.update((file, group.id) for group in fragment.subset(filter=wanted).row_groups)
+    return found
+
+
+def _rows_of(path: str, metadata: Any, group: int, table: Table, wanted: Any) -> NDArray[np.int64]:
+    """The rows of a row group that are kept, sorted."""
+    arrow = require("pyarrow", extra="arrow", purpose="read_parquet")
+    every = metadata.schema.to_arrow_schema().names
+    text = str(wanted)
+    named = [] if wanted is None else [name for name in every if name in text] or every
+    read = read_group(
+        path, metadata, group, list(dict.fromkeys([*named, *(table.schema.names if table.drops else [])]))
+    )
+    kept = np.arange(read.num_rows)
+    if table.drops:
+        kept = kept[table.whole_rows(read)]
+    if wanted is not None:
+        number = "row number" + "'" * max((name.count("'") for name in every), default=0)
+        numbered = read.append_column(number, arrow.array(np.arange(read.num_rows)))
+        kept = np.intersect1d(kept, numbered.filter(wanted).column(number).to_numpy())
+    return kept
+
+
+def _sampled(path: str, kept: Footer, group: int, table: Table) -> Sample:
+    """What the first rows of a row group tell."""
+    parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
+    names = table.loose()
+    if not names:
+        return Sample(table.fixed_bytes(), ())
+    with told(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
+        rows = next(file.iter_batches(_SAMPLED, row_groups=[group], columns=names, use_threads=False), None)
+        if rows is None or not rows.num_rows:
+            return Sample(table.fixed_bytes(), ())
+        texts = [leaf.path for leaf in table.layout.leaves if leaf.dtype is None and not leaf.steps]
+        few = rows.num_rows // _FEW_DIFFERENT
+        coded = tuple(name for name in texts if len(rows.column(name).unique()) <= few)
+        return Sample(table.fixed_bytes() + rows.nbytes / rows.num_rows, coded)

@@ -1,0 +1,154 @@
+"""What the readers of tables have in common: how missing values are met, which rows are kept, how errors are told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.checks import is_one_of
+from penstock.core.errors import DataError, ElementError, PlanError
+from penstock.core.lazy import require
+from penstock.elements.spec import ArraySpec
+from penstock.sources.arrow.layout import Layout, differences, layout_of
+from penstock.sources.arrow.values import CodeError, NullError, held, null_rows
+from penstock.sources.blocked import Held
+
+Nulls: TypeAlias = Literal["raise", "drop"] | Mapping[str, Any]
+_TEXT_BYTES = 64  # of a value of unknown length, about
+
+
+@dataclass(frozen=True)
+class Table:
+    """What elements are made of the tables of a file: the columns, and what stands for missing values."""
+
+    schema: Any
+    layout: Layout
+    fill: Mapping[str, Any]
+    drops: bool
+
+    @property
+    def row_bytes(self) -> int:
+        """About how many bytes of memory a row takes, where text and lists are taken to be short."""
+        known = [
+            spec.dtype.itemsize * int(np.prod(spec.shape)) if _fixed(spec) else _TEXT_BYTES for spec in self._specs
+        ]
+        return sum(known)
+
+    @property
+    def _specs(self) -> list[Any]:
+        return [leaf.spec for leaf in self.layout.leaves]
+
+    def loose(self) -> list[str]:
+        """The columns whose values have no fixed size."""
+        columns = {leaf.column for leaf in self.layout.leaves if not _fixed(leaf.spec)}
+        return [self.schema.names[column] for column in sorted(columns)]
+
+    def fixed_bytes(self) -> int:
+        """Bytes a row takes in the columns whose values have a fixed size."""
+        return sum(spec.dtype.itemsize * int(np.prod(spec.shape)) for spec in self._specs if _fixed(spec))
+
+    def columns(self, table: Any) -> list[Held]:
+        """The columns of a block, from a table that has those of the schema."""
+        by_name = {name: table.column(name) for name in self.schema.names}
+        names = self.schema.names
+        return [held(leaf, by_name[names[leaf.column]], self.fill) for leaf in self.layout.leaves]
+
+    def whole_rows(self, table: Any) -> NDArray[np.bool_]:
+        """Which rows have nothing missing, `bool[k]`."""
+        found = np.ones(table.num_rows, np.bool_)
+        for name in self.schema.names:
+            found &= ~null_rows(table.column(name), name)
+        return found
+
+
+def _fixed(spec: Any) -> bool:
+    return isinstance(spec, ArraySpec) and spec.known and not spec.dtype.hasobject
+
+
+def table_of(schema: Any, columns: Sequence[str] | None, nulls: Nulls, call: str) -> Table:
+    """Return how elements are made of tables with this `pyarrow.Schema`; names that it lacks are a `PlanError`."""
+    arrow = require("pyarrow", extra="arrow", purpose=call)
+    if columns is not None:
+        if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+            raise TypeError(f"{call}: columns= is a list of names, not {columns!r:.60}")
+        for name in columns:
+            if name not in schema.names:
+                raise PlanError(f"{call}: there is no column {name!r}{_nearest(name, schema.names)}")
+        schema = arrow.schema([schema.field(name) for name in dict.fromkeys(columns)])
+    layout = layout_of(schema, call)
+    fill: Mapping[str, Any] = {}
+    if isinstance(nulls, Mapping):
+        paths = [leaf.path for leaf in layout.leaves]
+        for path in nulls:
+            if path not in paths:
+                raise PlanError(f"{call}: nulls= has {path!r}, which is no column{_nearest(path, paths)}")
+        fill = dict(nulls)
+    elif not is_one_of(nulls, "raise", "drop"):
+        raise ValueError(f"{call}: nulls={nulls!r:.60}: choose 'raise', 'drop', or a dict of values by column")
+    return Table(schema.remove_metadata(), layout, fill, nulls == "drop")
+
+
+def _nearest(name: str, names: Sequence[str]) -> str:
+    near = get_close_matches(str(name), names, n=1)
+    some = ", ".join(map(repr, names[:8]))
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {some}{', ...' if len(names) > 8 else ''}"
+
+
+def check_same(call: str, first: str, one: Any, second: str, other: Any) -> None:
+    """Raise a `DataError` that names both files if their schemas differ in more than order or metadata."""
+    different = next(differences(one, other), None)
+    if different is not None:
+        raise DataError(
+            f"{call}: {first} and {second} differ: {different}; choose columns= that both have, or read them apart"
+        )
+
+
+@contextmanager
+def told(place: str, first_row: int = 0) -> Generator[None]:
+    """Raise what Arrow finds wrong as a `DataError` that begins with the place."""
+    arrow = require("pyarrow", extra="arrow", purpose=place)
+    try:
+        yield
+    except NullError as error:
+        raise DataError(
+            f"{place}: column {error.path} is null in row {first_row + error.row:,}; "
+            f"give nulls={{{error.path!r}: a value}}, nulls='drop' to leave such rows out, or columns= without it"
+        ) from None
+    except CodeError as error:
+        raise DataError(f"{place}: {error.behind(first_row)}") from None
+    except DataError as error:
+        raise DataError(f"{place}: {error}") from None
+    except (arrow.ArrowException, ElementError, UnicodeDecodeError, OverflowError) as error:
+        raise DataError(f"{place}: {error}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataError(f"{place}: {error}") from None
+
+
+def side_by_side(make: Callable[[int], Any], count: int) -> list[Any]:
+    """Return `[make(0), ..., make(count - 1)]`, made by several threads."""
+    if count < 2:
+        return [make(i) for i in range(count)]
+    with ThreadPoolExecutor(min(count, 16, 2 * (os.cpu_count() or 1))) as threads:
+        return list(threads.map(make, range(count)))
+
+
+def shown(paths: Sequence[str]) -> str:
+    """Files as the name of a source has them."""
+    return repr(paths[0]) if len(paths) == 1 else f"{len(paths):,} files"
+
+
+def relative(paths: Sequence[str]) -> list[str]:
+    """Paths below the folder that all of them are in: the same wherever that folder lies."""
+    whole = list(map(os.path.abspath, paths))
+    folder = os.path.commonpath([os.path.dirname(path) for path in whole]) if whole else ""
+    return [os.path.relpath(path, folder) for path in whole]

@@ -1,0 +1,293 @@
+"""From Arrow's arrays to NumPy's, without a copy where their memory allows; what is null is an error or filled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+from penstock.elements.ragged import Ragged
+from penstock.sources.arrow.layout import Leaf
+from penstock.sources.blocked import Held
+
+_FEW = 40  # rows of text up to which calling Arrow costs more than making each here
+_MOST_OFFSET = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Text or bytes in Arrow's memory, with offsets and nothing missing, made Python objects when asked for."""
+
+    array: Any
+
+    @property
+    def nbytes(self) -> int:
+        return self.array.nbytes
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def take(self, rows: Rows) -> list[Any]:
+        if len(rows) > _FEW:
+            return self.array.take(_arrow().array(rows)).to_numpy(zero_copy_only=False).tolist()
+        offsets, content, decode = self._memory
+        spans = zip(offsets[rows].tolist(), offsets[rows + 1].tolist(), strict=True)
+        if decode:
+            return [str(content[begin:end], "utf-8") for begin, end in spans]
+        return [bytes(content[begin:end]) for begin, end in spans]
+
+    @cached_property
+    def _memory(self) -> tuple[NDArray[Any], memoryview, bool]:
+        """Where each row begins, and the end; all rows end to end; whether they are text."""
+        name = str(self.array.type)
+        _, offsets, content = self.array.buffers()
+        width = np.int64 if name.startswith("large_") else np.int32
+        first = self.array.offset
+        size = np.dtype(width).itemsize
+        begins = (
+            np.frombuffer(offsets, width, len(self.array) + 1, first * size) if len(self.array) else np.zeros(1, width)
+        )
+        return begins, memoryview(content if content is not None else b""), name.endswith("string")
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Text or bytes of which there are few different ones: each an object once, and where each row's stands."""
+
+    values: NDArray[Any]
+    codes: NDArray[Any]
+
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes + 64 * len(self.values)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: Rows) -> list[Any]:
+        return self.values[self.codes[rows]].tolist()
+
+
+class NullError(DataError):
+    """A value is missing, and nothing says what stands in its place."""
+
+    def __init__(self, path: str, row: int) -> None:
+        super().__init__(path, row)
+        self.path = path
+        self.row = row
+
+
+class CodeError(DataError):
+    """A value of a column is coded by a number that its dictionary does not have."""
+
+    def __init__(self, path: str, row: int, code: int, count: int) -> None:
+        super().__init__(
+            f"column {path} is damaged: the code {code} of its row {row:,} is none of its dictionary, which has "
+            f"{count:,} values; write the file again"
+        )
+        self.path, self.row, self.code, self.count = path, row, code, count
+
+    def behind(self, rows: int) -> CodeError:
+        """Return the error of a column of which these rows are a part, with this many rows before them."""
+        return CodeError(self.path, rows + self.row, self.code, self.count)
+
+
+def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
+    """Return the values of a leaf from its column of a table; `fill` has what stands for missing values, by path.
+
+    A missing value that nothing stands for is a `NullError` with its row.
+    """
+    array = _joined(column)
+    count = len(array)
+    splits: list[NDArray[np.int64]] = []
+    sizes: list[int] = []
+    for kind, step in leaf.steps:
+        if kind == "extension":
+            array = array.storage
+        elif kind == "field":
+            array = array.flatten()[step]  # missing where its struct is
+        elif kind == "size":
+            sizes.append(step)
+        else:
+            if array.null_count and (kind != "list" or leaf.path not in fill):
+                raise NullError(leaf.path, _row_of(_first_null(array), splits, sizes))
+            array = _as_list(array)
+            if kind == "list":
+                splits.append(np.concatenate([[0], np.cumsum(_lengths(array))]))
+            elif kind == "fixed":
+                sizes.append(step)
+            array = array.flatten()  # nothing of lists that are missing
+    if splits:
+        count = int(splits[-1][-1])
+    return _shaped(leaf, _filled(leaf, array, fill, splits, sizes), splits, sizes, count)
+
+
+def null_rows(array: Any, path: str, row_of: Callable[[int], int] = int) -> NDArray[np.bool_]:
+    """Return which rows of the column at `path` have something missing, at any depth; shape `(k,)`.
+
+    A code that its dictionary does not have is a `CodeError`; `row_of` says of which row a value is.
+    """
+    arrow = _arrow()
+    array = _joined(array)
+    if isinstance(array, arrow.ExtensionArray):
+        array = array.storage
+    _check_codes(array, path, row_of)
+    if arrow.types.is_run_end_encoded(array.type) or arrow.types.is_dictionary(array.type):
+        array = _plain(array)
+    found = np.zeros(len(array), np.bool_)
+    if array.null_count:
+        found |= array.is_null().to_numpy(zero_copy_only=False)
+    if arrow.types.is_struct(array.type):
+        for child in array.flatten():
+            found |= null_rows(child, path, row_of)
+    elif arrow.types.is_nested(array.type):
+        array = _as_list(array)
+        lengths = _lengths(array)
+        ends = np.cumsum(lengths)
+        inner = null_rows(array.flatten(), path, lambda at: row_of(int(ends.searchsorted(at, "right"))))
+        if inner.any():
+            found[np.repeat(np.arange(len(array)), lengths)[inner]] = True
+    return found
+
+
+def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], sizes: list[int]) -> Any:
+    """The innermost array, as one of plain values without any missing."""
+    arrow = _arrow()
+    coded = arrow.types.is_dictionary(array.type)
+    _check_codes(array, leaf.path, lambda at: _row_of(at, splits, sizes))
+    top = leaf.dtype is None and not splits and not sizes
+    if not (coded and top) or array.null_count or array.dictionary.null_count:
+        array = _plain(array)
+    if not array.null_count:
+        return array
+    if leaf.path not in fill:
+        raise NullError(leaf.path, _row_of(_first_null(array), splits, sizes))
+    value = fill[leaf.path]
+    try:
+        if value is None:
+            raise TypeError("it is missing as well")
+        return array.fill_null(arrow.scalar(value).cast(array.type))
+    except (arrow.ArrowException, TypeError, ValueError) as error:
+        raise DataError(f"column {leaf.path} is {array.type}, and nulls= gives {value!r} for it: {error}") from None
+
+
+def _check_codes(array: Any, path: str, row_of: Callable[[int], int]) -> None:
+    """Refuse codes that a dictionary does not have, for what would be decoded is none of its values."""
+    if _arrow().types.is_dictionary(array.type) and (wrong := wrong_code(array)) is not None:
+        at, code = wrong
+        raise CodeError(path, row_of(at), code, len(array.dictionary))
+
+
+def wrong_code(array: Any) -> tuple[int, int] | None:
+    """Return the first value whose code is none of the dictionary, and that code; `None` where all are."""
+    codes = array.indices
+    codes = (codes.fill_null(0) if codes.null_count else codes).to_numpy(zero_copy_only=False)
+    most = len(array.dictionary)
+    if not len(codes) or (codes.min() >= 0 and codes.max() < most):
+        return None
+    wrong = (codes < 0) | (codes >= most)
+    if array.null_count:
+        wrong &= array.is_valid().to_numpy(zero_copy_only=False)
+    return (at := int(wrong.argmax()), int(codes[at])) if wrong.any() else None
+
+
+def _plain(array: Any) -> Any:
+    """The values themselves, of what has each different one or each run of one only once."""
+    types = _arrow().types
+    if types.is_run_end_encoded(array.type):
+        array = require("pyarrow.compute", extra="arrow", purpose="this data").run_end_decode(array)
+    return array.dictionary_decode() if types.is_dictionary(array.type) else array
+
+
+def _shaped(leaf: Leaf, array: Any, splits: list[NDArray[np.int64]], sizes: list[int], count: int) -> Held:
+    """The values as `count` of the shape `sizes`, in rows of lists."""
+    if leaf.dtype is None and not splits and not sizes:
+        return _texts(array)
+    values = _objects(array) if leaf.dtype is None else _numbers(array, leaf.dtype)
+    if sizes:
+        values = values.reshape(count, *sizes)
+    held: Any = values
+    for level in reversed(splits):
+        held = Ragged(held, level)
+    return held
+
+
+def _texts(array: Any) -> Held:
+    arrow = _arrow()
+    if arrow.types.is_dictionary(array.type):
+        return Codes(_objects(array.dictionary), array.indices.to_numpy(zero_copy_only=False))
+    if str(array.type).endswith("_view"):
+        array = array.cast(str(array.type).removesuffix("_view"))
+    elif arrow.types.is_fixed_size_binary(array.type):
+        array = array.cast(arrow.binary())
+    array.validate(full=True)  # that offsets rise and text is UTF-8, once, and not whenever a row is made of it
+    return Texts(array)
+
+
+def _objects(array: Any) -> NDArray[Any]:
+    found: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return found if found.dtype == object else found.astype(object)
+
+
+def _numbers(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Plain values of a fixed size; a view of Arrow's memory, except of booleans, decimals, and times of 32 bits."""
+    arrow = _arrow()
+    if arrow.types.is_decimal(array.type):
+        array = array.cast(arrow.float64())
+    if dtype.kind in "mM":
+        array = array.view(arrow.int32() if array.type.bit_width == 32 else arrow.int64())
+        numbers: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+        return numbers.astype(np.int64, copy=False).view(dtype) if numbers.itemsize == 8 else numbers.astype(dtype)
+    return array.to_numpy(zero_copy_only=False)
+
+
+def _as_list(array: Any) -> Any:
+    """Maps as lists of pairs."""
+    arrow = _arrow()
+    if not isinstance(array, arrow.MapArray):
+        return array
+    pair = arrow.struct([("key", array.type.key_type), ("value", array.type.item_type)])
+    return array.cast(arrow.list_(pair))
+
+
+def _lengths(array: Any) -> NDArray[np.int64]:
+    if not array.null_count and hasattr(array, "offsets") and "view" not in str(array.type)[:16]:
+        return np.diff(array.offsets.to_numpy()).astype(np.int64, copy=False)
+    compute = require("pyarrow.compute", extra="arrow", purpose="this data")
+    return compute.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _first_null(array: Any) -> int:
+    return int(array.is_null().to_numpy(zero_copy_only=False).argmax())
+
+
+def _row_of(at: int, splits: list[NDArray[np.int64]], sizes: list[int]) -> int:
+    """The row that a value belongs to; sizes are those of dimensions inside the lists."""
+    for size in sizes:
+        at //= max(size, 1)
+    for level in reversed(splits):
+        at = int(level.searchsorted(at, "right")) - 1
+    return at
+
+
+def _joined(column: Any) -> Any:
+    """The chunks of a column as one array; text beyond 2 GB with offsets of 64 bits."""
+    arrow = _arrow()
+    if not isinstance(column, arrow.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.nbytes > _MOST_OFFSET and str(column.type) in ("string", "binary"):
+        column = column.cast(f"large_{column.type}")
+    return arrow.concat_arrays(column.chunks) if column.num_chunks else arrow.array([], column.type)
+
+
+def _arrow() -> Any:
+    return require("pyarrow", extra="arrow", purpose="this data")

@@ -1,0 +1,1 @@
+"""Arrays stored in chunks: HDF5 and Zarr."""

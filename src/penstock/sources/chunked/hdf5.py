@@ -1,0 +1,97 @@
+"""HDF5 files, through h5py."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec
+from penstock.sources.chunked.arrays import Described, corners
+from penstock.storage.local import Extent
+
+
+@dataclass(frozen=True)
+class Hdf5:
+    """An open HDF5 file."""
+
+    path: str
+    file: Any
+
+    def described(self) -> Mapping[str, Described]:
+        h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
+        found: dict[str, Described] = {}
+
+        def visit(name: str | bytes, item: Any) -> None:
+            if isinstance(name, bytes):
+                raise DataError(f"{self.path}: the name of {item!r:.60} is not UTF-8")
+            if isinstance(item, h5py.Dataset) and item.shape:
+                spec = _spec(h5py, item)
+                if spec is not None:
+                    found[name] = Described(item.shape[0], spec, item.chunks[0] if item.chunks else 1)
+
+        with _told(self.path):
+            self.file.visititems(visit)
+        return found
+
+    def read(self, name: str, low: int, high: int) -> NDArray[Any]:
+        h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
+        with _told(f"{self.path}, {name}, rows {low:,} to {high:,}"):
+            item = self.file[name]
+            kind = h5py.check_string_dtype(item.dtype)
+            return item.asstr()[low:high] if kind is not None and kind.encoding == "utf-8" else item[low:high]
+
+    def extents(self, name: str, low: int, high: int) -> Iterator[Extent]:
+        """Where these rows lie in the file, chunk by chunk; values of any length lie elsewhere, which is not known."""
+        with _told(f"{self.path}, {name}"):
+            item = self.file[name]
+            if item.chunks:
+                for corner in corners(item.shape, item.chunks, low, high):
+                    first = tuple(at * size for at, size in zip(corner, item.chunks, strict=True))
+                    found = item.id.get_chunk_info_by_coord(first)
+                    if found.byte_offset is not None:  # else nothing was ever written there
+                        yield self.path, found.byte_offset, found.byte_offset + found.size
+            elif (begin := item.id.get_offset()) is not None:
+                width = item.dtype.itemsize * prod(item.shape[1:])
+                yield self.path, begin + low * width, begin + high * width
+
+
+def open_hdf5(path: str) -> Hdf5:
+    """Return a file open for reading; one that is none is a `DataError`."""
+    h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
+    with _told(f"{path} cannot be read as HDF5"):
+        return Hdf5(path, h5py.File(path, "r"))
+
+
+def _spec(h5py: Any, item: Any) -> LeafSpec | None:
+    """What a row is; `None` where it is nothing that an element could hold, such as a reference."""
+    text = h5py.check_string_dtype(item.dtype)
+    if text is not None:
+        return ObjectSpec(str if text.encoding == "utf-8" else bytes) if len(item.shape) == 1 else None
+    inner = h5py.check_vlen_dtype(item.dtype)
+    if inner is not None:
+        plain = _as_here(np.dtype(inner))
+        return ArraySpec((None,), plain) if len(item.shape) == 1 and not plain.hasobject else None
+    return None if item.dtype.hasobject else ArraySpec(item.shape[1:], _as_here(item.dtype))
+
+
+def _as_here(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype.fields else dtype.newbyteorder("=")
+
+
+@contextmanager
+def _told(place: str) -> Generator[None]:
+    """Raise what HDF5 finds wrong as a `DataError` that begins with the place."""
+    try:
+        yield
+    except (FileNotFoundError, PermissionError, IsADirectoryError, DataError):
+        raise
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise DataError(f"{place}: {error}") from None

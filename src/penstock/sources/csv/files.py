@@ -1,0 +1,213 @@
+"""CSV files, parsed a block at a time through pyarrow, at random by an index of where records begin."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+from penstock.elements.spec import Spec
+from penstock.sources.arrow.tables import Nulls, Table, relative, shown, side_by_side, table_of
+from penstock.sources.blocked import BlockedSource, Held
+from penstock.sources.csv.columns import Block, check_names, names_in, schema_of, types_in
+from penstock.sources.csv.parsing import Apart, Form, Records, Rowmaker, described
+from penstock.sources.csv.records import NO_BLOCKS, Dialect, has_blocks, index_of
+from penstock.sources.unreadable import starts_of
+from penstock.storage.indexing import Kind, index_files
+from penstock.storage.local import Extent
+from penstock.storage.sidecar import Sidecar, Stamp
+from penstock.storage.state import FileState, states_again
+
+
+class Stretch(NamedTuple):
+    """The bytes of one block of records."""
+
+    file: int
+    begin: int
+    end: int
+    rows: int
+    line: int
+    """Lines of the file before it."""
+    first: int
+    """Rows of the file before it."""
+    kept: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CsvFiles:
+    """The rows of CSV files, in the order of the files."""
+
+    makers: list[Rowmaker]
+    stamps: list[Stamp]
+    states: list[FileState]
+    form: Form
+    table: Table
+    stretches: list[Stretch]
+    bounds: NDArray[np.int64]
+    stretch_bytes: int
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of index tells where the blocks begin."""
+        return _kind_of_index(self.form.dialect, self.stretch_bytes)
+
+    @property
+    def name(self) -> str:
+        return f"read_csv({shown(self.paths)})"
+
+    @property
+    def paths(self) -> list[str]:
+        return [maker.path for maker in self.makers]
+
+    @property
+    def file_starts(self) -> NDArray[np.int64]:
+        """The first row of each file."""
+        return starts_of([stretch.file for stretch in self.stretches], self.bounds, len(self.paths))
+
+    @property
+    def spec(self) -> Spec:
+        return self.table.layout.spec
+
+    @property
+    def block_bytes(self) -> int:
+        return self.table.row_bytes * int(self.bounds[-1]) // max(len(self.stretches), 1)
+
+    def decode(self, block: int) -> list[Held] | Apart:
+        found = self.stretches[block]
+        maker = self.makers[found.file]
+        records = _records(maker.path, found)
+        self.check(block)
+        try:
+            return maker.columns(records, found.kept)
+        except DataError:
+            return Apart(records, maker, found.kept)
+
+    def extents(self, block: int) -> list[Extent]:
+        """Where a block lies."""
+        found = self.stretches[block]
+        return [(self.makers[found.file].path, found.begin, found.end)]
+
+    def check(self, block: int) -> None:
+        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        found = self.stretches[block]
+        self.states[found.file].check(self.makers[found.file].path)
+
+    def describe(self, block: int, row: int) -> str:
+        found = self.stretches[block]
+        return f"{self.paths[found.file]}, row {found.first + (row if found.kept is None else int(found.kept[row])):,}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the files' names, sizes and digests, the columns, and how they are written."""
+        files = [(stamp.size, stamp.digest) for stamp in self.stamps]
+        columns, fill, form = described(self.table, self.form)
+        return ("csv", relative(self.paths), files, columns, fill, form, self.bounds.tolist())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "states": states_again(state["states"], [m.path for m in state["makers"]])})
+
+
+def csv_files(  # noqa: PLR0913 - files are written in many ways
+    paths: list[str],
+    columns: Sequence[str] | None,
+    names: Sequence[str] | None,
+    types: Mapping[str, Any] | None,
+    form: Form,
+    nulls: Nulls,
+    block_bytes: int,
+    cache_bytes: int,
+    *,
+    torn: Collection[str] = (),
+) -> BlockedSource:
+    """Return the source of `ps.read_csv`; of files that are `torn`, the records before the damage are read."""
+    require("pyarrow.csv", extra="arrow", purpose="read_csv")
+    sidecars = index_files(paths, _kind_of_index(form.dialect, block_bytes), tolerant=bool(torn))
+    headed = names is None
+    listed = [
+        _header(path, sidecar, form) if names is None else list(names)
+        for path, sidecar in zip(paths, sidecars, strict=True)
+    ]
+    found = [list(_stretches(file, sidecar, headed=headed)) for file, sidecar in enumerate(sidecars)]
+    for path, theirs in zip(paths, listed, strict=True):
+        check_names(paths[0], listed[0], path, theirs)
+    stretches = list(chain(*found))
+    blocks = (Block(paths[each.file], listed[each.file], _records(paths[each.file], each)) for each in stretches)
+    inferred = types_in(blocks, types or (), form)
+    table = table_of(schema_of(listed[0], types, inferred), columns, nulls, f"read_csv: {paths[0]}")
+    makers = [Rowmaker(path, names, table, form) for path, names in zip(paths, listed, strict=True)]
+    if table.drops:
+        stretches = _whole(makers, stretches)
+    counts = [found.rows if found.kept is None else len(found.kept) for found in stretches]
+    bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
+    stamps = [sidecar.stamp for sidecar in sidecars]
+    states = [sidecar.state or FileState.of(path) for path, sidecar in zip(paths, sidecars, strict=True)]
+    return BlockedSource(CsvFiles(makers, stamps, states, form, table, stretches, bounds, block_bytes), cache_bytes)
+
+
+def check_csv(path: str, form: Form, block_bytes: int, *, headed: bool) -> None:
+    """Raise a `DataError` where a file is no CSV to its end, or has no names of columns though it is `headed`."""
+    (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes))
+    if headed:
+        _header(path, sidecar, form)
+
+
+def begins_as_csv(path: str, form: Form, block_bytes: int) -> bool:
+    """Return whether there are records before what is wrong with a file."""
+    (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes), tolerant=True)
+    return sidecar.fault is not None and len(sidecar.arrays["offsets"]) > 1
+
+
+def _kind_of_index(dialect: Dialect, block_bytes: int) -> Kind:
+    parameters = (("delimiter", dialect.delimiter), ("quote", dialect.quote), ("block_bytes", block_bytes))
+
+    def scan(path: str, tell: Any) -> Mapping[str, NDArray[Any]]:
+        return index_of(path, dialect, block_bytes, tell)
+
+    return Kind("csv", scan, has_blocks, parameters, NO_BLOCKS)
+
+
+def _records(path: str, found: Stretch) -> Records:
+    with open(path, "rb") as file:
+        file.seek(found.begin)
+        content = file.read(found.end - found.begin)
+    if len(content) != found.end - found.begin:
+        raise DataError(f"{path}: the file was cut short: bytes {found.begin:,} to {found.end:,} are not all there")
+    return Records(content, found.rows, found.line, found.first)
+
+
+def _header(path: str, sidecar: Sidecar, form: Form) -> list[str]:
+    """The names in the first record of a file."""
+    with open(path, "rb") as file:
+        return names_in(file.read(int(sidecar.arrays["head"][0])), path, form)
+
+
+def _stretches(file: int, sidecar: Sidecar, *, headed: bool) -> list[Stretch]:
+    arrays = sidecar.arrays
+    offsets, rows, lines = (arrays[name].copy() for name in ("offsets", "rows", "lines"))
+    if headed and len(offsets) > 1:
+        offsets[0], lines[0] = arrays["head"]
+        rows[1:] -= 1
+    table = np.stack([offsets[:-1], offsets[1:], np.diff(rows), lines[:-1], rows[:-1]], axis=1)
+    return [Stretch(file, *block) for block in table[np.diff(rows) > 0].tolist()]
+
+
+def _whole(makers: list[Rowmaker], stretches: list[Stretch]) -> list[Stretch]:
+    """The blocks that have rows with nothing missing, and which those are; what is no row fails when it is read."""
+
+    def look(at: int) -> Stretch:
+        found = stretches[at]
+        maker = makers[found.file]
+        records = _records(maker.path, found)
+        try:
+            whole = maker.whole_rows(records)
+        except DataError:
+            whole = Apart(records, maker).whole_rows()
+        return found if whole.all() else found._replace(kept=np.flatnonzero(whole))
+
+    looked = side_by_side(look, len(stretches))
+    return [found for found in looked if found.kept is None or len(found.kept)]

@@ -1,0 +1,233 @@
+"""What rows are made of records of CSV: by pyarrow, all at once, or where that fails, only those that are asked for."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+from penstock.sources.arrow.apart import made_apart
+from penstock.sources.arrow.tables import Table, told
+from penstock.sources.blocked import Held
+from penstock.sources.csv.records import Dialect, record_ends
+from penstock.sources.stream import Faulty, with_faults
+
+T = TypeVar("T")
+
+_UTF8 = ("utf-8", "utf8")
+_REMEDY = "remove the index beside the file, and make the dataset again"
+_MOST_FAULTS = 1000  # records of a block, beyond which it is taken for something else than CSV of these types
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the files are written."""
+
+    dialect: Dialect
+    encoding: str
+
+
+class Records(NamedTuple):
+    """Some whole records: their bytes, how many rows they are, and the lines and rows of the file before them."""
+
+    content: bytes
+    rows: int
+    line: int
+    row: int
+
+
+def described(table: Table, form: Form) -> tuple[list[str], list[tuple[str, str]], tuple[str, str | None, str]]:
+    """Return the columns, what stands for missing values, and how files are written, for a fingerprint."""
+    columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in table.layout.leaves]
+    fill = sorted((path, repr(value)) for path, value in table.fill.items())
+    return columns, fill, (form.dialect.delimiter, form.dialect.quote, form.encoding)
+
+
+@dataclass(frozen=True)
+class Rowmaker:
+    """Makes rows, as the table has them, of records of one file, whose columns are `names`.
+
+    What is wrong with records is a `DataError` with its place.
+    """
+
+    path: str
+    names: list[str]
+    table: Table
+    form: Form
+
+    def columns(self, records: Records, kept: Rows | None = None) -> list[Held]:
+        """Return the columns of all rows, or of those at `kept`."""
+        with told(self.path, records.row):
+            table = self._parsed(records)
+            return self.table.columns(table if kept is None else table.take(kept))
+
+    def kept_columns(self, records: Records) -> tuple[list[Held], int]:
+        """Return the columns of the rows that are kept, and how many they are: where the table says so, whole ones."""
+        with told(self.path, records.row):
+            table = self._parsed(records)
+            if self.table.drops:
+                table = table.take(np.flatnonzero(self.table.whole_rows(table)))
+            return self.table.columns(table), table.num_rows
+
+    def whole_rows(self, records: Records) -> NDArray[np.bool_]:
+        """Return which rows have nothing missing, `bool[k]`."""
+        with told(self.path, records.row):
+            return self.table.whole_rows(self._parsed(records))
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        return {field.name: field.type for field in self.table.schema}
+
+    def _parsed(self, records: Records) -> Any:
+        table = parsed(records, self.names, self._types, self.form)
+        if table.num_rows != records.rows:
+            raise DataError(f"{records.rows:,} records after line {records.line:,} are {table.num_rows:,} rows")
+        return table
+
+
+class Apart:
+    """Records of which some are no rows, each apart from the others; of them, those at `kept`."""
+
+    def __init__(self, records: Records, maker: Rowmaker, kept: Rows | None = None) -> None:
+        try:
+            ends, lines = _ends_of(records, maker.form.dialect)
+        except DataError:
+            raise DataError(
+                f"{maker.path}: the records after line {records.line:,} do not end where the index says, but within "
+                f"quotes; {_REMEDY}"
+            ) from None
+        if len(ends) - 1 != records.rows:
+            raise DataError(
+                f"{maker.path}: there are {len(ends) - 1:,} records after line {records.line:,}, and {records.rows:,} "
+                f"in the index; {_REMEDY}"
+            )
+        self._records = records
+        self._maker = maker
+        self._kept = kept
+        self._ends = ends.tolist()
+        self._lines = lines.tolist()
+        self.nbytes = len(records.content) + 128 * len(ends)
+
+    def columns(self, rows: Rows) -> list[Held]:
+        """Return the columns of some rows; what is wrong with the first that is none has its place as `element`."""
+        return self.made(rows if self._kept is None else self._kept[rows], self._maker.columns)
+
+    def whole_rows(self) -> NDArray[np.bool_]:
+        """Return which records have nothing missing, or are no rows, `bool[k]`; too many of these are an error."""
+        found: list[NDArray[np.bool_]] = []
+        faults: list[Exception] = []
+        for part in self.each(self._maker.whole_rows):
+            if isinstance(part, Faulty):
+                faults.append(part.error)
+                if len(faults) > _MOST_FAULTS:
+                    raise faults[0]
+            found.append(np.ones(1, np.bool_) if isinstance(part, Faulty) else part)
+        return np.concatenate(found)
+
+    def each(self, make: Callable[[Records], T]) -> Iterator[T | Faulty]:
+        """Yield what is made of runs of the records, and a `Faulty` for each that is no row."""
+        return with_faults(self._records.rows, lambda low, high: self.made(np.arange(low, high), make))
+
+    def made(self, rows: Rows, make: Callable[[Records], T]) -> T:
+        """Return what is made of the records at `rows`, as `columns` does."""
+        return made_apart(rows, lambda some: make(self._picked(some)))
+
+    def _picked(self, rows: Rows) -> Records:
+        content, ends = self._records.content, self._ends
+        first = int(rows[0])
+        if bool((np.diff(rows) == 1).all()):
+            part = content[ends[first] : ends[first + len(rows)]]
+        else:
+            part = b"".join(_ended(content[ends[row] : ends[row + 1]]) for row in rows.tolist())
+        return Records(part, len(rows), self._lines[first], self._records.row + first)
+
+
+def _ended(record: bytes) -> bytes:
+    """A record with an end, which the last of a file may lack."""
+    return record if record[-1:] in (b"\n", b"\r") else record + b"\n"
+
+
+def _ends_of(records: Records, dialect: Dialect) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each record begins, and the last one ends, `int64[k + 1]`; and the lines of the file before that."""
+    ends, lines = [np.zeros(1, np.int64)], [np.array([records.line], np.int64)]
+    line = records.line
+    for found in record_ends(io.BytesIO(records.content), "", dialect, lambda _: None):
+        full = np.flatnonzero(found.records & ~found.empty)
+        ends.append(found.lines[full])
+        lines.append(line + full + 1)
+        line += len(found.lines)
+    return np.concatenate(ends), np.concatenate(lines)
+
+
+def parsed(records: Records, names: list[str], types: Mapping[str, Any], form: Form) -> Any:
+    """Return whole records as a `pyarrow.Table` of the columns that have a type; an error names its line."""
+    try:
+        return parsed_freely(records.content, names, types, form)
+    except ValueError as error:
+        raise _located(error, records, types, form) from None
+
+
+def parsed_freely(
+    content: bytes, names: list[str] | None, types: Mapping[str, Any], form: Form, *, lenient: bool = False
+) -> Any:
+    """Return what pyarrow makes of some records: of all columns where there are no `types`.
+
+    Where it is `lenient`, records of another number of fields are left out, and what is no text is replaced.
+    """
+    arrow = require("pyarrow", extra="arrow", purpose="read_csv")
+    csv = require("pyarrow.csv", extra="arrow", purpose="read_csv")
+    if lenient or form.encoding not in _UTF8:
+        content = content.decode(form.encoding, "replace" if lenient else "strict").encode()
+    return csv.read_csv(
+        arrow.BufferReader(content),
+        csv.ReadOptions(column_names=names, use_threads=False, block_size=len(content) + 1),
+        csv.ParseOptions(
+            delimiter=form.dialect.delimiter,
+            quote_char=form.dialect.quote or False,
+            newlines_in_values=True,
+            invalid_row_handler=(lambda _: "skip") if lenient else None,
+        ),
+        csv.ConvertOptions(column_types=dict(types), include_columns=list(types)),
+    )
+
+
+def _located(error: ValueError, records: Records, types: Mapping[str, Any], form: Form) -> DataError:
+    """The error of some records with the line of the file that it is in."""
+    text = str(error).replace("\n", " ")
+    row = re.search(r"Row #(\d+)", text)
+    number = int(row[1]) if row else records.rows  # which it is, where there is one alone
+    at = f", in line {records.line + _line(records.content, number - 1, form):,}" if number == 1 or row else ""
+    text = re.sub(r"(In CSV column #\d+: |CSV parse error: )?Row #\d+: ", "", text)
+    wrong = re.search(r"conversion error to (\S+):", text)
+    hint = ""
+    if wrong:
+        chosen = [name for name, of in types.items() if str(of) == wrong[1]]
+        hint = f"; types were found in the first block: give types={{{', '.join(map(repr, chosen[:3]))}: ...}}"
+    return DataError(f"{text[:300]}{at}{hint}")
+
+
+def _line(content: bytes, row: int, form: Form) -> int:
+    """The line in which a row begins, counted from 1."""
+    line = number = 0
+    began = 1
+    with suppress(DataError):  # what comes after a quote that is never closed begins before it
+        for ends in record_ends(io.BytesIO(content), "", form.dialect, lambda _: None):
+            for closes, empty in zip(ends.records.tolist(), ends.empty.tolist(), strict=True):
+                line += 1
+                if closes and not empty:
+                    if number == row:
+                        return began
+                    number += 1
+                if closes:
+                    began = line + 1
+    return began

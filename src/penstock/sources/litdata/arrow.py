@@ -1,0 +1,242 @@
+"""LitData's chunks whose samples are kept as an Arrow table: what it does with dicts of text, numbers and lists."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.core.lazy import require
+from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.spec import Spec
+from penstock.index.blocked import Blocks
+from penstock.kernels.records import Framing, RecordReader
+from penstock.sources.arrow.tables import told
+from penstock.sources.records.files import content_of
+from penstock.sources.shards.files import CACHE_BYTES, Shard, faults_of
+from penstock.storage.indexing import Kind, index_files
+from penstock.storage.recent import Recent
+from penstock.storage.sidecar import Sidecar
+from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
+
+MAGIC = b"LDARW01\0"
+"""What such a chunk ends in, after the table, an Arrow IPC file, and the bytes of that as `uint32`."""
+_TAIL = struct.Struct("<I8s")
+_MOST = 1 << 62  # rows, of which some take no bytes
+
+
+def ends_in_arrow(path: str) -> bool:
+    """Whether a chunk's samples are an Arrow table."""
+    with open(path, "rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - len(MAGIC), 0))
+        return file.read() == MAGIC
+
+
+def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
+    """Where the table lies, and how many rows come before each of its record batches, and in all."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _TAIL.size, 0))
+        tail = file.read()
+        length, magic = _TAIL.unpack(tail) if len(tail) == _TAIL.size else (0, b"")
+        begin = size - _TAIL.size - length
+        if magic != MAGIC or begin < 0:
+            raise DataError(f"{path}, at byte {max(size - _TAIL.size, 0)}: it does not end in an Arrow table")
+        file.seek(begin)
+        data = file.read(length)
+    with told(f"{path}, at byte {begin}"):
+        arrow = require("pyarrow", extra="arrow", purpose=f"reading {path}")
+        options = arrow.ipc.IpcReadOptions(included_fields=[0], use_threads=False)
+        reader = arrow.ipc.open_file(arrow.py_buffer(data), options=options)
+        counts = [reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
+    return {"table": np.array([begin, length], np.int64), "rows": np.cumsum([0, *counts], dtype=np.int64)}
+
+
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    if not has_form(arrays, np.int64, {"table": (2,), "rows": (None,)}) or not are_within(arrays["table"], size):
+        return False
+    return int(arrays["table"].sum()) <= size and are_offsets(arrays, _MOST, "rows") and arrays["rows"][0] == 0
+
+
+_NOTHING = {"table": np.zeros(2, np.int64), "rows": np.zeros(1, np.int64)}
+ARROW = Kind("litdata-arrow", _scan, _is_sound, nothing=_NOTHING)
+
+
+class Batch:
+    """The samples of one record batch, in Arrow's memory."""
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+        self.nbytes = int(batch.nbytes)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowRows:
+    """The samples of such chunks, as the Python values that were written; a record batch is decoded for any of them."""
+
+    shards: Sequence[Shard]
+    name: str
+
+    @property
+    def length(self) -> int:
+        return sum(shard.samples for shard in self.shards)
+
+    @cached_property
+    def _sidecars(self) -> list[Sidecar]:
+        return index_files([shard.path for shard in self.shards], ARROW, tolerant=True)
+
+    @cached_property
+    def faults(self) -> Mapping[int, Exception]:
+        """Faults of chunks, by their number: each is the error of all samples that index.json says the chunk has."""
+        return faults_of(self.shards, self._sidecars, [int(one.arrays["rows"][-1]) for one in self._sidecars])
+
+    @cached_property
+    def _rows(self) -> list[Rows]:
+        """The rows before each record batch of a chunk, and in all; one batch of all where the chunk has a fault."""
+        lost = [np.array([0, shard.samples], np.int64) for shard in self.shards]
+        return [lost[i] if i in self.faults else one.arrays["rows"] for i, one in enumerate(self._sidecars)]
+
+    @cached_property
+    def _firsts(self) -> Rows:
+        """The first record batch of each chunk, and the number of all."""
+        return np.cumsum([0, *(len(rows) - 1 for rows in self._rows)])
+
+    @cached_property
+    def _bounds(self) -> Rows:
+        """The first sample of each record batch, and the number of all."""
+        starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
+        rows = [rows[:-1] for rows in self._rows]
+        found = [start + first for start, first in zip(starts.tolist(), rows, strict=False)]
+        return np.concatenate([*found, starts[-1:]]).astype(np.int64)
+
+    @cached_property
+    def blocks(self) -> Blocks | None:
+        """The record batches."""
+        bounds = np.unique(self._bounds)
+        size = sum(int(sidecar.arrays["table"][1]) for sidecar in self._sidecars) // max(len(bounds) - 1, 1)
+        return Blocks(bounds, max(CACHE_BYTES // 2 // max(size, 1), 1)) if len(bounds) > 1 else None
+
+    def spec(self) -> Spec:
+        return None
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        rows = np.asarray(rows, np.int64)
+        pieces = self._bounds.searchsorted(rows, "right") - 1
+        elements: list[Any] = [None] * len(rows)
+        wanted = {int(piece): np.flatnonzero(pieces == piece) for piece in np.unique(pieces)}
+        try:
+            for piece, found in self._recent.each(wanted):
+                places = wanted[piece]
+                local = rows[places] - self._bounds[piece]
+                with told(self._where(piece)):
+                    values = found.batch.take(_indices(local)).to_pylist()
+                for place, value in zip(places.tolist(), values, strict=True):
+                    elements[place] = value
+        except (DataError, OSError) as error:
+            error.element = int(wanted[getattr(error, "piece", next(iter(wanted)))][0])  # type: ignore[union-attr]
+            raise
+        return Items(elements)
+
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the tables with the samples at `rows`."""
+        pieces = [p for p in np.unique(self._bounds.searchsorted(rows, "right") - 1).tolist() if p not in self._recent]
+        chunks = np.unique(np.searchsorted(self._firsts, pieces, side="right") - 1)
+        self._tables.advise(chunks.astype(np.int64))
+
+    @cached_property
+    def _tables(self) -> RecordReader:
+        """The tables as they lie in the files."""
+        spans = [sidecar.arrays["table"] for sidecar in self._sidecars]
+        paths, sizes = [shard.path for shard in self.shards], [sidecar.stamp.size for sidecar in self._sidecars]
+        begins, ends = [span[:1].copy() for span in spans], [span[:1] + span[1:] for span in spans]
+        return RecordReader(paths, begins, ends, sizes, framing=Framing.PLAIN)
+
+    @cached_property
+    def _recent(self) -> Recent[Batch]:
+        return Recent(self._loaded, CACHE_BYTES)
+
+    def _loaded(self, piece: int) -> Batch:
+        chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1
+        if chunk in self.faults:
+            error = copy(self.faults[chunk])  # what is noted on one that is raised belongs to that time alone
+            error.piece = piece  # type: ignore[attr-defined] - for who asked, who knows which samples lie in it
+            raise error
+        begin, length = self._sidecars[chunk].arrays["table"].tolist()
+        arrow = require("pyarrow", extra="arrow", purpose=self.name)
+        try:
+            with told(self._where(piece)), open(self.shards[chunk].path, "rb") as file:
+                reader = arrow.ipc.open_file(arrow.PythonFile(_Part(file, begin, length)))
+                batch = reader.get_batch(piece - int(self._firsts[chunk]))
+                batch.validate(full=True)
+        except DataError as error:
+            error.piece = piece  # type: ignore[attr-defined] - for who asked, who knows which samples lie in it
+            raise
+        self._sidecars[chunk].check(self.shards[chunk].path)
+        return Batch(batch)
+
+    def _where(self, piece: int) -> str:
+        chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1
+        number = piece - int(self._firsts[chunk])
+        first = int(self._rows[chunk][number])
+        return f"{self.shards[chunk].path}, record batch {number}, from sample {first} on"
+
+    def describe(self, row: int) -> str:
+        starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
+        shard = int(starts.searchsorted(row, "right")) - 1
+        return f"{self.shards[shard].path}, sample {row - int(starts[shard])}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return how many samples there are, and a digest of the sizes and content of the chunks."""
+        return ("litdata arrow", self.length, content_of(self._sidecars))
+
+    def __reduce__(self) -> Any:
+        return ArrowRows, (self.shards, self.name)
+
+
+class _Part:
+    """A part of a file, as a file."""
+
+    def __init__(self, file: Any, begin: int, length: int) -> None:
+        self._file, self._begin, self._length, self._at = file, begin, length, 0
+        self.closed = False
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._length)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(self._length - self._at, 0)
+        self._file.seek(self._begin + self._at)
+        data = self._file.read(left if size < 0 else min(size, left))
+        self._at += len(data)
+        return data
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True
+
+    def flush(self) -> None: ...
+
+
+def _indices(rows: Rows) -> Any:
+    return require("pyarrow", extra="arrow", purpose="read_litdata").array(rows)

@@ -1,0 +1,189 @@
+"""LitData's chunks that are compressed inside: some samples at a time, or each by itself."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.index.blocked import Blocks
+from penstock.kernels.records import Framing, RecordReader
+from penstock.sources.shards.files import CACHE_BYTES, PackedShards, PlainShards, Samples, faults_of
+from penstock.storage.compression import decompress
+from penstock.storage.indexing import Kind, index_files
+from penstock.storage.sidecar import Sidecar
+from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
+
+_MAGIC = b"LDFZ01\0\0"
+_MOST = 1 << 33  # each number of its tables has 32 bits
+_HEAD = struct.Struct("<8sHHIII")  # magic, version, flags, samples, samples to a frame, frames
+_FRAME = np.dtype([("first", "<u4"), ("samples", "<u4"), ("begin", "<u8"), ("size", "<u4"), ("content", "<u4")])
+
+
+def scan_frames(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
+    """Return where samples begin in the content of all frames, and of each frame first sample, begin, size, content."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(_HEAD.size)
+        if len(head) < _HEAD.size or not head.startswith(_MAGIC):
+            raise DataError(f"{path}, at byte 0: it is no chunk of zstd frames")
+        _, version, _, samples, _, count = _HEAD.unpack(head)
+        end = _HEAD.size + 4 * (samples + 1) + _FRAME.itemsize * count
+        if version != 1 or end > size:  # before memory is taken for it
+            raise DataError(
+                f"{path}, at byte 8: version {version}, and {samples} samples in {count} frames, whose tables would "
+                f"take {end} bytes of {size}"
+            )
+        tables = file.read(end - _HEAD.size)
+    if len(tables) < end - _HEAD.size:
+        raise DataError(f"{path}, at byte {_HEAD.size + len(tables)}: the file was cut short while it was read")
+    offsets = np.frombuffer(tables, "<u4", samples + 1).astype(np.int64)
+    frames = np.frombuffer(tables, _FRAME, count, 4 * (samples + 1))
+    table = np.empty((count + 1, 4), np.int64)
+    for column, name in enumerate(("first", "begin", "size", "content")):
+        table[:count, column] = np.minimum(frames[name], size) if name == "begin" else frames[name]
+    table[count] = samples, size, 0, 0
+    _check(path, offsets, table, frames["samples"].astype(np.int64), end)
+    return {"offsets": offsets, "frames": table}
+
+
+def _check(path: str, offsets: Rows, table: NDArray[np.int64], samples: Rows, end: int) -> None:
+    """Refuse tables that do not fit each other, or the file."""
+    if (at := _misfit(offsets, table, samples, end)) is not None:
+        raise DataError(
+            f"{path}, at byte {end - _FRAME.itemsize * (len(table) - 1 - at)}: frame {at} of its table is damaged"
+        )
+    if len(wrong := np.flatnonzero(np.diff(offsets) < 0)):
+        raise DataError(f"{path}, at byte {_HEAD.size + 4 * int(wrong[0])}: the table of its samples is damaged")
+
+
+def _misfit(offsets: Rows, table: NDArray[np.int64], samples: Rows, end: int) -> int | None:
+    """The first frame that does not fit the samples, those before it, or the file after byte `end`."""
+    first, begin, size, content = table[:-1].T
+    held = offsets[np.minimum(table[1:, 0], len(offsets) - 1)] - offsets[np.minimum(first, len(offsets) - 1)]
+    follows = np.concatenate([[end], (begin + size)[:-1]]) <= begin
+    bad = (
+        (first + samples != table[1:, 0]) | ~follows | (begin + size > table[-1, 1]) | (held != content) | (samples < 1)
+    )
+    if (len(first) and first[0]) or (not len(first) and len(offsets) > 1) or offsets[0] or bad.any():
+        return int(np.flatnonzero(bad)[0]) if bad.any() else 0
+    return None
+
+
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    if not are_offsets(arrays, _MOST, "offsets") or not has_form(arrays, np.int64, {"frames": (None, 4)}):
+        return False
+    offsets, table = arrays["offsets"], arrays["frames"]
+    if not len(table) or not are_within(table, _MOST) or not are_within(table[:, 1], size):
+        return False
+    last = table[-1].tolist()
+    fits = last[0] == len(offsets) - 1 and last[1] == size
+    return fits and _misfit(offsets, table, np.diff(table[:, 0]), 0) is None
+
+
+FRAMES = Kind("litdata-frames", scan_frames, _is_sound)
+
+
+@dataclass(frozen=True, eq=False)
+class FramedShards(PackedShards):
+    """Chunks in zstd frames of some samples each: a frame is decompressed for any of its samples."""
+
+    @cached_property
+    def _sidecars(self) -> list[Sidecar]:
+        return index_files([shard.path for shard in self.shards], FRAMES, tolerant=True)
+
+    @property
+    def faults(self) -> Mapping[int, Exception]:
+        """Faults of chunks, by their number: each is the error of all samples that index.json says the chunk has."""
+        return self._faults
+
+    @cached_property
+    def _faults(self) -> Mapping[int, Exception]:
+        return faults_of(self.shards, self._sidecars, [len(one.arrays["offsets"]) - 1 for one in self._sidecars])
+
+    @cached_property
+    def _tables(self) -> list[NDArray[np.int64]]:
+        """The frames of each chunk, as `scan_frames` has them; one for all samples of a chunk that has a fault."""
+        lost = [np.array([[0] * 4, [shard.samples, 0, 0, 0]], np.int64) for shard in self.shards]
+        return [
+            lost[chunk] if chunk in self.faults else sidecar.arrays["frames"]
+            for chunk, sidecar in enumerate(self._sidecars)
+        ]
+
+    @property
+    def length(self) -> int:
+        return sum(shard.samples for shard in self.shards)
+
+    @cached_property
+    def _starts(self) -> Rows:
+        """The first frame of each chunk, and the number of all."""
+        return np.cumsum([0, *(len(table) - 1 for table in self._tables)])
+
+    @cached_property
+    def bounds(self) -> Rows:
+        """The first sample of each frame, and the number of all."""
+        starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
+        firsts = [table[:-1, 0] for table in self._tables]
+        found = [start + first for start, first in zip(starts.tolist(), firsts, strict=False)]
+        return np.concatenate([*found, starts[-1:]]).astype(np.int64)
+
+    def blocks(self) -> Blocks | None:
+        largest = max((int(table[:, 3].max()) for table in self._tables), default=1)
+        window = max(CACHE_BYTES // 2 // max(largest, 1), 1)
+        return Blocks(self.bounds, window) if len(self.bounds) > 1 else None
+
+    def load(self, piece: int) -> Samples:
+        chunk = int(np.searchsorted(self._starts, piece, side="right")) - 1
+        if chunk in self.faults:
+            raise copy(self.faults[chunk])  # what is noted on one that is raised belongs to that time alone
+        path, arrays, number = self.shards[chunk].path, self._sidecars[chunk].arrays, piece - int(self._starts[chunk])
+        first, begin, size, content = arrays["frames"][number].tolist()
+        with open(path, "rb", buffering=0) as file:
+            data = os.pread(file.fileno(), size, begin)
+        self._sidecars[chunk].check(path)
+        where = f"{path}: the zstd frame {number}, at byte {begin}"
+        found = decompress(data, "zstd", where, most=content)
+        if len(found) != content:
+            raise DataError(f"{where}: it holds {len(found)} bytes, and {content} by its table")
+        last = int(arrays["frames"][number + 1, 0])
+        return Samples(found, arrays["offsets"][first : last + 1] - arrays["offsets"][first])
+
+    def advise(self, rows: Rows) -> None:
+        pieces = np.unique(self.bounds.searchsorted(rows, "right") - 1)
+        self._compressed.advise(np.array([piece for piece in pieces.tolist() if piece not in self._recent], np.int64))
+
+    @cached_property
+    def _compressed(self) -> RecordReader:
+        """The frames as they lie in the files."""
+        tables = [table[:-1] for table in self._tables]
+        begins = [np.ascontiguousarray(table[:, 1]) for table in tables]
+        ends = [np.ascontiguousarray(table[:, 1] + table[:, 2]) for table in tables]
+        sizes = [sidecar.stamp.size for sidecar in self._sidecars]
+        return RecordReader([shard.path for shard in self.shards], begins, ends, sizes, framing=Framing.PLAIN)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledShards(PlainShards):
+    """Chunks whose samples are compressed one by one, in zstd."""
+
+    def read(self, rows: Rows) -> list[bytes]:
+        samples: list[bytes] = []
+        try:
+            for data, row in zip(super().read(rows), rows.tolist(), strict=True):
+                samples.append(decompress(data, "zstd", self.describe(row)))
+        except DataError as error:
+            error.element = len(samples) if error.element is None else error.element
+            raise
+        return samples
+
+    def __reduce__(self) -> Any:
+        return SampledShards, (self.shards, self.kind)

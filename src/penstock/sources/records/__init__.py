@@ -1,0 +1,1 @@
+"""Records in files one after another."""

@@ -1,0 +1,58 @@
+"""Records of one length in files that are compressed as a whole, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import DataError
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.nested.structure import LEAF
+from penstock.sources.records.fixed import FixedFiles
+from penstock.sources.stream import READ_AT_ONCE, Compressed, content_of_files
+from penstock.storage.compression import open_decompressed
+
+
+@dataclass(frozen=True, eq=False)
+class FixedStream(Compressed[FixedFiles]):
+    """The records that `form` describes, file by file, each decompressed by `compressions[i]`, or `None`."""
+
+    def read(self, file: int, /) -> Iterator[Chunk]:
+        path, size, footer = self.paths[file], self.form.record_bytes, self.form.footer_bytes
+        with open_decompressed(path, self.compressions[file]) as content:
+            if len(content.read(self.form.header_bytes)) < self.form.header_bytes:
+                raise DataError(f"{path}: its content ends inside of the header of {self.form.header_bytes} bytes")
+            rest = b""
+            while more := content.read(max(READ_AT_ONCE, size)):
+                rest += more
+                whole = max(len(rest) - footer, 0) // size * size
+                if whole:
+                    yield self._records(rest[:whole])
+                    rest = rest[whole:]
+        if len(rest) != footer:
+            raise DataError(
+                f"{path}: its content ends with {len(rest)} bytes, where a footer of {footer} bytes was expected; "
+                f"it was cut short, or records do not have {size} bytes"
+            )
+
+    def _records(self, content: bytes) -> Columns:
+        size, dtype = self.form.record_bytes, self.form.dtype
+        count = len(content) // size
+        if dtype is None:
+            return Columns(LEAF, [[content[i : i + size] for i in range(0, len(content), size)]], count)
+        values = np.frombuffer(content, dtype).reshape(count, *self.form.shape)
+        return Columns(LEAF, [values.astype(dtype.newbyteorder("="))], count)  # a copy, which can be written to
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return how the records lie, what they are, and a digest of the sizes and content of the files."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> tuple[Any, ...]:
+        form = self.form
+        lies = (form.record_bytes, form.header_bytes, form.footer_bytes)
+        return ("fixed stream", *lies, str(form.dtype), form.shape, content_of_files(self.paths))

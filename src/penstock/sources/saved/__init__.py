@@ -1,0 +1,12 @@
+"""Datasets in folders, as `ds.save()` writes them."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["reading", "writing"]
+
+if TYPE_CHECKING:
+    from penstock.sources.saved import reading, writing
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -1,0 +1,194 @@
+"""What the folder of a saved dataset says of itself: its elements' nesting and leaves, and the size of every file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import operator
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from penstock.core.errors import DataError, ElementError
+from penstock.elements.nested.structure import Structure, flatten, unflatten
+from penstock.elements.spec import ArraySpec, ObjectSpec, Spec
+from penstock.kernels.records import crc32c
+
+NAME = "penstock.json"
+FORMAT = "penstock dataset"
+VERSION = 2
+VERSIONS = (1, 2)
+"""The versions that are read: the first has no checksums."""
+SUMS = "penstock.crc32c"
+BLOCK = 1 << 18
+"""Bytes of a file for which there is one checksum."""
+_MOST = 1 << 62
+TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One leaf of the elements: `array`, `uneven` (arrays whose shapes differ), `bytes` or `str`.
+
+    Files are called after `file`. An array's is `.npy`, of shape (n, *shape); the others have `.values.npy`, all values
+    end to end, and `.offsets.npy`, of shape (n + 1,); `uneven` has `.shapes.npy`, of shape (n, rank), too.
+    """
+
+    file: str
+    kind: str
+    dtype: str
+    shape: tuple[int | None, ...]
+
+    def spec(self) -> ArraySpec | ObjectSpec:
+        """The spec of the leaf."""
+        if self.kind in TEXTS:
+            return ObjectSpec(TEXTS[self.kind])
+        return ArraySpec(self.shape, _dtype_of(self.dtype))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of its files."""
+        if self.kind == "array":
+            return (f"{self.file}.npy",)
+        parts = ("values", "offsets", "shapes") if self.kind == "uneven" else ("values", "offsets")
+        return tuple(f"{self.file}.{part}.npy" for part in parts)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A saved dataset: how many elements, their nesting (`None` if nobody knows), leaves, and what it was made by.
+
+    `digest` stands for the content, `fingerprint` for the pipeline that made it. The file `SUMS` has the CRC-32C of
+    each block of each file, in the order of the leaves, and `crc32c` is that of those; `None` where there are none.
+    """
+
+    length: int
+    nesting: Any
+    leaves: tuple[Leaf, ...]
+    sizes: dict[str, int]
+    digest: str
+    fingerprint: str
+    crc32c: int | None = None
+
+    @property
+    def structure(self) -> Structure:
+        """The structure of one element."""
+        return flatten(None if self.nesting is None else element_of(self.nesting))[1]
+
+    def spec(self) -> Spec | None:
+        """The spec of one element; `None` where there is none and no plan could tell."""
+        return None if self.nesting is None else unflatten(self.structure, [leaf.spec() for leaf in self.leaves])
+
+    def write(self, folder: str) -> None:
+        """Write it into the folder, whose other files are complete."""
+        told = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        told["checksum"] = _checksum(told)
+        with open(os.path.join(folder, NAME), "w", encoding="utf-8") as file:
+            json.dump(told, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_manifest(folder: str) -> Manifest:
+    """Read what a folder says of itself, and check that its files are there and whole; else a `DataError`."""
+    if not os.path.isdir(folder):
+        kind = NotADirectoryError if os.path.exists(folder) else FileNotFoundError
+        raise kind(f"load({folder!r}): there is no such folder; a dataset is saved as one by ds.save(path)")
+    try:
+        with open(os.path.join(folder, NAME), encoding="utf-8") as file:
+            told = json.load(file)
+    except FileNotFoundError:
+        raise DataError(f"load({folder!r}): no {NAME} is in it, so it is no dataset saved by ds.save(path)") from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"load({folder!r}): its {NAME} cannot be read: {error}") from None
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise DataError(f"load({folder!r}): its {NAME} does not speak of a dataset saved by ds.save(path)")
+    if told.get("version") not in VERSIONS:
+        raise DataError(
+            f"load({folder!r}): it has version {told.get('version')!r} of the format, and this Penstock reads "
+            f"{' and '.join(map(str, VERSIONS))}; load it with the release that saved it"
+        )
+    if told["version"] > 1 and told.get("checksum") != _checksum(told):
+        raise DataError(f"load({folder!r}): its {NAME} is damaged: it does not have its checksum")
+    try:
+        manifest = _from_json(told)
+    except Exception as error:  # noqa: BLE001 - what NumPy takes for a dtype it parses as Python
+        raise DataError(f"load({folder!r}): its {NAME} lacks something, or has it in another form: {error}") from None
+    _check_files(folder, manifest)
+    return manifest
+
+
+def _from_json(told: dict[str, Any]) -> Manifest:
+    leaves = tuple(Leaf(leaf["file"], leaf["kind"], leaf["dtype"], _shape(leaf["shape"])) for leaf in told["leaves"])
+    sizes = {str(name): operator.index(size) for name, size in told["sizes"].items()}
+    length = operator.index(told["length"])
+    crc = operator.index(told["crc32c"]) if told["version"] > 1 else None
+    made = Manifest(length, told["nesting"], leaves, sizes, str(told["digest"]), str(told["fingerprint"]), crc)
+    if not 0 <= length < _MOST:
+        raise ValueError("length")
+    if made.structure.num_leaves != len(leaves):
+        raise ValueError(f"{len(leaves)} leaves")
+    for leaf in leaves:
+        if leaf.kind not in ("array", "uneven", *TEXTS) or os.path.basename(leaf.file) != leaf.file:
+            raise ValueError(f"leaf {leaf.file!r} of kind {leaf.kind!r}")
+        leaf.spec()
+    return made
+
+
+def _checksum(told: dict[str, Any]) -> int:
+    """That of all it says but the checksum."""
+    said = {name: value for name, value in told.items() if name != "checksum"}
+    return crc32c(json.dumps(said, sort_keys=True).encode())
+
+
+def _shape(told: Any) -> tuple[int | None, ...]:
+    shape = tuple(None if size is None else operator.index(size) for size in told)
+    if not all(size is None or 0 <= size < _MOST for size in shape):
+        raise ValueError(f"shape {shape}")
+    return shape
+
+
+def _dtype_of(text: str) -> np.dtype[Any]:
+    """The dtype that `str` makes this of: that of a structured one is Python."""
+    return np.dtype(ast.literal_eval(text) if text[:1] in ("[", "{") else text)
+
+
+def _check_files(folder: str, manifest: Manifest) -> None:
+    for leaf in manifest.leaves:
+        for name in leaf.files:
+            path = os.path.join(folder, name)
+            size = os.path.getsize(path) if os.path.isfile(path) else None
+            if size is None or size != manifest.sizes.get(name):
+                has = "is missing" if size is None else f"has {size:,} bytes, not {manifest.sizes.get(name, 0):,}"
+                raise DataError(f"load({folder!r}): {name} {has}; copy the whole folder again, or save it again")
+
+
+def nesting_of(element: Any) -> Any:
+    """An element's nesting as JSON data, without its leaves; named tuples and dataclasses are an `ElementError`."""
+    if element is None:
+        return "none"
+    if type(element) is dict:
+        if not all(isinstance(key, str) for key in element):
+            raise ElementError(f"save(): a dict with the keys {list(element)!r:.60}; map them to texts")
+        return {"dict": [[key, nesting_of(value)] for key, value in element.items()]}
+    if type(element) in (tuple, list):
+        return {type(element).__name__: [nesting_of(value) for value in element]}
+    if flatten(element)[1].num_leaves == 1 and flatten(element)[0][0] is element:
+        return "leaf"
+    raise ElementError(f"save(): an element has a {type(element).__name__} in it; map it to a dict or a tuple")
+
+
+def element_of(nesting: Any) -> Any:
+    """An element with this nesting, of zeros."""
+    if nesting == "leaf":
+        return 0
+    if nesting == "none":
+        return None
+    (kind, inside), *more = nesting.items()
+    if not more and kind == "dict":
+        return {str(key): element_of(value) for key, value in inside}
+    if not more and kind in ("tuple", "list"):
+        return {"tuple": tuple, "list": list}[kind](map(element_of, inside))
+    raise ValueError(f"nesting {nesting!r:.60}")

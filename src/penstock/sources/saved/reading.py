@@ -1,0 +1,231 @@
+"""Read what `ds.save(path)` has written, memory-mapped."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.elements.chunks.chunk import Column, Columns
+from penstock.elements.nested.structure import LEAF
+from penstock.elements.spec import ArraySpec, Spec
+from penstock.kernels import MappedFile
+from penstock.sources.arrays import ArraySource
+from penstock.sources.numpy.headers import array_header
+from penstock.sources.saved.manifest import Leaf, Manifest, read_manifest
+from penstock.sources.saved.sums import Blocks, Sums, read_sums
+
+
+@dataclass(frozen=True, eq=False)
+class SavedSource:
+    """The elements of a saved dataset; arrays are read-only views of the files, which are mapped when first read."""
+
+    folder: str
+    manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        return f"load({self.folder!r})"
+
+    @property
+    def length(self) -> int:
+        return self.manifest.length
+
+    def spec(self) -> Spec | None:
+        return self.manifest.spec()
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Columns:
+        memory = out if out is not None and len(out) == len(self._leaves) else [None] * len(self._leaves)
+        try:
+            columns = [leaf.read(rows, into) for leaf, into in zip(self._leaves, memory, strict=True)]
+        finally:
+            for mapped in self._files:
+                mapped.check_unchanged()
+        return Columns(self.manifest.structure, columns, len(rows))
+
+    def describe(self, row: int) -> str:
+        return f"element {row} of {self.folder}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return the digest of the content, as it was when it was written."""
+        return ("saved", self.manifest.digest)
+
+    @cached_property
+    def _leaves(self) -> list[Reading]:
+        sums = read_sums(self.folder, self.manifest)
+        return [_reading(self.folder, leaf, self.length, self._files, sums) for leaf in self.manifest.leaves]
+
+    @cached_property
+    def _files(self) -> list[MappedFile]:
+        """Those that are mapped."""
+        return []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SavedSource, (self.folder, self.manifest)  # whoever unpickles it maps the files
+
+
+def saved(path: str | os.PathLike[str]) -> SavedSource:
+    """Return the source of `Dataset.load`."""
+    folder = os.path.abspath(os.fspath(path))
+    return SavedSource(folder, read_manifest(folder))
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """The array of a file, and where its values begin there."""
+
+    array: NDArray[Any]
+    blocks: Blocks
+    begin: int
+
+    def read(self, lows: Rows, highs: Rows) -> None:
+        """Say that rows `lows[i]` to `highs[i]` are about to be read: their checksums are looked at."""
+        width = self.array.strides[0] if self.array.size else 0
+        self.blocks.check(self.begin + lows * width, self.begin + highs * width)
+
+
+class Reading(Protocol):
+    """The values of one leaf."""
+
+    def read(self, rows: Rows, into: NDArray[Any] | None) -> Column: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """Arrays of one shape: the rows of one."""
+
+    source: ArraySource
+    checked: Checked
+
+    def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
+        self.checked.read(rows, rows + 1)
+        column = self.source.read_many(rows, None if into is None else [into]).columns[0]
+        if isinstance(column, np.ndarray) and column.size:
+            column[-1:].flat[-1]  # a view is not read yet
+        return column
+
+
+@dataclass(frozen=True, eq=False)
+class Uneven:
+    """Arrays of different shapes: all values end to end, where each begins, and its shape."""
+
+    path: str
+    files: tuple[Checked, Checked, Checked]
+
+    def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
+        for file, more in zip(self.files[1:], (2, 1), strict=True):
+            file.read(rows, rows + more)
+        values, offsets, of_shapes = (file.array for file in self.files)
+        lows, highs, shapes = offsets[rows], offsets[rows + 1], of_shapes[rows]
+        sizes = shapes.prod(axis=1, dtype=np.float64)  # what is too large for that is no size at all
+        have_shapes = (sizes == highs - lows) & (shapes >= 0).all(axis=1)
+        _check(rows, have_shapes & _are_within(lows, highs, values), self.path)
+        self.files[0].read(lows, highs)
+        ends = highs.tolist()
+        spans = zip(lows.tolist(), ends, shapes.tolist(), strict=True)
+        parts = [values[low:high].reshape(shape) for low, high, shape in spans]
+        last = max(ends, default=0)
+        values[max(last - 1, 0) : last].tobytes()  # views are not read yet: where their end is there, all is
+        return parts
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Texts or bytes: all end to end, and where each begins."""
+
+    path: str
+    files: tuple[Checked, Checked]
+    decode: bool
+
+    def read(self, rows: Rows, into: NDArray[Any] | None) -> Column:
+        self.files[1].read(rows, rows + 2)
+        values, offsets = (file.array for file in self.files)
+        lows, highs = offsets[rows], offsets[rows + 1]
+        _check(rows, _are_within(lows, highs, values), self.path)
+        self.files[0].read(lows, highs)
+        spans = zip(lows.tolist(), highs.tolist(), strict=True)
+        contents = [values[low:high].tobytes() for low, high in spans]
+        if not self.decode:
+            return contents
+        texts: list[str] = []
+        try:
+            texts.extend(content.decode("utf-8", "surrogatepass") for content in contents)
+        except UnicodeDecodeError as failure:
+            raise _damaged(rows, len(texts), f"{self.path}.values.npy", f"is no text: {failure.reason}") from failure
+        return texts
+
+
+def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile], sums: dict[str, Sums]) -> Reading:
+    found = [_mapped(os.path.join(folder, name), files, sums.get(name)) for name in leaf.files]
+    arrays = [file.array for file in found]
+    for name, array, (dtype, shape) in zip(leaf.files, arrays, _forms(leaf, length), strict=True):
+        if array.dtype != dtype or not _fits(array.shape, shape):
+            raise DataError(
+                f"load({folder!r}): {name} holds {array.dtype}{list(array.shape)}, and not what {length:,} elements "
+                "would have there; save the dataset again"
+            )
+    base = os.path.join(folder, leaf.file)
+    if leaf.kind == "array":
+        return Arrays(ArraySource(LEAF, [arrays[0]]), found[0])
+    if leaf.kind == "uneven":
+        return Uneven(base, (found[0], found[1], found[2]))
+    return Texts(base, (found[0], found[1]), decode=leaf.kind == "str")
+
+
+def _forms(leaf: Leaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
+    """The dtype and the shape of each file of a leaf."""
+    spec = leaf.spec()
+    if not isinstance(spec, ArraySpec):
+        return [(np.uint8, (None,)), (np.int64, (length + 1,))]
+    if leaf.kind == "array":
+        return [(spec.dtype, (length, *spec.shape))]
+    return [(spec.dtype, (None,)), (np.int64, (length + 1,)), (np.int64, (length, len(spec.shape)))]
+
+
+def _fits(found: tuple[int, ...], shape: tuple[int | None, ...]) -> bool:
+    return len(found) == len(shape) and all(size in (None, has) for size, has in zip(shape, found, strict=True))
+
+
+def _are_within(lows: Rows, highs: Rows, values: NDArray[Any]) -> NDArray[np.bool_]:
+    return (lows >= 0) & (lows <= highs) & (highs <= len(values))
+
+
+def _check(rows: Rows, fits: NDArray[np.bool_], base: str) -> None:
+    """Raise a `DataError` for the first of `rows` that does not fit the files of its leaf."""
+    if not fits.all():
+        at = int(np.argmin(fits))
+        raise _damaged(rows, at, f"{base}.offsets.npy", "lies outside of the values, or has another shape")
+
+
+def _damaged(rows: Rows, at: int, path: str, why: str) -> DataError:
+    error = DataError(f"{path} is damaged: element {int(rows[at])} {why}; save the dataset again")
+    error.element = at
+    return error
+
+
+def _mapped(path: str, files: list[MappedFile], sums: Sums | None) -> Checked:
+    """The array in a `.npy` file, mapped into memory by one more of `files`; not to be written to."""
+    with open(path, "rb") as file:
+        shape, by_columns, dtype, begin = array_header(file, path, os.path.getsize(path))
+    order = "F" if by_columns else "C"
+    if not math.prod(shape) * dtype.itemsize:  # nothing is in it to map
+        array = np.empty(shape, dtype, order)
+        array.flags.writeable = False
+        return Checked(array, Blocks(path, np.empty(0, np.uint8), None), begin)
+    mapped = MappedFile(path)
+    files.append(mapped)
+    try:
+        array = np.ndarray(shape, dtype, mapped.content.data, begin, order=order)
+    except TypeError:
+        raise DataError(f"{path}: the file was cut short; save the dataset again") from None
+    checked = Checked(array, Blocks(path, mapped.content, sums), begin)
+    seen = len(mapped.content) if by_columns else begin  # rows of columns lie here and there
+    checked.blocks.check(np.zeros(1, np.int64), np.full(1, seen))
+    return checked

@@ -1,0 +1,92 @@
+"""The checksums of a saved dataset: one for each block of each file, looked at when the block is first read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.kernels.records import crc32c
+from penstock.sources.saved.manifest import BLOCK, SUMS, Manifest
+
+Sums = NDArray[np.uint32]
+
+
+def write_sums(folder: str, names: Sequence[str]) -> int:
+    """Write the checksums of the blocks of some files, one file after another, and return that of all of them."""
+    found: list[int] = []
+    for name in names:
+        with open(os.path.join(folder, name), "rb") as file:
+            while block := file.read(BLOCK):
+                found.append(crc32c(block))
+    content = np.array(found, "<u4").tobytes()
+    with open(os.path.join(folder, SUMS), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return crc32c(content)
+
+
+def read_sums(folder: str, manifest: Manifest) -> dict[str, Sums]:
+    """Return the checksums of the blocks of each file; nothing of a dataset that was saved without."""
+    if manifest.crc32c is None:
+        return {}
+    path = os.path.join(folder, SUMS)
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        content = b""
+    names = [name for leaf in manifest.leaves for name in leaf.files]
+    counts = [-(-manifest.sizes[name] // BLOCK) for name in names]
+    if len(content) != 4 * sum(counts) or crc32c(content) != manifest.crc32c:
+        raise DataError(f"{path} is missing or damaged; copy the whole folder again, or save it again")
+    sums, ends = np.frombuffer(content, "<u4"), np.cumsum(counts, dtype=np.int64)
+    return {name: sums[end - count : end] for name, count, end in zip(names, counts, ends.tolist(), strict=True)}
+
+
+class Blocks:
+    """The blocks of a file, mapped as `content`, of which each is held against its checksum once.
+
+    Several threads may look at one at the same time: they find the same.
+    """
+
+    def __init__(self, path: str, content: NDArray[np.uint8], sums: Sums | None) -> None:
+        self._path = path
+        self._content = content
+        self._sums = sums
+        self._left = 0 if sums is None else len(sums)
+        self._seen = np.zeros(self._left, np.bool_)
+
+    def check(self, begins: Rows, ends: Rows) -> None:
+        """Look at the blocks with the bytes from `begins[i]` to `ends[i]`.
+
+        One whose checksum is another is a `DataError`, with the first i that needs it as `element`.
+        """
+        if not self._left or not len(begins):
+            return
+        most = len(self._seen) - 1
+        first = np.clip(begins // BLOCK, 0, most)
+        last = np.clip((np.maximum(ends, begins + 1) - 1) // BLOCK, first, most)
+        wanted = np.zeros(len(self._seen) + 1, np.int64)  # how many parts begin in a block less those that ended before
+        np.add.at(wanted, first, 1)
+        np.add.at(wanted, last + 1, -1)
+        for block in np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & ~self._seen).tolist():
+            self._look(block, first, last)
+        self._left = len(self._seen) - int(np.count_nonzero(self._seen))
+
+    def _look(self, block: int, first: Rows, last: Rows) -> None:
+        begin = block * BLOCK
+        if self._sums is None or crc32c(self._content[begin : begin + BLOCK]) == self._sums[block]:
+            self._seen[block] = True
+            return
+        error = DataError(
+            f"{self._path} is damaged: its bytes from {begin:,} on do not have their checksum (CRC-32C); copy the "
+            "whole folder again, or save it again"
+        )
+        error.element = int(((first <= block) & (block <= last)).argmax())
+        raise error

@@ -1,0 +1,1 @@
+"""Shards of samples: MDS, and what LitData shares with it."""

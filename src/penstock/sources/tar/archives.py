@@ -1,0 +1,259 @@
+"""Tar archives of samples, as WebDataset has them: the samples of all of them, at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError
+from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.spec import Spec
+from penstock.kernels.records import RecordReader
+from penstock.kernels.tar import NO_SAMPLES, Samples, TarError, keys_of_archives, scan_tar
+from penstock.sources.protocol import Called
+from penstock.sources.records.files import content_of
+from penstock.sources.tar.decoders import Decoders
+from penstock.sources.tar.samples import Archive, Part, Shape, Where, lacking, of_sample, parts_found
+from penstock.storage.indexing import Kind, index_files
+from penstock.storage.sidecar import Sidecar, check_mapped
+from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form, is_sorted
+
+_ARRAYS = ("heads", "begins", "ends", "extension", "members", "keys", "key_ends", "skipped")
+
+
+def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
+    try:
+        return _arrays_of(scan_tar(path, seen=seen))
+    except TarError as error:
+        error.arrays = _arrays_of(error.samples)
+        raise
+
+
+def _arrays_of(samples: Samples) -> Mapping[str, NDArray[Any]]:
+    names = "\0".join(samples.extensions).encode("utf-8", "surrogateescape")
+    return {name: getattr(samples, name) for name in _ARRAYS} | {"extensions": np.frombuffer(names, np.uint8)}
+
+
+def _is_sound(arrays: Arrays, size: int) -> bool:
+    members: dict[str, tuple[int | None, ...]] = dict.fromkeys(("heads", "begins", "ends"), (None,))
+    is_formed = (
+        has_form(arrays, np.int64, {**members, "members": (None,), "key_ends": (None,), "skipped": (3,)})
+        and has_form(arrays, np.int32, {"extension": (None,)})
+        and has_form(arrays, np.uint8, {"keys": (None,), "extensions": (None,)})
+    )
+    return is_formed and _members_fit(arrays, size) and _samples_fit(arrays)
+
+
+def _members_fit(arrays: Arrays, size: int) -> bool:
+    heads, begins, ends, extension = (arrays[name] for name in ("heads", "begins", "ends", "extension"))
+    text = arrays["extensions"].tobytes()
+    return (
+        len(heads) == len(begins) == len(ends) == len(extension)
+        and are_within(heads, size)
+        and are_within(ends, size)
+        and are_in_order(heads, begins)
+        and are_in_order(begins, ends)
+        and int(ends.sum() - begins.sum()) <= size  # each byte is of one member
+        and are_within(extension, text.count(b"\0") if text else -1)
+    )
+
+
+def _samples_fit(arrays: Arrays) -> bool:
+    members, key_ends, keys = arrays["members"], arrays["key_ends"], arrays["keys"]
+    return (
+        len(members) == len(key_ends) + 1
+        and are_offsets(arrays, len(arrays["begins"]), "members")
+        and members[0] == 0
+        and members[-1] == len(arrays["begins"])
+        and are_in_order(members[:-1], members[1:], strictly=True)
+        and is_sorted(arrays, len(keys), "key_ends")
+    )
+
+
+TAR = Kind("tar", _scan, _is_sound, nothing=_arrays_of(NO_SAMPLES))
+
+
+@dataclass(frozen=True, eq=False)
+class TarFiles:
+    """The samples of some archives, in their order: dicts of `__key__` and the content of their files.
+
+    Without `parts`, there is an entry for every extension in any of them.
+    """
+
+    paths: list[str]
+    parts: tuple[Part, ...] | None
+    decoders: Decoders
+    name: str
+
+    @property
+    def called(self) -> Called | None:
+        """The user's functions that decode files, if there are any."""
+        return self.decoders.called
+
+    @cached_property
+    def sidecars(self) -> list[Sidecar]:
+        """The index of each archive, made now where there is none."""
+        return index_files(self.paths, TAR, tolerant=True)
+
+    @cached_property
+    def faults(self) -> Mapping[int, Exception]:
+        """The errors of archives, by their number: each is the error of one sample behind those found."""
+        return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
+
+    @cached_property
+    def samples(self) -> list[Samples]:
+        """Where the samples of each archive are."""
+        return [samples_of(sidecar) for sidecar in self.sidecars]
+
+    @property
+    def length(self) -> int:
+        return int(self._starts[-1])
+
+    @cached_property
+    def _starts(self) -> Rows:
+        """The first sample of each archive, and the number of all."""
+        return np.cumsum([0, *(len(samples) + (file in self.faults) for file, samples in enumerate(self.samples))])
+
+    @cached_property
+    def _member_starts(self) -> Rows:
+        return np.cumsum([0, *(len(samples.begins) for samples in self.samples)])
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What elements are."""
+        parts = parts_found(self.samples, self.name) if self.parts is None else self.parts
+        return Shape(parts, self.decoders)
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """What reads the members."""
+        return RecordReader(
+            self.paths,
+            [samples.begins for samples in self.samples],
+            [samples.ends for samples in self.samples],
+            [sidecar.stamp.size for sidecar in self.sidecars],
+            [sidecar.time for sidecar in self.sidecars],
+        )
+
+    def spec(self) -> Spec:
+        return self.shape.spec()
+
+    @cached_property
+    def _archives(self) -> list[Archive]:
+        return [Archive(samples, self.shape.wanted(samples)) for samples in self.samples]
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        try:
+            return self._read(np.asarray(rows, np.int64))
+        finally:
+            check_mapped(self.sidecars)
+
+    def _read(self, rows: Rows) -> Chunk:
+        if self.faults:
+            self._refuse_lost(rows)
+        of, numbers, files = self._found(rows)
+        missing = self.shape.first_missing(files)
+        if missing is not None:
+            at, part = missing
+            error = lacking(self.samples[int(of[at])], int(numbers[at]), part, self.paths[int(of[at])])
+            error.element = at
+            raise error
+        files = np.where(files < 0, -1, files + self._member_starts[of, None])
+        return self.shape.chunk(
+            self._keys(of, numbers), self._contents(files), lambda i, part: self._where(int(files[i, part]))
+        )
+
+    @cached_property
+    def _lost(self) -> Rows:
+        """The rows of samples that cannot be indexed."""
+        return self._starts[1:][list(self.faults)] - 1
+
+    def _refuse_lost(self, rows: Rows) -> None:
+        if len(found := np.flatnonzero(np.isin(rows, self._lost))):
+            archive = int(np.searchsorted(self._starts, rows[found[0]], side="right")) - 1
+            error = copy(self.faults[archive])  # what is noted on one that is raised belongs to that time alone
+            error.element = int(found[0])  # type: ignore[attr-defined] - how a source says which it was
+            raise error
+
+    def advise(self, rows: Rows) -> None:
+        """Have the system begin to read the members of the samples at `rows`."""
+        rows = np.asarray(rows, np.int64)
+        of, _, files = self._found(rows[~np.isin(rows, self._lost)] if self.faults else rows)
+        self.reader.advise((files + self._member_starts[of, None])[files >= 0])
+
+    def _found(self, rows: Rows) -> tuple[Rows, Rows, NDArray[np.int64]]:
+        """The archive of each row, its number there, and its members there, one a part; -1 where it has none."""
+        of = np.searchsorted(self._starts, rows, side="right") - 1
+        numbers = rows - self._starts[of]
+        return of, numbers, self.shape.files(self._archives, of, numbers)
+
+    @cached_property
+    def _keys(self) -> Callable[[Rows, Rows], list[str]]:
+        return keys_of_archives(self.samples)
+
+    def _contents(self, files: NDArray[np.int64]) -> list[list[bytes | None]]:
+        """What the members hold, part by part; `None` where there is none."""
+        count, parts = files.shape
+        there = np.flatnonzero(files.ravel() >= 0)
+        try:
+            found: list[Any] = self.reader.read(files.ravel()[there])
+        except (DataError, OSError) as error:
+            element = getattr(error, "element", None)
+            if element is not None:  # of the members, and not of the samples
+                error.element = int(there[element]) // parts  # type: ignore[union-attr]
+            raise
+        if len(found) < count * parts:
+            values: list[bytes | None] = [None] * (count * parts)
+            for i, value in zip(there.tolist(), found, strict=True):
+                values[i] = value
+            found = values
+        return [found[part::parts] for part in range(parts)]
+
+    def _where(self, member: int) -> Where:
+        archive, number = self.reader.place(member)
+        samples = self.samples[archive]
+        extension = samples.extensions[int(samples.extension[number])]
+        key = samples.key(int(np.searchsorted(samples.members, number, side="right")) - 1)
+        return Where(extension, f"{self.paths[archive]}: '{key}.{extension}', at byte {int(samples.begins[number])}")
+
+    def describe(self, row: int) -> str:
+        archive = int(np.searchsorted(self._starts, row, side="right")) - 1
+        samples, sample = self.samples[archive], row - int(self._starts[archive])
+        if sample == len(samples):
+            return f"{self.paths[archive]}, from byte {int(samples.ends[-1]) if len(samples.ends) else 0} on"
+        at = int(samples.heads[int(samples.members[sample])])
+        extensions = ", ".join(of_sample(samples, sample))
+        return f"{self.paths[archive]}, {samples.key(sample)} ({extensions}), at byte {at}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what elements have, how many there are, and a digest of the sizes and content of the archives."""
+        return ("tar", self.parts is None, *self.shape.fingerprint(), self.length, content_of(self.sidecars))
+
+    def __getstate__(self) -> Mapping[str, Any]:
+        """The description alone: who receives it opens the archives anew, and finds the index where it is kept."""
+        return {field: self.__dict__[field] for field in ("paths", "parts", "decoders", "name")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def samples_of(sidecar: Sidecar) -> Samples:
+    """Return the samples that an index has."""
+    arrays = sidecar.arrays
+    text = arrays["extensions"].tobytes().decode("utf-8", "surrogateescape")
+    samples = Samples(**{name: arrays[name] for name in _ARRAYS}, extensions=text.split("\0") if text else [])
+    check_mapped([sidecar])
+    return samples
+
+
+def tar_files(paths: Sequence[str], parts: tuple[Part, ...] | None, decoders: Decoders) -> TarFiles:
+    """Return the samples of archives that are not compressed."""
+    shown = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
+    return TarFiles(list(paths), parts, decoders, f"read_tar({shown})")

@@ -1,0 +1,246 @@
+"""What the elements of tar archives are: which files of a sample, under which names, decoded how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.nested.structure import flatten
+from penstock.elements.spec import ObjectSpec, Spec
+from penstock.kernels.tar import Samples, skipped_in_words
+from penstock.sources.tar.decoders import LEAVES, Decoders, decoded, spec_of, split
+
+KEY = "__key__"
+MOST_COLUMNS = 256
+
+
+class Part(NamedTuple):
+    """One entry of an element: the file of the first of these extensions that a sample has."""
+
+    name: str
+    extensions: tuple[str, ...]
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The entries of an element, and how their content is decoded."""
+
+    parts: tuple[Part, ...]
+    decoders: Decoders
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """The leaves in the order of their sorted names; -1 is the key."""
+        names = [part.name for part in self.parts]
+        return sorted(range(-1, len(names)), key=lambda i: KEY if i < 0 else names[i])
+
+    @cached_property
+    def _is_flat(self) -> bool:
+        """Whether each entry is a leaf."""
+        return all(self.decoders(extension) in LEAVES for part in self.parts for extension in part.extensions)
+
+    @cached_property
+    def structure(self) -> Any:
+        """The structure of elements whose entries are leaves."""
+        return flatten({KEY: "", **{part.name: b"" for part in self.parts}})[1]
+
+    def spec(self) -> Spec:
+        """The spec of an element; `None` where only reading tells."""
+        entries: dict[str, Spec] = {KEY: ObjectSpec(str)}
+        for part in self.parts:
+            specs = [spec_of(self.decoders(extension)) for extension in part.extensions]
+            if not part.required or None in specs or any(spec != specs[0] for spec in specs):
+                return None
+            entries[part.name] = specs[0]
+        return entries
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """A number for each extension that an entry may be made of."""
+        return {extension: i for i, extension in enumerate({e: 0 for part in self.parts for e in part.extensions})}
+
+    def wanted(self, samples: Samples) -> NDArray[np.int32]:
+        """For each extension of an archive the number it has here, or -1."""
+        return np.array([self._numbers.get(extension, -1) for extension in samples.extensions], np.int32)
+
+    def files(self, archives: Sequence[Archive], of: Rows, numbers: Rows) -> NDArray[np.int64]:
+        """Find the files of samples: of sample `numbers[i]` of archive `of[i]` the number of each part's member there.
+
+        Shape (k, parts); -1 where there is none.
+        """
+        order = np.argsort(of, kind="stable")
+        of, numbers = of[order], numbers[order]
+        runs = runs_of(of)
+        low, high = np.empty(len(of), np.int64), np.empty(len(of), np.int64)
+        for begin, end in runs:
+            members, wanted = archives[int(of[begin])].samples.members, numbers[begin:end]
+            low[begin:end], high[begin:end] = members[wanted], members[wanted + 1]
+        counts = high - low
+        ends = np.cumsum(counts)
+        member = np.repeat(low - (ends - counts), counts) + np.arange(int(ends[-1]) if len(ends) else 0)
+        kind = np.empty(len(member), np.int32)
+        for begin, end in runs:
+            archive = archives[int(of[begin])]
+            there = slice(int(ends[begin] - counts[begin]), int(ends[end - 1]))
+            kind[there] = archive.wanted[archive.samples.extension[member[there]]]
+        row = np.repeat(order, counts)
+        files = np.full((len(of), len(self.parts)), -1, np.int64)
+        for column, part in enumerate(self.parts):
+            for extension in reversed(part.extensions):  # the first that is there counts
+                found = np.flatnonzero(kind == self._numbers[extension])
+                files[row[found], column] = member[found]
+        return files
+
+    def first_missing(self, files: NDArray[np.int64]) -> tuple[int, Part] | None:
+        """The first sample that lacks a file which is required, and which part of it that is."""
+        missing = (files < 0) & np.array([part.required for part in self.parts], np.bool_)
+        if not missing.any():
+            return None
+        at, column = map(int, np.argwhere(missing)[0])
+        return at, self.parts[column]
+
+    def chunk(self, keys: list[str], contents: list[list[bytes | None]], which: Callable[[int, int], Where]) -> Chunk:
+        """Return elements of what their files hold: `contents[part][i]` is of element i; `which` says where it is."""
+        columns = [self._decoded(number, contents[number], which) for number in range(len(self.parts))]
+        if not self._is_flat:
+            names = [KEY, *(part.name for part in self.parts)]
+            return Items([dict(zip(names, values, strict=True)) for values in zip(keys, *columns, strict=True)])
+        made = [self._column(number, column) for number, column in enumerate(columns)]
+        return Columns(self.structure, [keys if i < 0 else made[i] for i in self._order], len(keys))
+
+    def _decoded(self, number: int, values: list[Any], which: Callable[[int, int], Where]) -> list[Any]:
+        part = self.parts[number]
+        decoders = [self.decoders(extension) for extension in part.extensions]
+        if not any(decoders):
+            return values
+        one_by_one = (self._decoded_one(value, i, number, which) for i, value in enumerate(values))
+        if not part.required or len(decoders) > 1 or split(part.extensions[0])[1] is not None:
+            return list(one_by_one)
+        try:
+            return list(map(decoders[0], values))  # type: ignore[arg-type]
+        except Exception:  # noqa: BLE001 - it is raised again, and named, by the one at fault
+            return list(one_by_one)
+
+    def _decoded_one(self, value: bytes | None, i: int, number: int, which: Callable[[int, int], Where]) -> Any:
+        if value is None:
+            return None
+        where = which(i, number)
+        try:
+            return decoded(value, where.extension, self.decoders(where.extension), where.text)
+        except Exception as error:
+            error.element = i  # type: ignore[attr-defined] - how a source says which it was
+            raise
+
+    def _column(self, number: int, values: list[Any]) -> Column:
+        part = self.parts[number]
+        spec = spec_of(self.decoders(part.extensions[0])) if part.required and len(part.extensions) == 1 else None
+        dtype = getattr(spec, "dtype", None)
+        if dtype is None:
+            return values
+        try:
+            return np.array(values, dtype)
+        except OverflowError:
+            return values  # whole numbers beyond int64 stay Python's
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return what tells it from others."""
+        return (*map(tuple, self.parts), *self.decoders.fingerprint())
+
+
+class Archive(NamedTuple):
+    """The samples of an archive, and which of its extensions are wanted, as `Shape.wanted` says."""
+
+    samples: Samples
+    wanted: NDArray[np.int32]
+
+
+class Where(NamedTuple):
+    """Where the content of an entry is from."""
+
+    extension: str
+    text: str
+
+
+def runs_of(numbers: Rows) -> list[tuple[int, int]]:
+    """Return where runs of the same number begin and end.
+
+    >>> runs_of(np.array([3, 3, 5]))
+    [(0, 2), (2, 3)]
+    """
+    if not len(numbers):
+        return []
+    return list(pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]))
+
+
+def of_sample(samples: Samples, sample: int) -> list[str]:
+    """Return the extensions of the files of a sample."""
+    kinds = samples.extension[int(samples.members[sample]) : int(samples.members[sample + 1])]
+    return [samples.extensions[kind] for kind in kinds.tolist()]
+
+
+def lacking(samples: Samples, sample: int, part: Part, path: str, offset: int = 0) -> DataError:
+    """Return the error for a sample without a file; `offset` is where what was scanned begins in the archive."""
+    at_byte = offset + int(samples.heads[int(samples.members[sample])])
+    skipped = skipped_in_words(samples.skipped)
+    return DataError(
+        f"{path}: the sample {samples.key(sample)!r}, at byte {at_byte}, has no {' or '.join(part.extensions)}; "
+        f"it has {', '.join(of_sample(samples, sample))}{f' ({skipped})' if skipped else ''}. Where not every "
+        f'sample has one, say "{";".join(part.extensions)}?", and it is None'
+    )
+
+
+def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[Part, ...]:
+    """Read an `extensions=` argument.
+
+    >>> parts_of(["cls", "txt;text?"])
+    (Part(name='cls', extensions=('cls',), required=True), Part(name='txt', extensions=('txt', 'text'), required=False))
+    """
+    if isinstance(given, str) or not isinstance(given, (Sequence, Mapping)):
+        raise TypeError(f'read_tar(extensions={given!r:.100}): expected a list like ["jpg", "cls"], or a dict by name')
+    named = list(given.items()) if isinstance(given, Mapping) else [(None, text) for text in given]
+    parts = tuple(_part(name, text) for name, text in named)
+    names = [part.name for part in parts]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None or KEY in names:
+        raise PlanError(f"read_tar(extensions=): there is an entry {twice or KEY!r} already")
+    return parts
+
+
+def _part(name: str | None, text: object) -> Part:
+    if not isinstance(text, str) or (name is not None and not isinstance(name, str)):
+        raise TypeError(f"read_tar(extensions=): names and extensions are text, not {name or text!r:.100}")
+    choices = tuple(text.removesuffix("?").lower().split(";"))
+    for extension in choices:
+        if not extension or extension.startswith(".") or "/" in extension:
+            raise PlanError(f'read_tar(extensions=): {text!r} should be as "jpg", "seg.png", "jpg;png" or "txt?"')
+    return Part(choices[0] if name is None else name, choices, not text.endswith("?"))
+
+
+def parts_found(of_files: Sequence[Samples], name: str) -> tuple[Part, ...]:
+    """Return an entry for every extension that there is: required where every sample has one.
+
+    They are in the order in which they are first met.
+    """
+    samples = sum(map(len, of_files))
+    counts: dict[str, int] = {}
+    for one in of_files:
+        found = np.bincount(one.extension, minlength=len(one.extensions)).tolist()
+        for extension, count in zip(one.extensions, found, strict=True):
+            counts[extension] = counts.get(extension, 0) + count
+    if len(counts) > MOST_COLUMNS:
+        some = ", ".join(list(counts)[:3])
+        raise DataError(
+            f"{name}: the files have {len(counts)} extensions ({some}, ...). All after the first dot of a file name is "
+            "its extension, and what is before it the key of the sample; say which you want: extensions=[...]"
+        )
+    return tuple(Part(extension, (extension,), count == samples) for extension, count in counts.items())

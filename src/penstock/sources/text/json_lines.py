@@ -1,0 +1,221 @@
+"""JSON lines files: the object on each line as a dict, at random."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.checks import check_mapping
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.chunks.chunk import Items
+from penstock.elements.spec import Spec
+from penstock.kernels.json import parse_objects
+from penstock.kernels.lines import Wanted
+from penstock.sources.text.lines import LineError, LineFiles, line_files, line_kind, undecodable
+
+Kinds = Mapping[str, Any]
+"""What the fields that are read have to be: a dtype, `str`, or `None` for anything."""
+
+
+@dataclass(frozen=True, eq=False)
+class JsonFiles(LineFiles):
+    """The JSON objects on the lines of some files that are not blank; where there are `fields`, those of each.
+
+    A field that is absent or null is what `defaults` has for it.
+    """
+
+    fields: Kinds | None = None
+    defaults: Mapping[str, Any] | None = None
+
+    def spec(self) -> Spec:
+        return None
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Items:
+        rows = np.ascontiguousarray(rows, np.int64)
+        try:
+            if self.encoding == "utf-8":
+                return Items(self._objects(*self.reader.join(rows)))
+            return Items(self._objects(*_joined(text.encode() for text in self.read_text(rows))))
+        except LineError as error:
+            row = int(rows[error.index])
+            file, line = self.reader.place(row)
+            raise error.placed(self.describe(row), int(self.offsets[file][line])) from error.__cause__
+
+    def made_of(self, lines: list[bytes]) -> Items:
+        if self.encoding != "utf-8":
+            lines = [text.encode() for text in self._texts(lines)]
+        return Items(self._objects(*_joined(lines)))
+
+    def _objects(self, data: Any, splits: NDArray[np.int64]) -> list[Any]:
+        """Return the objects on the lines of joined UTF-8; a `LineError` says what is wrong with which."""
+        made, elsewhere = parse_objects(data, splits, None if self.fields is None else list(self.fields))
+        for i in elsewhere:
+            try:
+                made[i] = _object(bytes(data[splits[i] : splits[i + 1]]), i)
+            except LineError:
+                self._all_fitted(made[:i])  # what is wrong with one before it comes first
+                raise
+        return self._all_fitted(made)
+
+    def _all_fitted(self, values: list[Any]) -> list[Any]:
+        if not self.fields and not self.defaults:
+            return values
+        for i, value in enumerate(values):
+            try:
+                values[i] = self._fitted(value)
+            except DataError as error:
+                raise LineError(str(error), i) from None
+        return values
+
+    def _fitted(self, value: dict[str, Any]) -> dict[str, Any]:
+        if self.defaults:
+            for name, default in self.defaults.items():
+                if value.get(name) is None:
+                    value[name] = default
+        if self.fields is None:
+            return value
+        fitted: dict[str, Any] = {}
+        for name, convert in self._converters:
+            if name not in value:
+                raise DataError(
+                    f"the object has no field {name!r}; defaults={{{name!r}: ...}} says what to take in its place"
+                )
+            found = value[name]
+            try:
+                fitted[name] = found if convert is None else convert(found)
+            except (ValueError, TypeError, ArithmeticError):
+                kind = "text" if self.fields[name] is str else self.fields[name]
+                raise DataError(f"field {name!r} is {found!r:.60}, and fields= says that it is {kind}") from None
+        return fitted
+
+    @cached_property
+    def _converters(self) -> list[tuple[str, Callable[[Any], Any] | None]]:
+        return [(name, _converter(kind)) for name, kind in (self.fields or {}).items()]
+
+    def reading(self) -> tuple[Any, ...]:
+        kinds = None if self.fields is None else {name: str(kind) for name, kind in self.fields.items()}
+        return (*super().reading(), "json", repr(kinds), repr(self.defaults))
+
+
+def _joined(lines: Iterable[bytes]) -> tuple[bytes, NDArray[np.int64]]:
+    """Return lines as one, and the offsets between them."""
+    lines = list(lines)
+    return b"".join(lines), np.cumsum([0, *map(len, lines)])
+
+
+def _object(line: bytes, index: int) -> dict[str, Any]:
+    """Return the object in a line of UTF-8; a `LineError` says in which column it is none."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as failure:
+        raise undecodable(failure, "utf-8", index) from failure
+    start = len(text) - len(text.lstrip(_SPACE))
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        raise LineError(f", column {error.pos + 1}: {error.msg}", index) from None
+    except RecursionError:
+        raise LineError("it is nested too deeply", index) from None
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise LineError(str(error), index) from None
+    if text[end:].strip(_SPACE):
+        raise LineError(f", column {end + 1}: there is more after the JSON value; put each on a line of its own", index)
+    if type(value) is not dict:
+        raise LineError(
+            f", column {start + 1}: expected a JSON object, not {_NAMES.get(type(value), 'a number')}; "
+            "read_text(paths).map(json.loads) reads any values",
+            index,
+        )
+    return value
+
+
+_SPACE = " \t\r\n"
+_NAMES: Mapping[type, str] = {list: "an array", str: "a text", bool: "a truth value", type(None): "null"}
+
+
+def _converter(kind: Any) -> Callable[[Any], Any] | None:
+    """Return what makes a number a scalar of the dtype, or lists of numbers an array; text for `str` stays as it is."""
+    if kind is None:
+        return None
+    if kind is str:
+        return _text
+    limits = None if kind.kind == "b" else np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
+    low, high = (False, True) if limits is None else (np.asarray(limits.min).item(), np.asarray(limits.max).item())
+    types: Any = {"b": (bool,), "f": (int, float)}.get(kind.kind, (int,))
+    scalar = _PYTHONS_OWN.get(kind, kind.type)
+
+    def convert(value: Any) -> Any:
+        if type(value) in types and low <= value <= high:  # not what is not a number, or infinite
+            return scalar(value)
+        found = np.asarray(value)
+        if found.size and not _holds(kind, found):
+            raise ValueError
+        with np.errstate(over="raise"):
+            array = found.astype(kind)
+        return array if array.ndim else array[()]
+
+    return convert
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError
+    return value
+
+
+_PYTHONS_OWN: Mapping[Any, type] = {np.dtype(np.int64): int, np.dtype(np.float64): float, np.dtype(np.bool_): bool}
+
+
+def _holds(kind: np.dtype[Any], found: NDArray[Any]) -> bool:
+    """Whether numbers keep what they are in a dtype, but for digits: no float, and no larger one, for an integer."""
+    of_kind: Mapping[str, str] = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
+    if found.dtype.kind not in of_kind[kind.kind]:
+        return False
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    return limits is None or bool(limits.min <= found.min() and found.max() <= limits.max)
+
+
+def json_files(
+    paths: list[str],
+    *,
+    fields: Sequence[str] | Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+    encoding: str = "utf-8",
+) -> JsonFiles:
+    """Return the objects of JSON lines files."""
+    lines = line_files(paths, encoding=encoding, call="read_json")
+    values = {name: getattr(lines, name) for name in ("paths", "framing", "name", "encoding")}
+    kinds = None if fields is None else _kinds(fields)
+    if defaults is not None:
+        check_mapping("read_json", "defaults", defaults)
+    return JsonFiles(kind=line_kind(Wanted.NOT_BLANK), fields=kinds, defaults=defaults, **values)
+
+
+def _kinds(fields: Sequence[str] | Mapping[str, Any]) -> Kinds:
+    if isinstance(fields, str):
+        raise TypeError(f"read_json(fields={fields!r}): expected the names of fields in a list")
+    if not isinstance(fields, Mapping):
+        if not isinstance(fields, Sequence):
+            raise TypeError(f"read_json(fields={fields!r}): expected a list of names, or a dict of what each has to be")
+        fields = dict.fromkeys(fields)
+    if not fields or any(not isinstance(name, str) for name in fields):
+        raise PlanError(f"read_json(fields={fields!r}): expected the names of fields")
+    kinds: dict[str, Any] = {}
+    for name, kind in fields.items():
+        if kind is None or kind is str:
+            kinds[name] = kind
+            continue
+        try:
+            kinds[name] = np.dtype(kind)
+        except TypeError:
+            raise PlanError(f"read_json(fields=): {name!r}: {kind!r} is no dtype, nor str or None") from None
+        if kinds[name].kind not in "biuf":
+            raise PlanError(f"read_json(fields=): {name!r}: JSON has no {kinds[name]}; numbers, bool and str are read")
+    return kinds

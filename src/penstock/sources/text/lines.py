@@ -1,0 +1,196 @@
+"""The lines of text files, at random, each as `str` or `bytes`."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.errors import DataError, PlanError
+from penstock.elements.chunks.chunk import Chunk, Columns
+from penstock.elements.nested.structure import LEAF
+from penstock.elements.spec import ObjectSpec, Spec
+from penstock.kernels.lines import Wanted, scan_lines
+from penstock.kernels.records import Framing
+from penstock.sources.records.files import RecordFiles, memory_for_objects
+from penstock.storage.indexing import Kind
+from penstock.storage.soundness import Arrays, are_offsets, is_sorted
+
+_STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # what a byte means depends on the lines before
+
+
+class LineError(DataError):
+    """What is wrong with the line `index` of some, without its place; `at` is which byte of it, where one is."""
+
+    def __init__(self, why: str, index: int, at: int | None = None) -> None:
+        super().__init__(why)
+        self.index = index
+        self.at = at
+
+    def placed(self, where: str, begin: int | None) -> DataError:
+        """Return the error that says where the line is, and at which byte it begins where that is known."""
+        why = str(self)
+        if self.at is not None:
+            where += f", at byte {self.at} of it" if begin is None else f", at byte {begin + self.at} of the file"
+        error = DataError(f"{where}{why if why.startswith(',') else f': {why}'}")
+        error.element = self.index
+        return error
+
+
+@dataclass(frozen=True, eq=False)
+class LineFiles(RecordFiles):
+    """The lines of some files, without the first `skip_lines` of each, as `str`; as `bytes` without an `encoding`."""
+
+    encoding: str | None = "utf-8"
+    errors: str = "strict"
+    skip_lines: int = 0
+
+    @cached_property
+    def offsets(self) -> list[NDArray[np.int64]]:
+        """Where the lines of each file begin, and where the last ends."""
+        offsets = [sidecar.arrays["offsets"] for sidecar in self.sidecars]
+        skipped = [self._skipped(file) for file in range(len(self.paths))]
+        return [of_file[count:] for of_file, count in zip(offsets, skipped, strict=True)]
+
+    def spec(self) -> Spec:
+        return ObjectSpec(bytes if self.encoding is None else str)
+
+    def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
+        rows = np.ascontiguousarray(rows, np.int64)
+        memory = memory_for_objects(out, len(rows))
+        column = self.reader.read(rows, memory) if self.encoding is None else self.read_text(rows, memory)
+        return Columns(LEAF, [column], len(rows))
+
+    def made_of(self, lines: list[bytes]) -> Chunk:
+        """Return the elements of lines, which have no ends; a `LineError` says what is wrong with which."""
+        return Columns(LEAF, [lines if self.encoding is None else self._texts(lines)], len(lines))
+
+    def _texts(self, lines: list[bytes]) -> list[str]:
+        encoding, errors = self.encoding or "utf-8", self.errors
+        texts: list[str] = []
+        try:
+            texts.extend(line.decode(encoding, errors) for line in lines)  # up to the one at fault
+        except UnicodeDecodeError as failure:
+            raise undecodable(failure, encoding, len(texts)) from failure
+        return texts
+
+    def read_text(self, rows: Rows, out: NDArray[Any] | None = None) -> list[str] | NDArray[Any]:
+        """Return the lines at `rows`, in `out` if given; a `DataError` names the first byte that is no text."""
+        encoding = self.encoding or "utf-8"
+        try:
+            return self.reader.read_text(rows, encoding, self.errors, out)
+        except UnicodeDecodeError as failure:
+            element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - the kernel says which
+            row = int(rows[element])
+            file, line = self.reader.place(row)
+            error = undecodable(failure, encoding, element)
+            raise error.placed(self.describe(row), int(self.offsets[file][line])) from failure
+
+    def line_of(self, row: int) -> tuple[int, int]:
+        """Return the file of a row, and the number of its line there, from 0."""
+        file, record = self.reader.place(row)
+        left_out = self._left_out(file)
+        record += self._skipped(file)
+        return file, record + int(np.searchsorted(left_out - np.arange(len(left_out)), record, side="right"))
+
+    def describe(self, row: int) -> str:
+        file, line = self.line_of(row)
+        return f"{self.paths[file]}, line {line + 1}"
+
+    def fingerprint(self) -> tuple[Any, ...]:
+        """Return that of the records, and how their bytes are read."""
+        return (*super().fingerprint(), *self.reading())
+
+    def reading(self) -> tuple[Any, ...]:
+        """Return what says how the bytes are read, small and equal in every process."""
+        return (self.encoding or "bytes", self.errors, self.skip_lines)
+
+    @property
+    def wanted(self) -> Wanted:
+        """Which lines count."""
+        return Wanted[str(dict(self.kind.parameters).get("wanted", "all")).upper()]
+
+    def _left_out(self, file: int) -> NDArray[np.int64]:
+        """The numbers of the lines of a file that are not wanted."""
+        return self.sidecars[file].arrays.get("left_out", np.empty(0, np.int64))
+
+    def _skipped(self, file: int) -> int:
+        """How many records of a file are in the lines that are skipped."""
+        before = self.skip_lines - int(np.searchsorted(self._left_out(file), self.skip_lines))
+        return min(before, len(self.sidecars[file].arrays["offsets"]) - 1)
+
+
+def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
+    """Return the error of the line with this index in which a byte is none in the encoding."""
+    why = f"0x{failure.object[failure.start]:02x} is no {encoding} there ({failure.reason})"
+    return LineError(f"{why}; say which encoding= the file has, or errors='replace'", element, failure.start)
+
+
+def line_kind(wanted: Wanted) -> Kind:
+    """Return how files are indexed of which these lines count."""
+    if wanted == Wanted.ALL:
+        return Kind("lines", _scan_all, _has_lines)
+    nothing = {"offsets": np.zeros(1, np.int64), "left_out": np.empty(0, np.int64)}
+    told = (("wanted", wanted.name.lower()),)
+    return Kind("lines", partial(_scan_some, wanted=wanted), _has_some_lines, told, nothing)
+
+
+def _scan_all(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
+    return {"offsets": scan_lines(path, seen=seen)[0]}
+
+
+def _scan_some(path: str, seen: Callable[[int], None], *, wanted: Wanted) -> Mapping[str, NDArray[Any]]:
+    offsets, left_out = scan_lines(path, wanted, seen=seen)
+    return {"offsets": offsets, "left_out": left_out}
+
+
+def _has_lines(arrays: Arrays, size: int) -> bool:
+    return are_offsets(arrays, size, "offsets") and arrays["offsets"][-1] == size
+
+
+def _has_some_lines(arrays: Arrays, size: int) -> bool:
+    return _has_lines(arrays, size) and is_sorted(arrays, size, "left_out")
+
+
+def line_files(
+    paths: list[str],
+    *,
+    encoding: str | None = "utf-8",
+    errors: str = "strict",
+    keep_empty: bool = True,
+    skip_lines: int = 0,
+    call: str = "read_text",
+) -> LineFiles:
+    """Return the lines of text files; an encoding whose lines cannot be told by their bytes is a `PlanError`."""
+    if encoding is not None:
+        encoding = _checked(call, encoding)
+    try:
+        codecs.lookup_error(errors)
+    except (LookupError, TypeError):
+        raise PlanError(f"{call}(errors={errors!r}): there is no such way to handle errors") from None
+    kind = line_kind(Wanted.ALL if keep_empty else Wanted.NOT_EMPTY)
+    name = f"{call}({paths[0]!r})" if len(paths) == 1 else f"{call}({len(paths)} files)"
+    return LineFiles(paths, kind, Framing.LINE, name, encoding=encoding, errors=errors, skip_lines=skip_lines)
+
+
+def _checked(call: str, encoding: str) -> str:
+    """Return the name of an encoding in which the byte 0x0A ends a line, and nothing else has it."""
+    try:
+        name = codecs.lookup(encoding).name
+        newline = "\n".encode(encoding)
+    except (LookupError, UnicodeError, TypeError):
+        raise PlanError(f"{call}(encoding={encoding!r}): there is no such encoding of text") from None
+    if name in ("utf-8", "utf-8-sig"):
+        return "utf-8"  # a byte order mark is left out of the lines already
+    if newline != b"\n" or name.startswith(_STATEFUL):
+        raise PlanError(
+            f"{call}(encoding={encoding!r}): lines of this encoding cannot be found by their bytes; convert the files "
+            f"once: iconv -f {name} -t utf-8"
+        )
+    return name

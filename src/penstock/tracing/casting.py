@@ -1,0 +1,107 @@
+"""Numbers from one dtype to another, exactly as elements go, or with a check that they do for these rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from penstock.tracing.forms import Form, Kind, is_plain, limits
+from penstock.tracing.program import Frame, UnequalError
+from penstock.tracing.standin import Trace, Value
+
+FLOAT64 = np.dtype(np.float64)
+
+
+def weak(frame: Frame, register: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """A column of Python's own numbers in the dtype that NumPy gives them beside other numbers.
+
+    As there, an integer that does not fit is not wrapped, and becomes a float by way of `float64`.
+    """
+    column = frame.columns[register]
+    if column.dtype == dtype:
+        return column
+    if column.dtype.kind == "i":
+        if dtype.kind in "iu":
+            _require_room(frame.bounds(register), dtype)
+        elif dtype.kind == "f":
+            column = column.astype(FLOAT64)
+    elif column.dtype.kind == "f" and dtype.kind in "iu":
+        require_whole(column, dtype)
+    return column.astype(dtype)
+
+
+def require_whole(column: np.ndarray, dtype: np.dtype[Any]) -> None:
+    """Require floats that all have a place among the integers of `dtype`; what else becomes of them is the machine's.
+
+    Zero is the least of unsigned integers.
+    """
+    if column.size == 0:
+        return
+    with np.errstate(all="ignore"):
+        low, high = float(column.min()), float(column.max())
+    least, most = limits(dtype)
+    if not (least <= low and high < most + 1):  # not so where there is a NaN
+        raise UnequalError
+
+
+def _require_room(bounds: tuple[int, int], dtype: np.dtype[Any]) -> None:
+    least, most = limits(dtype)
+    if bounds[0] < least or bounds[1] > most:
+        raise UnequalError
+
+
+def cast(trace: Trace, value: Value, dtype: np.dtype[Any]) -> Value:
+    """`value.astype(dtype)` of NumPy arrays and scalars: a copy."""
+    if not is_plain(dtype):
+        trace.refuse(f"numbers of {dtype}")
+    if value.register is None:
+        return trace.constant(value.settled.astype(dtype), fresh=True) or trace.refuse("a constant")
+    register, risky = value.register, value.form.dtype.kind == "f" and dtype.kind in "iu"
+
+    def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
+        column = frame.columns[register]
+        if risky:
+            require_whole(column, dtype)
+        if out is None:
+            return column.astype(dtype)
+        np.copyto(out, column, casting="unsafe")
+        return out
+
+    form = Form(value.form.kind, dtype, value.form.shape)
+    return trace.record(form, (register,), run, takes_memory=True, fresh=True, ordered=value.upright)
+
+
+def converted(trace: Trace, given: Any, dtype: np.dtype[Any], kind: Kind) -> Any:
+    """`np.float32(x)`, where `kind` is NUMPY, or `float(x)`, where it is PYTHON, of a single number."""
+    if not isinstance(given, Value):
+        return dtype.type(given) if kind is Kind.NUMPY else trace.refuse("a constant")
+    if given.form.kind is Kind.ARRAY:
+        if kind is Kind.PYTHON:
+            trace.refuse("a number of an array")
+        return given.shared if given.form.dtype == dtype else cast(trace, given, dtype)
+    if given.register is None:
+        number = dtype.type(given.settled)
+        return number if kind is Kind.NUMPY else number.item()
+    register = given.register
+    if given.form.kind is Kind.PYTHON:
+
+        def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
+            return weak(frame, register, dtype)
+
+    else:
+
+        def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
+            return exactly(frame, register, dtype)
+
+    return trace.record(Form(kind, dtype), (register,), run)
+
+
+def exactly(frame: Frame, register: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """A column of NumPy scalars in another dtype, where none of its integers is out of range there."""
+    column = frame.columns[register]
+    if dtype.kind in "iu" and column.dtype.kind in "iu":
+        _require_room(frame.bounds(register), dtype)
+    elif dtype.kind in "iu" and column.dtype.kind == "f":
+        require_whole(column, dtype)
+    return column.astype(dtype)

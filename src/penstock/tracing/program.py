@@ -1,0 +1,231 @@
+"""Runs traced steps on columns, a block of rows at a time so that what is between two steps stays in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Column
+from penstock.tracing.forms import PYTHON_DTYPES, PYTHON_TYPES, Form, Kind
+
+BLOCK = 1 << 18  # bytes of the largest column of a block
+OWN_MEMORY = 1 << 16  # bytes from which on memory that is used again beats NumPy's fresh memory
+MOST_AT_ONCE = 1 << 26  # bytes of the largest column that is made of all rows at once
+
+Run: TypeAlias = Callable[["Frame", np.ndarray | None], np.ndarray]
+"""Make a step's column of the columns of a frame, in the memory given if there is one."""
+
+
+class UnequalError(Exception):
+    """Columns might give something else for these rows than the function gives for each element."""
+
+
+class Frame:
+    """The columns of one block, by register, and the least and largest number of those of integers."""
+
+    __slots__ = ("_bounds", "columns")
+
+    def __init__(self, columns: list[Any]) -> None:
+        self.columns = columns
+        self._bounds: dict[int, tuple[int, int]] = {}
+
+    def bounds(self, register: int) -> tuple[int, int]:
+        """Numbers that a column of integers lies between: tight, or those that `bound` said."""
+        known = self._bounds.get(register)
+        if known is None:
+            column = self.columns[register]
+            known = self._bounds[register] = int(column.min()), int(column.max())
+        return known
+
+    def bound(self, register: int, low: int, high: int) -> None:
+        """Say that a column lies between `low` and `high`."""
+        self._bounds[register] = low, high
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """One operation on columns: `run(frame, out)`; where it does not `take_memory`, `out` is `None`.
+
+    A `view` costs nothing, whatever the number of rows.
+    """
+
+    form: Form
+    reads: tuple[int, ...]
+    run: Run
+    takes_memory: bool = False
+    view: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Result:
+    """A leaf of the element that is made: a register, or the same `constant` for every row.
+
+    What is handed on from the chunk has no `form`. Where it is `ordered`, an element of it is contiguous in memory.
+    A constant is `shared` where the function hands out the same array again and again.
+    """
+
+    register: int | None
+    constant: Any = None
+    form: Form | None = None
+    ordered: bool = False
+    shared: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """Steps over columns: the registers are the columns of the chunk, then those of the steps."""
+
+    inputs: tuple[Form, ...]
+    steps: tuple[Step, ...]
+    results: tuple[Result, ...]
+    ordered: bool
+    """Whether elements must be contiguous in memory, as sums of floats depend on it."""
+    _layout: _Layout
+
+    @classmethod
+    def of(
+        cls, inputs: tuple[Form, ...], steps: tuple[Step, ...], results: tuple[Result, ...], *, ordered: bool
+    ) -> Program:
+        """The program of these steps."""
+        return cls(inputs, steps, results, ordered, _laid_out(len(inputs), steps, results))
+
+    def run(
+        self, columns: Sequence[Column], length: int, out: list[np.ndarray] | None, allocate: Allocate
+    ) -> list[Column]:
+        """The columns of the results for at least one row, in the memory of `out` where they fit there."""
+        self._check(columns)
+        whole: list[Any] = [*columns, *[None] * len(self.steps)]
+        for at in self._layout.early:
+            whole[at] = self._step(at).run(Frame(whole), None)
+        rows = max(BLOCK // self._layout.widest, 1)
+        memory = self._memory(length, out, allocate, least=OWN_MEMORY if rows >= length else 0)
+        if rows < length and len(memory) == len(self._layout.targets):
+            for low in range(0, length, rows):
+                part = slice(low, min(low + rows, length))
+                block = [column if column is None else column[part] for column in whole]
+                self._block(block, {at: array[part] for at, array in memory.items()})
+            for at, array in memory.items():
+                whole[at] = array
+        else:
+            if self._layout.widest * length > MOST_AT_ONCE:
+                raise UnequalError
+            self._block(whole, memory)
+        return [self._made(result, whole, length, stacked=out is not None) for result in self.results]
+
+    def _check(self, columns: Sequence[Column]) -> None:
+        for at in self._layout.read:
+            column, form = columns[at], self.inputs[at]
+            if type(column) is not np.ndarray:
+                raise UnequalError
+            if column.dtype != form.dtype or column.shape[1:] != form.shape:
+                raise UnequalError
+            if len(column) > 1 and any(abs(stride) > column.strides[0] for stride in column.strides[1:]):
+                raise UnequalError  # an element would not lie together in what is made
+            if self.ordered and not column[0].flags.c_contiguous:
+                raise UnequalError
+
+    def _block(self, columns: list[Any], memory: dict[int, np.ndarray]) -> None:
+        """Make the columns of all late steps, in `columns`; those that nothing reads any more are let go."""
+        frame = Frame(columns)
+        for at, dead in self._layout.late:
+            step, out = self._step(at), memory.get(at)
+            column = step.run(frame, out if step.takes_memory else None)
+            if column.dtype != step.form.dtype or column.shape[1:] != step.form.shape:
+                raise UnequalError
+            if out is not None and column is not out:
+                np.copyto(out, column, casting="no")
+                column = out
+            columns[at] = column
+            for register in dead:
+                columns[register] = None
+
+    def _memory(
+        self, length: int, out: list[np.ndarray] | None, allocate: Allocate, *, least: int
+    ) -> dict[int, np.ndarray]:
+        """Memory for results that late steps make: what the caller gave, or from `least` bytes on of the pool."""
+        memory: dict[int, np.ndarray] = {}
+        for at, i in self._layout.targets.items():
+            form = self._step(at).form
+            shape = (length, *form.shape)
+            if out is not None and len(out) == len(self.results) and _fits(out[i], shape, form.dtype):
+                memory[at] = out[i]
+            elif self.results[i].ordered and form.nbytes * length >= least:
+                memory[at] = allocate(shape, form.dtype)
+        return memory
+
+    def _made(self, result: Result, whole: list[Any], length: int, *, stacked: bool) -> Column:
+        if result.register is None:
+            return [result.constant] * length if result.shared else _repeated(result.constant, length)
+        column: Any = whole[result.register]
+        form = result.form
+        if form is not None and form.kind is Kind.NUMPY and form.dtype in PYTHON_TYPES and not stacked:
+            return list(column)  # an array of this dtype would stand for Python's own numbers
+        return column
+
+    def _step(self, at: int) -> Step:
+        return self.steps[at - len(self.inputs)]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Layout:
+    """When the steps of a program are run, and what they make."""
+
+    read: tuple[int, ...]
+    """The columns of the chunk that steps read."""
+    early: tuple[int, ...]
+    """The steps that are views of the chunk's columns, or of such views."""
+    late: tuple[tuple[int, tuple[int, ...]], ...]
+    """The other steps, each with the registers that are read for the last time there."""
+    targets: dict[int, int]
+    """The late steps that make results, each with the first result it makes."""
+    widest: int
+    """Bytes of the largest value of one row that is computed."""
+
+
+def _laid_out(inputs: int, steps: tuple[Step, ...], results: tuple[Result, ...]) -> _Layout:
+    early: list[int] = []
+    late: list[int] = []
+    last: dict[int, int] = {}
+    whole = set(range(inputs))
+    for at, step in enumerate(steps, inputs):
+        last[at] = at
+        last.update(dict.fromkeys(step.reads, at))
+        if step.view and whole.issuperset(step.reads):
+            early.append(at)
+            whole.add(at)
+        else:
+            late.append(at)
+    kept = {result.register for result in results}
+    dead: dict[int, list[int]] = {at: [] for at in range(inputs + len(steps))}
+    for register, end in last.items():
+        if register not in kept:
+            dead[end].append(register)
+    targets: dict[int, int] = {}
+    for i, result in enumerate(results):
+        if result.register is not None and result.register not in whole:
+            targets.setdefault(result.register, i)
+    return _Layout(
+        read=tuple(sorted({register for step in steps for register in step.reads if register < inputs})),
+        early=tuple(early),
+        late=tuple((at, tuple(dead[at])) for at in late),
+        targets=targets,
+        widest=max((steps[at - inputs].form.nbytes for at in late), default=1) or 1,
+    )
+
+
+def _fits(array: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
+    return isinstance(array, np.ndarray) and array.shape == shape and array.dtype == dtype
+
+
+def _repeated(value: Any, length: int) -> Column:
+    """A column of the same value: of Python's own numbers and of arrays an array, else a list."""
+    dtype = PYTHON_DTYPES.get(type(value))
+    if dtype is not None and (type(value) is not int or -(1 << 63) <= value < 1 << 63):
+        return np.full(length, value, dtype)
+    if isinstance(value, np.ndarray):
+        return np.repeat(value[None], length, axis=0)
+    return [value] * length

@@ -1,0 +1,73 @@
+"""What is left for the last batch of an epoch, as the user says it."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, tf_data
+from penstock.core.errors import PlanError
+from penstock.dataset.arguments.remainder import check_mask_key, drops, policy
+from penstock.elements.spec import spec_of
+
+BATCHES = (
+    *("batch", "padded_batch", "ragged_batch", "sparse_batch", "rebatch"),
+    *("bucket_by_sequence_length", "batch_by_tokens"),
+)
+
+
+@pytest.mark.parametrize("call", BATCHES)
+def test_every_operation_that_makes_batches_takes_it_in_one_spelling(call):
+    found = inspect.signature(getattr(Dataset, call)).parameters
+    assert found["drop_remainder"].default is False
+    assert (found["remainder"].default, found["mask_key"].default) == (None, "valid")
+    assert found["remainder"].kind == found["mask_key"].kind == inspect.Parameter.KEYWORD_ONLY
+
+
+@pytest.mark.parametrize(
+    ("drop", "remainder", "wanted"),
+    [
+        (False, None, (False, None)),
+        (True, None, (True, None)),
+        (np.True_, "drop", (True, None)),
+        (False, "keep", (False, None)),
+        (False, "drop", (True, None)),
+        (False, "pad", (False, "real")),
+    ],
+)
+def test_what_is_said_is_one_of_three(drop, remainder, wanted):
+    left = policy("batch", None, drop, remainder, "real")
+    assert (left["drop_remainder"], left["mask_key"]) == wanted
+
+
+@pytest.mark.parametrize("remainder", ["fill", "", 3, True, ["pad"]])
+def test_anything_else_is_refused(remainder):
+    with pytest.raises(ValueError, match=r'padded_batch\(remainder=.*expected "keep", "drop" or "pad"'):
+        drops("padded_batch", False, remainder)
+
+
+@pytest.mark.parametrize("remainder", ["keep", "pad"])
+def test_both_arguments_have_to_agree(remainder):
+    with pytest.raises(ValueError, match=r"rebatch.*drop_remainder=True says otherwise"):
+        drops("rebatch", True, remainder)
+
+
+def test_a_key_is_a_text_that_elements_do_not_have():
+    assert check_mask_key("batch", spec_of({"x": 1}), "valid") == "valid"
+    assert check_mask_key("batch", None, "x") == "x"
+    with pytest.raises(PlanError, match=r"batch\(\): an element has 'x' already"):
+        check_mask_key("batch", spec_of({"x": 1}), "x")
+    with pytest.raises(TypeError, match=r"batch\(mask_key=None\): expected a text"):
+        check_mask_key("batch", None, None)
+
+
+def test_the_call_forms_of_tf_data_stay_and_have_it_too():
+    ds = tf_data.Dataset.range(5).map(np.atleast_1d)
+    assert len(list(ds.padded_batch(2, None, None, True, name="pairs"))) == 2
+    assert len(list(ds.ragged_batch(2, True, np.int32, name="pairs"))) == 2
+    (*_, (batch, real)) = ds.padded_batch(2, remainder="pad", name="pairs")
+    assert (batch.tolist(), real.tolist()) == ([[4], [0]], [True, False])
+    made = ds.bucket_by_sequence_length(len, [2], [2, 2], None, None, False, False, True)
+    assert [batch.tolist() for batch in made] == [[[0], [1]], [[2], [3]]]

@@ -1,0 +1,50 @@
+"""All columns of a chunk as arrays, in memory given where it fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import ElementError
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.chunks.gathering import stack_all
+from penstock.elements.nested.structure import LEAF, flatten
+
+ROWS = np.array([7, 9])
+
+
+def test_columns_go_into_the_memory_given():
+    structure = flatten({"x": 0, "y": 0})[1]
+    memory = [np.empty((2,), np.int64), np.empty((2, 3), np.float32)]
+    chunk = Columns(structure, [[1, 2], [np.ones(3, np.float32)] * 2], 2)
+    found, arrays = stack_all(chunk, ROWS, out=memory, allocate=np.empty)
+    assert found == structure
+    assert all(array is given for array, given in zip(arrays, memory, strict=True))
+    np.testing.assert_array_equal(arrays[0], [1, 2])
+
+
+def test_memory_that_does_not_fit_is_left_alone():
+    memory = [np.full((3,), -1, np.int64)]
+    _, (array,) = stack_all(Items([1, 2]), ROWS, out=memory, allocate=np.empty)
+    np.testing.assert_array_equal(array, [1, 2])
+    np.testing.assert_array_equal(memory[0], [-1, -1, -1])
+
+
+def test_what_a_program_has_written_there_already_is_not_written_again():
+    memory = [np.array([1, 2])]
+    _, (array,) = stack_all(Columns(LEAF, [memory[0]], 2), ROWS, out=memory, allocate=np.empty)
+    assert array is memory[0]
+
+
+def test_a_view_of_a_source_is_copied_so_that_the_batch_is_the_consumer_s():
+    source = np.arange(4)
+    source.flags.writeable = False
+    _, (array,) = stack_all(Columns(LEAF, [source[1:3]], 2), ROWS, out=None, allocate=np.empty)
+    assert array.flags.writeable
+    assert not np.shares_memory(array, source)
+
+
+def test_elements_that_do_not_fit_name_the_leaf_and_the_rows():
+    chunk = Items([{"x": np.zeros(2)}, {"x": np.zeros(3)}])
+    with pytest.raises(ElementError, match=r'rows 7 and 9 differ at \["x"\]: shape \(2,\) against \(3,\)'):
+        stack_all(chunk, ROWS, out=None, allocate=np.empty)

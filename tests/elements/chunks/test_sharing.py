@@ -1,0 +1,135 @@
+"""Elements that several hold are given containers of their own, and arrays that cannot be written to."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter, OrderedDict, defaultdict, deque
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from penstock.elements.chunks.sharing import (
+    gathered,
+    travelling,
+    with_own_arrays,
+    with_own_containers,
+    with_sealed_arrays,
+)
+from penstock.elements.ragged import Ragged
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+@dataclass
+class Open:
+    value: object
+
+
+@dataclass(frozen=True)
+class Closed:
+    value: object
+
+
+class Words(list):
+    """A list of somebody's own class."""
+
+
+ARRAY = np.arange(3)
+
+
+def nestings(leaf):
+    lists = [[leaf], deque([leaf]), Words([leaf]), (leaf,), Pair(leaf, 1)]
+    dicts = [{"x": leaf}, OrderedDict(x=leaf), defaultdict(list, x=leaf)]
+    return [*lists, *dicts, Open(leaf), Closed(leaf), {"x": [(Open(leaf), {"y": leaf})]}]
+
+
+@pytest.mark.parametrize("element", nestings([1]), ids=repr)
+def test_inner_lists_are_new_in_every_kind_of_container(element):
+    (copy,) = with_own_containers([element])
+    assert type(copy) is type(element)
+    assert copy == element
+    assert copy is not element
+    assert not set(map(id, inner(copy))) & set(map(id, inner(element)))
+
+
+def inner(value):
+    """Every container that can be written to."""
+    if isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, list | deque | tuple):
+        parts = list(value)
+    elif isinstance(value, Open | Closed):
+        parts = [value.value]
+    else:
+        return []
+    found = [each for part in parts for each in inner(part)]
+    return found if isinstance(value, tuple | Closed) else [value, *found]
+
+
+def test_a_frozen_container_of_leaves_is_not_copied():
+    for element in (Closed(1), (1, ARRAY), Pair(1, 2)):
+        assert with_own_containers([element])[0] is element
+
+
+def test_a_class_of_ones_own_keeps_what_it_has_beside_its_items():
+    made = defaultdict(list, x=[1])
+    (copy,) = with_own_containers([made])
+    copy["new"].append(1)
+    assert "new" not in made
+    assert with_own_containers([Counter("aab")]) == [Counter("aab")]
+
+
+@pytest.mark.parametrize("element", nestings(ARRAY), ids=repr)
+def test_arrays_are_sealed_in_every_kind_of_container_and_the_users_stay_open(element):
+    (made,) = with_sealed_arrays([element])
+    assert not any(array.flags.writeable for array in arrays(made))
+    assert all(array is ARRAY for array in arrays(element))
+    assert ARRAY.flags.writeable
+    assert with_sealed_arrays([made])[0] is made
+
+
+@pytest.mark.parametrize("element", nestings(ARRAY), ids=repr)
+def test_arrays_are_copied_in_every_kind_of_container(element):
+    (made,) = with_own_arrays([element])
+    for array in arrays(made):
+        array[:] = 9
+    assert ARRAY.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("element", nestings(ARRAY), ids=repr)
+def test_whether_arrays_can_be_written_to_survives_a_pickle(element):
+    for values, writable in (([element], True), (with_sealed_arrays([element]), False)):
+        (made,) = pickle.loads(pickle.dumps(travelling(values)))
+        assert {array.flags.writeable for array in arrays(made)} == {writable}
+
+
+def arrays(value):
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, dict):
+        parts = list(value.values())
+    elif isinstance(value, list | deque | tuple):
+        parts = list(value)
+    else:
+        parts = [value.value] if isinstance(value, Open | Closed) else []
+    return [array for part in parts for array in arrays(part)]
+
+
+def test_ragged_rows_are_sealed_and_copied_as_arrays_are():
+    ragged = Ragged.from_rows([[1, 2], [3]])
+    assert not with_sealed_arrays([ragged])[0].writeable
+    (copy,) = with_own_arrays([ragged])
+    copy.flat_values[0] = 9
+    assert ragged.flat_values[0] == 1
+
+
+def test_rows_are_gathered_into_memory_that_fits_and_are_read_only_elsewhere():
+    column, memory = np.zeros((3, 2)), np.empty((1, 2))
+    assert gathered(column, np.array([1]), memory) is memory
+    assert gathered(column, np.array([1]), np.empty((1, 3))).flags.writeable is False
+    assert gathered(np.zeros(3), np.array([1])).flags.writeable

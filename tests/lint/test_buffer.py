@@ -1,0 +1,66 @@
+"""Caches: what is found, and what looks like it and is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset
+from penstock.lint.buffer import random_function_before_cache, repeat_before_cache, shuffle_before_cache
+from penstock.lint.written import Written
+
+DS = Dataset.range(20)
+
+
+def found(rule, ds):
+    return [found.message for found in rule(Written(ds._plan))]
+
+
+def draw(x, *, rng):
+    return x
+
+
+@pytest.mark.parametrize(
+    "ds", [DS.map(draw).cache(), DS.filter(draw).batch(2).cache().shuffle(3), Dataset.zip(DS, DS.map(draw)).cache()]
+)
+def test_what_is_drawn_before_a_cache_is_found(ds):
+    (sentence,) = found(random_function_before_cache, ds)
+    assert "cache() comes after " in sentence
+    assert "(draw), which is random" in sentence
+
+
+@pytest.mark.parametrize("ds", [DS.map(abs).cache().map(draw), DS.shuffle().cache(), DS.map(draw)])
+def test_what_is_drawn_after_a_cache_is_fine(ds):
+    assert found(random_function_before_cache, ds) == []
+
+
+def test_of_two_caches_the_nearer_one_is_named():
+    assert len(found(random_function_before_cache, DS.map(draw).cache().map(abs).cache())) == 1
+
+
+@pytest.mark.parametrize("ds", [DS.shuffle().cache(), DS.shuffle(seed=1).map(abs).batch(2).cache().prefetch(2)])
+def test_an_order_that_is_kept_is_found(ds):
+    (sentence,) = found(shuffle_before_cache, ds)
+    assert "every epoch is in the order of the first; write .cache() before .shuffle(" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.cache().shuffle(),
+        DS.shuffle().cache().map(abs).shuffle(),
+        DS.shuffle(seed=1).take(5).cache(),
+        DS.shuffle(seed=1, reshuffle_each_iteration=False).cache(),
+    ],
+)
+def test_one_order_a_part_of_one_or_another_shuffle_after_it_is_fine(ds):
+    assert found(shuffle_before_cache, ds) == []
+
+
+def test_epochs_that_are_kept_several_times_are_found():
+    (sentence,) = found(repeat_before_cache, DS.repeat(3).map(abs).cache())
+    assert "keeps every element 3 times; write .cache() before .repeat(3)" in sentence
+
+
+@pytest.mark.parametrize("ds", [DS.cache().repeat(3), DS.repeat(1).cache(), DS.repeat(3).map(draw).cache()])
+def test_epochs_that_differ_or_are_repeated_after_are_fine(ds):
+    assert found(repeat_before_cache, ds) == []

@@ -1,0 +1,22 @@
+"""How calls are written; when a result counts as thrown away is tested with the handle."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock import Dataset
+from penstock.lint.calls import result_thrown_away
+from penstock.lint.written import Written
+
+DS = Dataset.range(20)
+
+
+@pytest.mark.parametrize(("ds", "call"), [(DS.shuffle(), "ds.shuffle(...)"), (DS[2:], "ds[...]")])
+def test_the_call_is_named_and_put_right(ds, call):
+    (found,) = result_thrown_away(Written(ds._plan, thrown_away=True))
+    assert found.message.startswith(f"the result of {call} was thrown away")
+    assert found.message.endswith(f"write `ds = {call}`")
+
+
+def test_what_is_used_is_fine():
+    assert list(result_thrown_away(Written(DS.shuffle()._plan))) == []

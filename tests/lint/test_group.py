@@ -1,0 +1,98 @@
+"""Batches and groups: what is found, and what looks like it and is not."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from penstock import Dataset
+from penstock.lint.group import (
+    batch_larger_than_the_data,
+    batch_without_drop_remainder,
+    unbounded_group_by_window,
+)
+from penstock.lint.written import Written
+
+DS = Dataset.range(20)
+
+
+def found(rule, ds):
+    return [found.message for found in rule(Written(ds._plan))]
+
+
+@pytest.mark.parametrize("ds", [DS.batch(8), DS.batch(8).map(abs).shuffle().repeat().prefetch(2)])
+def test_a_last_batch_that_is_shorter_is_found(ds):
+    (sentence,) = found(batch_without_drop_remainder, ds)
+    assert sentence.startswith("batch(8): the last batch of an epoch has 4 elements")
+
+
+def bucketed(ds, **left):
+    return ds.bucket_by_sequence_length(lambda x: x, [5, 9], [4, 4, 4], no_padding=True, **left)
+
+
+@pytest.mark.parametrize(
+    ("ds", "sentence"),
+    [
+        (DS.batch(5).rebatch([3, 4]), "rebatch([3, 4]): the last batch of an epoch has 3 elements, "),
+        (DS.batch(5).rebatch([3, 4]), "to train, write rebatch([3, 4], drop_remainder=True)"),
+        (DS.filter(bool).batch(5).rebatch([3, 4]), "the last batch of an epoch may be shorter"),
+        (bucketed(DS), "what is left in a bucket at the end of an epoch is a shorter batch"),
+        (bucketed(DS).prefetch(2), "to train, write bucket_by_sequence_length(..., drop_remainder=True)"),
+    ],
+)
+def test_a_shorter_batch_of_several_sizes_and_what_is_left_in_buckets_are_found(ds, sentence):
+    (said,) = found(batch_without_drop_remainder, ds)
+    assert sentence in said
+
+
+@pytest.mark.parametrize(
+    "ds",
+    [
+        DS.batch(5).rebatch([3, 4], drop_remainder=True),
+        DS.batch(5).rebatch([3, 4], remainder="pad"),
+        DS.batch(5).rebatch([15, 5]),
+        DS.repeat().batch(5).rebatch([3, 4]),
+        bucketed(DS, drop_remainder=True),
+        bucketed(DS, remainder="pad"),
+        bucketed(DS.repeat()),
+        DS.batch(8, drop_remainder=True),
+        DS.batch(8, remainder="pad"),
+        DS.padded_batch(8, remainder="pad"),
+        DS.batch(5),
+        DS.repeat().batch(8),
+        DS.batch(30),
+        DS.take(0).batch(3),
+        DS.batch(8).enumerate(),
+        DS,
+    ],
+)
+def test_batches_that_are_all_alike_or_not_the_consumers_are_fine(ds):
+    assert found(batch_without_drop_remainder, ds) == []
+
+
+def grouped(**windows):
+    return DS.group_by_window(lambda x: x % 2, lambda key, window: window.batch(3), **windows)
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, sys.maxsize])
+def test_windows_that_are_never_full_are_found(size):
+    (sentence,) = found(unbounded_group_by_window, grouped(window_size=size).batch(2))
+    assert "all that it reads waits in memory" in sentence
+
+
+@pytest.mark.parametrize("ds", [grouped(window_size=1000), grouped(window_size_func=lambda key: 3)])
+def test_windows_that_are_full_at_some_time_are_fine(ds):
+    assert found(unbounded_group_by_window, ds) == []
+
+
+def test_a_batch_that_no_epoch_fills_is_found():
+    (sentence,) = found(batch_larger_than_the_data, DS.batch(32, drop_remainder=True))
+    assert "there is no batch" in sentence
+
+
+@pytest.mark.parametrize(
+    "ds", [DS.batch(20, drop_remainder=True), DS.batch(32), DS.take(0).batch(4, drop_remainder=True)]
+)
+def test_a_batch_that_is_filled_or_kept_is_none(ds):
+    assert found(batch_larger_than_the_data, ds) == []

@@ -1,0 +1,74 @@
+"""What the readers of tables share."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from penstock.core.errors import DataError, PlanError
+from penstock.sources.arrow.tables import check_same, relative, shown, side_by_side, table_of, told
+from penstock.sources.arrow.values import NullError
+
+pa = pytest.importorskip("pyarrow")
+SCHEMA = pa.schema({"a": pa.int64(), "b": pa.string(), "c": pa.struct({"d": pa.float32()})})
+
+
+def test_columns_are_chosen_and_names_that_are_wrong_are_told_with_the_nearest():
+    assert table_of(SCHEMA, ["b", "a", "b"], "raise", "read").schema.names == ["b", "a"]
+    with pytest.raises(PlanError, match=r"no column 'x'; there are 'a', 'b', 'c'"):
+        table_of(SCHEMA, ["x"], "raise", "read")
+    with pytest.raises(PlanError, match=r"nulls= has 'c\.e', which is no column; did you mean 'c\.d'\?"):
+        table_of(SCHEMA, None, {"c.e": 1}, "read")
+    with pytest.raises(ValueError, match="nulls=3"):
+        table_of(SCHEMA, None, 3, "read")
+
+
+def test_bytes_of_a_row_are_told_before_there_is_one():
+    assert table_of(SCHEMA, ["a", "c"], "raise", "read").row_bytes == 12
+    assert table_of(SCHEMA, None, "raise", "read").loose() == ["b"]
+
+
+def test_whole_rows_are_those_with_nothing_missing():
+    table = pa.table({"a": [1, None, 3, 4], "b": ["x", "y", None, "z"], "c": [{"d": 1.0}] * 3 + [{"d": None}]})
+    assert table_of(table.schema, None, "drop", "read").whole_rows(table).tolist() == [True, False, False, False]
+
+
+def test_schemas_that_differ_are_refused_with_both_names():
+    check_same("read", "one", SCHEMA, "two", SCHEMA)
+    with pytest.raises(DataError, match="read: one and two differ: column 'b' is only in the first"):
+        check_same("read", "one", SCHEMA, "two", SCHEMA.remove(1))
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (NullError("x", 4), r"^file: column x is null in row 104; give nulls=\{'x': a value\}"),
+        (DataError("odd"), "^file: odd$"),
+        (OSError("no thrift"), "^file: no thrift$"),
+        (pa.ArrowInvalid("odd"), "^file: odd$"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "^file: 'utf-8' codec"),
+    ],
+)
+def test_what_goes_wrong_is_told_with_its_place(error, message):
+    with pytest.raises(DataError, match=message), told("file", 100):
+        raise error
+
+
+def test_what_the_system_says_stays_as_it_is():
+    with pytest.raises(FileNotFoundError), told("file"):
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), "file")
+    with pytest.raises(PlanError), told("file"):
+        raise PlanError("as it is")
+
+
+def test_things_made_side_by_side_are_in_their_order():
+    assert [side_by_side(lambda i: i * i, count) for count in (0, 1, 5)] == [[], [0], [0, 1, 4, 9, 16]]
+
+
+def test_names_of_files():
+    assert shown(["a.csv"]) == "'a.csv'"
+    assert shown(["a.csv", "b.csv"]) == "2 files"
+    assert relative(["/data/x/a", "/data/y/b"]) == ["x/a", "y/b"]
+    assert relative(["/data/x/a"]) == ["a"]

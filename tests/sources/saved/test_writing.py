@@ -1,0 +1,122 @@
+"""Writing elements: complete or not at all."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import ElementError, PlanError
+from penstock.elements.ragged import Ragged
+from penstock.sources.saved.reading import saved
+from penstock.sources.saved.writing import save
+from penstock.testing.laws import same
+
+
+def written(elements, folder, *, overwrite=False):
+    save(elements, str(folder), fingerprint="", overwrite=overwrite)
+    return list(Dataset.load(folder))
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [1, 2],
+        [True, False],
+        [1.5, -0.0, float("nan")],
+        [np.float32(1), np.float32(2)],
+        [np.datetime64("2020-01-01"), np.datetime64("NaT", "D")],
+        [np.zeros((0, 3)), np.ones((0, 3))],
+        [np.zeros((0, 3)), np.ones((2, 3))],
+        [np.arange(n, dtype=np.int16).reshape(n, 1) for n in (3, 1, 2)],
+        [np.asfortranarray(np.arange(6).reshape(2, 3)), np.arange(12).reshape(2, 6)[:, ::2]],
+        ["", "a", "é\ud800", "\x00"],
+        [b"", b"\x00\xff"],
+        [{"z": 1, "a": [1, ("x", None)]}, {"z": 2, "a": [3, ("y", None)]}],
+        [{"z": 1, "a": {}}],
+    ],
+    ids=repr,
+)
+def test_elements_come_back_as_they_were(elements, tmp_path):
+    assert all(map(same, written(elements, tmp_path / "a"), elements))
+    assert saved(tmp_path / "a").length == len(elements)
+
+
+def test_many_elements_and_shapes_that_differ_late(tmp_path):
+    elements = [np.full(3 if n < 9000 else 2, n) for n in range(9001)]
+    assert all(map(same, written(elements, tmp_path / "a"), elements))
+    even = elements[:-1]
+    written(even, tmp_path / "b")
+    assert np.load(tmp_path / "b" / "leaf-0.npy").tolist() == np.stack(even).tolist()
+
+
+@pytest.mark.parametrize(
+    ("elements", "says"),
+    [
+        ([1, 1.5], "element 1 is float64, where the first is int64 of 0 dimensions"),
+        ([np.zeros(2), np.zeros((2, 2))], r"element 1 is float64\[2, 2\], where the first is float64 of 1 dimensions"),
+        ([{"x": "a"}, {"x": b"a"}], r'element 1 at \["x"\] is bytes, where the first is str'),
+        ([1, "a"], "element 1 is str"),
+        ([(1, 2), (1, 2, 3)], "structure"),
+        ([{"x": 1}, {"y": 1}], "structure"),
+        ([object()], "neither a number"),
+        ([{"o": np.array(["a"], object)}], r'at \["o"\] is neither a number'),
+        ([Ragged.from_rows([[1], [2, 3]])], "neither a number"),
+        ([{3: 1}], r"the keys \[3\]; map them to texts"),
+    ],
+)
+def test_what_cannot_be_saved_is_named_and_leaves_nothing_behind(elements, says, tmp_path):
+    with pytest.raises(ElementError, match=says):
+        written(elements, tmp_path / "a")
+    assert os.listdir(tmp_path) == []
+
+
+def test_named_tuples_are_refused(tmp_path):
+    from penstock.testing.functions import Pair
+
+    with pytest.raises(ElementError, match="has a Pair in it; map it to a dict or a tuple"):
+        written([Pair(1, 2)], tmp_path / "a")
+
+
+def test_a_failure_leaves_what_was_there(tmp_path):
+    written([1, 2], tmp_path / "a")
+
+    def failing():
+        yield 3
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        written(failing(), tmp_path / "a", overwrite=True)
+    assert list(Dataset.load(tmp_path / "a")) == [1, 2]
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_only_a_saved_dataset_is_replaced_and_only_if_asked_to(tmp_path):
+    written([1, 2], tmp_path / "a")
+    with pytest.raises(FileExistsError, match="pass overwrite=True"):
+        written([3], tmp_path / "a")
+    assert written([3], tmp_path / "a", overwrite=True) == [3]
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("...")
+    (tmp_path / "file").write_text("...")
+    for name in ("mine", "file"):
+        with pytest.raises(FileExistsError, match="no saved dataset, so it is not overwritten"):
+            written([3], tmp_path / name, overwrite=True)
+    (tmp_path / "empty").mkdir()
+    assert written([4], tmp_path / "empty") == [4]
+    assert sorted(os.listdir(tmp_path)) == ["a", "empty", "file", "mine"]
+    assert written([5], tmp_path / "new" / "deeper") == [5]
+
+
+def test_datasets_save_an_epoch(tmp_path):
+    ds = Dataset.range(50).shuffle(seed=1).map(lambda x: {"x": x})
+    ds.save(tmp_path / "a")
+    assert [e["x"] for e in Dataset.load(tmp_path / "a")] == [e["x"] for e in ds.iterator(epoch=0)]
+    Dataset.range(9).filter(lambda x: x > 3).save(tmp_path / "b")
+    assert list(Dataset.load(tmp_path / "b")) == [4, 5, 6, 7, 8]
+    with pytest.raises(PlanError, match="never ends"):
+        Dataset.counter().save(tmp_path / "c")
+    with pytest.raises(TypeError, match=r"save\(overwrite=1\)"):
+        Dataset.range(3).save(tmp_path / "a", overwrite=1)

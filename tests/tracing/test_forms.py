@@ -1,0 +1,54 @@
+"""What is known of a value before there is one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.elements.spec import ArraySpec, ObjectSpec
+from penstock.tracing.forms import OBJECT, Form, Kind, form_of_leaf, form_of_value, is_number, limits
+
+
+@pytest.mark.parametrize(
+    ("leaf", "kind"),
+    [
+        (ArraySpec((), np.dtype("i8")), Kind.PYTHON),
+        (ArraySpec((), np.dtype("f8")), Kind.PYTHON),
+        (ArraySpec((), np.dtype("?")), Kind.PYTHON),
+        (ArraySpec((), np.dtype("f4")), Kind.NUMPY),
+        (ArraySpec((), np.dtype("u8")), Kind.NUMPY),
+        (ArraySpec((2, 0), np.dtype("i8")), Kind.ARRAY),
+        (ArraySpec((2, None), np.dtype("i8")), Kind.OBJECT),
+        (ArraySpec((2,), np.dtype(">i8")), Kind.OBJECT),
+        (ArraySpec((), np.dtype("c8")), Kind.OBJECT),
+        (ArraySpec((), np.dtype("M8[s]")), Kind.OBJECT),
+        (ObjectSpec(str), Kind.OBJECT),
+    ],
+)
+def test_a_leaf_is_what_a_function_is_given_for_it(leaf, kind):
+    assert form_of_leaf(leaf).kind is kind
+
+
+def test_values_of_other_kinds_have_no_form():
+    assert form_of_value(np.float32(1)) == Form(Kind.NUMPY, np.dtype("f4"))
+    assert form_of_value(np.ones((2, 3))) == Form(Kind.ARRAY, np.dtype("f8"), (2, 3))
+    for value in (np.array(1), np.ma.ones(2), np.array(["a"]), np.str_("a"), 1, None):
+        assert form_of_value(value) is None
+
+
+def test_bytes_of_an_element():
+    assert Form(Kind.ARRAY, np.dtype("f4"), (2, 3)).nbytes == 24
+    assert OBJECT.kind is Kind.OBJECT
+
+
+class Length(int):
+    pass
+
+
+def test_numbers_are_pythons_own_and_of_no_derived_class():
+    assert all(map(is_number, (1, 1.5, True)))
+    assert not any(map(is_number, (Length(1), np.float64(1), 1j, None)))
+
+
+def test_limits():
+    assert limits(np.dtype("i1")) == (-128, 127)
