@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from penstock import plan as plans
 from penstock.core.arrays import Allocate, Rows
 from penstock.plan.derived import derived
-from penstock.plan.step import Step, stepped
+from penstock.plan.step import Step, same_memory, stepped
 from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, INFINITE_STRIDE, UNKNOWN, Program, Spec
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class Passing(Node):
         return blocks.cut(self.length, self.rows_of) if blocks is not None and self.keeps_order else None
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        return Step(self.rows_of, passes=True)
+        return Step(self.rows_of, memory=same_memory)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         return inputs[0](epoch, mark)

@@ -18,29 +18,36 @@ Out: TypeAlias = list[np.ndarray] | None
 class Step(NamedTuple):
     """The program of a node of one input, without that of its input.
 
-    `rows_of` tells which rows of the input are needed; where it is `None`, those with the same numbers. `change` makes
-    the elements of the input's, given the rows and where to write; where it is `None`, they are the input's. Where it
-    `passes`, the input writes to the memory that is given.
+    `rows_of` returns the rows of the input that are needed; `None` stands for the same numbers. `change` makes the
+    elements from those of the input, given the rows and the memory to write to; `None` hands the input's on.
+    `memory` returns the memory that the input is to write to, given that of the result, the rows, and the rows of the
+    input; `change` then gets that memory too. Without it the input allocates its own.
     """
 
     rows_of: Callable[[Rows], Rows] | None = None
     change: Callable[[Chunk, Rows, Out], Chunk] | None = None
-    passes: bool = False
+    memory: Callable[[list[np.ndarray], Rows, Rows], Out] | None = None
+
+
+def same_memory(out: list[np.ndarray], rows: Rows, below: Rows) -> Out:
+    """Return the memory of the result itself: the input's elements are handed on."""
+    return out
 
 
 def stepped(source: Program, steps: Iterable[Step]) -> Program:
-    """The program of steps one above another, the topmost first, over that of `source`."""
+    """Return the program of steps one above another, the topmost first, over that of `source`."""
     down = tuple(steps)
 
     def run(rows: Rows, out: Out = None) -> Chunk:
         waiting: list[tuple[Callable[[Chunk, Rows, Out], Chunk], Rows, Out]] = []
-        for rows_of, change, passes in down:
-            if change is not None:
-                waiting.append((change, rows, out))
+        for rows_of, change, memory in down:
+            above = rows
             if rows_of is not None:
                 rows = rows_of(rows)
-            if not passes:
-                out = None
+            below = None if out is None or memory is None else memory(out, above, rows)
+            if change is not None:
+                waiting.append((change, above, out if memory is None else below))
+            out = below
         chunk = source(rows, out)
         while waiting:
             change, rows, out = waiting.pop()

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.node import Node
 from penstock.plan.step import Out, Step
@@ -72,7 +72,7 @@ class Recorder:
     def wrap_step(self, node: Node, step: Step) -> Step:
         """The step, recorded: what it hands on, where it changes nothing."""
         book = self._book(node, in_order=False)
-        rows_of, change, passes = step
+        rows_of, change, memory = step
 
         def recorded(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
             before = _generators()
@@ -81,16 +81,7 @@ class Recorder:
             book.enter(rows, chunk)
             return chunk
 
-        return Step(rows_of, recorded, passes)
-
-    def run(row: int) -> Any:
-            before = _generators()
-            element = single(row)
-            _note_draws(book, before)
-            book.enter(np.array([row]), Items([element]))
-            return element
-
-        return run
+        return Step(rows_of, recorded, memory)
 
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """What makes elements of a stream, recorded."""

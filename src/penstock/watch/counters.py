@@ -79,6 +79,7 @@ class Counters:
         self._wrapped = 0  # of the operations, those that have been wrapped in the round at hand
         self._parts_begun = 0
         self._open: list[Operation] = []  # operations whose reader is not wrapped yet
+        self._nodes: dict[int, tuple[Node, Operation]] = {}
         self._parts: list[Counters] = []
         self._inside = threading.local()  # of the flows that a thread is in: the time spent in those below
 
@@ -97,7 +98,7 @@ class Counters:
         """The step, measured: how long it takes before and after its input, and what it hands on."""
         operation = self._operation(node)
         cells, ident = operation.cells, threading.get_ident
-        rows_of, change, passes = step
+        rows_of, change, memory = step
 
         def measured(rows: Rows) -> Rows:
             cell = cells.get(ident()) or operation.cell()
@@ -109,7 +110,7 @@ class Counters:
             return rows
 
         counted = _counted(operation, change, rows_at=1)
-        return Step(None if rows_of is None else measured, counted, passes)
+        return Step(None if rows_of is None else measured, counted, memory)
 
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
         """What makes elements of a stream, measured; its input was wrapped just before, if it is wrapped."""
@@ -202,7 +203,7 @@ class Counters:
 
     def begin_again(self) -> None:
         """Take what is wrapped next for the first operation."""
-        self._wrapped, self._open = 0, []
+        self._wrapped, self._open, self._nodes = 0, [], {}
 
     def alike(self, count: int) -> Iterator[int]:
         """Yield `count` times; what is wrapped each time counts as the same operations."""
@@ -212,9 +213,14 @@ class Counters:
             yield number
 
     def _operation(self, node: Node) -> Operation:
+        """Return the counts of a node: the same for all that is wrapped of it."""
+        known = self._nodes.get(id(node))
+        if known is not None:
+            return known[1]
         taken = max(len(self._open) - len(node.inputs), 0)
         operation = self._next(node, self._open[taken:])
         self._open[taken:] = [operation]
+        self._nodes[id(node)] = node, operation
         return operation
 
     def _next(self, node: Node, inputs: list[Operation]) -> Operation:

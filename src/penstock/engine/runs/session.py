@@ -64,7 +64,7 @@ class Session:
         return self.tuners[self._stages - 1]
 
     def inner(self) -> Session:
-        """Return a session with the same workers for datasets that are elements: many, of few kinds, and not counted."""
+        """Return a session with the same workers for datasets that are elements, whose work is not counted."""
         settings = self.settings
         executor = settings.executor
         if isinstance(executor, Executor) and not shares_memory(executor):  # a plan travels for long work only

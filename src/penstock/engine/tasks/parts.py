@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from penstock.engine.tasks.task import Job, Made, Slot, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node, Passing
+from penstock.plan.step import Step
 from penstock.plan.types import Program
 
 
@@ -53,44 +54,55 @@ class Parts:
 
     def made(self, task: Task) -> Columns:
         """Make the elements of a part, stacked: in the slot, where they fit."""
-        return self._program(task.given.ids, self._memory(task))
+        rows, out, allocate = task.given.ids, self._memory(task), self.allocate
+        structure, arrays = stack_all(self._program(rows, out), rows, out=out, allocate=allocate)
+        return Columns(structure, [*arrays], len(rows))
 
     def joined(self, job: Job) -> Chunk | None:
         """Return the batch of a job whose parts are all made; `None` if they do not fit together."""
-        chunks: list[Any] = [result.piece.chunk for result in job.results if isinstance(result, Made)]
-        if self._are_in_place(job, chunks):
-            below: Any = self.batch.below(job.tasks[0].slot)
-            arrays: list[Stack] = [array[0][: sum(map(len, chunks))] for array in below]
-        elif all(_fit(chunks[0], other) for other in chunks[1:]):
-            arrays = [joined(parts, self.allocate) for parts in zip(*(c.columns for c in chunks), strict=True)]
-        else:
+        parts: list[Any] = [result.piece.chunk for result in job.results if isinstance(result, Made)]
+        whole = self._in_place(job, parts)
+        if whole is None and all(_fit(parts[0], other) for other in parts[1:]):
+            arrays = [joined(columns, self.allocate) for columns in zip(*(part.columns for part in parts), strict=True)]
+            whole = Columns(parts[0].structure, [*arrays], sum(map(len, parts)))
+        if whole is None:
             return None
-        return self.batch.folded(chunks[0].structure, arrays, len(arrays[0]), 1, self.allocate)
+        _, change, _ = self._join
+        return change(whole, job.task.given.ids, whole.columns) if change is not None else None
+
+    @cached_property
+    def _join(self) -> Step:
+        """The step that makes one batch of its elements."""
+
+        def change(chunk: Chunk, rows: Rows, out: Any) -> Chunk:
+            columns = cast("Columns", chunk)
+            return self.batch.folded(columns.structure, out, len(chunk), 1, self.allocate)
+
+        return self.observer.wrap_step(self.batch, Step(change=change))
 
     def _memory(self, task: Task) -> Slot | None:
-        """Return the part of the slot that a task writes, with flags left out: an array of shape (k, ...) a leaf."""
+        """Return the part of the slot that a task writes: an array of shape (k, ...) for each leaf."""
         if task.slot is None or task.part is None:
             return None
         low, high = task.part
-        below = self.batch.below(task.slot)
-        return None if below is None else [array[0][low:high] if array.ndim > 1 else array for array in below]
+        memory = self.batch.memory_of_elements(task.slot, 1, high)
+        return None if memory is None else [array[low:high] for array in memory]
 
-    def _are_in_place(self, job: Job, chunks: list[Any]) -> bool:
-        for chunk, task in zip(chunks, job.tasks, strict=True):
+    def _in_place(self, job: Job, parts: list[Any]) -> Columns | None:
+        """Return the elements of all parts, if each of them was written into the slot."""
+        slot, last = job.tasks[0].slot, job.tasks[-1].part
+        if slot is None or last is None:
+            return None
+        for part, task in zip(parts, job.tasks, strict=True):
             memory = self._memory(task)
-            if memory is None or len(memory) != len(chunk.columns) or not all(map(_is_there, chunk.columns, memory)):
-                return False
-        return True
+            if memory is None or len(memory) != len(part.columns) or not all(map(_is_there, part.columns, memory)):
+                return None
+        whole: Any = self.batch.memory_of_elements(slot, 1, last[1])
+        return Columns(parts[0].structure, whole, last[1])
 
     @cached_property
     def _program(self) -> Program:
-        source, allocate = compiled(self.batch.input, self.allocate, self.observer), self.allocate
-
-        def stacked(rows: Rows, out: Slot | None = None) -> Columns:
-            structure, arrays = stack_all(source(rows, out), rows, out=out, allocate=allocate)
-            return Columns(structure, [*arrays], len(rows))
-
-        return stacked
+        return compiled(self.batch.input, self.allocate, self.observer)
 
 
 def parts_of(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None:
@@ -98,7 +110,9 @@ def parts_of(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None
     node = plan
     while isinstance(node, Passing):
         node = node.input
-    return Parts(plan, node, allocate, observer) if type(node) is Batch else None
+    if type(node) is not Batch or observer.looks_at_elements:
+        return None
+    return Parts(plan, node, allocate, observer)
 
 
 def _is_there(array: Stack, memory: np.ndarray) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,8 @@ from penstock.elements.nested.structure import Structure, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.spec import batched, of_any_largest
 from penstock.ops.group.grouping import Grouping, spans
-from penstock.plan.types import Program, Spec
+from penstock.ops.group.in_slot import Slot
+from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)
@@ -39,20 +41,35 @@ class Batch(Grouping):
         structure, arrays = self._stacked(chunk, rows, None, allocate, to_largest=True)
         return unflatten(structure, arrays)
 
-    def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
-        structure, arrays = self._stacked(chunk, rows, None, allocate)
-        return self.folded(structure, arrays, self.size, len(rows) // self.size, allocate)
+    def collect_all(
+        self, chunk: Chunk, its_rows: Rows, counts: np.ndarray, rows: Rows, out: Slot, allocate: Allocate
+    ) -> Chunk:
+        """Stack the elements of all batches at once, in the memory given for elements: no step for each batch."""
+        try:
+            structure, arrays = self._stacked(chunk, its_rows, out, allocate, to_largest=len(rows) == 1)
+        except ElementError:  # of elements of one batch, or of several, which may fit by themselves
+            return super().collect_all(chunk, its_rows, counts, rows, None, allocate)
+        if len(rows) and bool((counts == counts[0]).all()):
+            return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
+        return self._cut(structure, arrays, counts, allocate)
+
+    @property
+    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], Slot] | None:
+        return lambda out, rows, its_rows: self.memory_of_elements(out, len(rows), len(its_rows))
+
+    def memory_of_elements(self, out: list[np.ndarray], batches: int, count: int) -> Slot:
+        """Return memory for k batches, without that of their flags, as memory for `count` elements."""
+        if self.mask_key is not None:
+            below = chunks.padding.without_flags(out, self.input.spec(), self.mask_key)
+            if below is None:
+                return None
+            out = below
+        return [_for_elements(array, batches, count) for array in out]
 
     def _stacked(
-        self,
-        chunk: Chunk,
-        rows: Rows,
-        out: list[np.ndarray] | None,
-        allocate: Allocate,
-        *,
-        to_largest: bool = False,
+        self, chunk: Chunk, rows: Rows, out: Slot, allocate: Allocate, *, to_largest: bool = False
     ) -> tuple[Structure, list[Stack]]:
-        """The elements stacked; rows of `Ragged` stay such rows where the plan did not tell what they are."""
+        """Return the elements stacked; rows of `Ragged` stay such rows where the plan did not tell what they are."""
         uneven = isinstance(chunk, Columns) and any(isinstance(column, Ragged) for column in chunk.columns)
         keep = uneven and self.input.spec() is None
         return stack_all(chunk, rows, out=out, allocate=allocate, keep_ragged=keep, to_largest=to_largest)
@@ -60,29 +77,6 @@ class Batch(Grouping):
     def takes_views(self, chunk: Chunk | None) -> bool:
         columns = chunk.columns if isinstance(chunk, Columns) else [None]
         return all(isinstance(column, np.ndarray) and column.flags.writeable for column in columns)
-
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        """Stack the elements of all batches at once, in the memory given: no step for each batch."""
-        (source,) = inputs
-
-        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-            its_rows, counts = self.grouped(rows)
-            below = self.below(out)
-            memory = None if below is None else [_for_elements(array, len(rows), len(its_rows)) for array in below]
-            chunk = source(its_rows, memory)
-            try:
-                structure, arrays = self._stacked(chunk, its_rows, memory, allocate)
-            except ElementError:  # of elements of one batch, or of several, which may fit by themselves
-                return self.one_by_one(chunk, its_rows, counts, rows, allocate)
-            if len(rows) and bool((counts == counts[0]).all()):
-                return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
-            return self._cut(structure, arrays, counts, allocate)
-
-        return run
-
-    def below(self, out: list[np.ndarray] | None) -> list[np.ndarray] | None:
-        """Return the memory given for batches without that of their flags."""
-        return out if self.mask_key is None else chunks.padding.without_flags(out, self.input.spec(), self.mask_key)
 
     def folded(self, structure: Structure, arrays: list[Stack], size: int, batches: int, allocate: Allocate) -> Chunk:
         """The batches of `size` elements each, which lie in `arrays` end to end."""

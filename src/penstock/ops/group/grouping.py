@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,15 +11,17 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
-from penstock.elements.chunks.chunk import Chunk, Items
+from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
+from penstock.ops.group.in_slot import InSlot, Slot
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
 from penstock.plan.locate import blame, blame_rows
 from penstock.plan.node import Node
-from penstock.plan.types import INFINITE, UNKNOWN, Program
+from penstock.plan.step import Step
+from penstock.plan.types import INFINITE, UNKNOWN
 
 MOST_IN_ONE_GO = 64  # groups of a stream
 BYTES_IN_ONE_GO = 1 << 20
@@ -56,11 +59,26 @@ class Grouping(Batching):
         return self.size if self.all_full or self.pads else None
 
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
-        """One element from the run of elements `chunk`, which are `rows` of the input."""
+        """Return one element made of the run of elements `chunk`, which are `rows` of the input."""
         raise NotImplementedError
 
-    def _whole(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
-        return self.completed(self.collect(chunk, rows, allocate), len(chunk), self.size, allocate)
+    def collect_all(
+        self, chunk: Chunk, its_rows: Rows, counts: np.ndarray, rows: Rows, out: Slot, allocate: Allocate
+    ) -> Chunk:
+        """Return the groups `rows`, each made of `counts[i]` elements of `chunk`, which are `its_rows` of the input.
+
+        They are written into `out` where they fit there, an array of shape (groups, ...) for each leaf.
+        """
+        made: list[Any] = []
+        slot = InSlot(out, len(rows), allocate)
+        try:
+            for low, high in spans(counts):
+                group = self.collect(chunk.slice(low, high), its_rows[low:high], slot.next(len(made)))
+                made.append(self.completed(group, high - low, self.size, allocate))
+        except Exception as error:
+            self.blame(error, int(rows[len(made)]))
+            raise
+        return slot.whole(made)
 
     def takes_views(self, chunk: Chunk | None) -> bool:
         """Whether groups of these elements take no memory of their own."""
@@ -75,32 +93,17 @@ class Grouping(Batching):
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return (self.grouped(rows)[0],)
 
-    def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        (source,) = inputs
-
-        def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
+    def as_step(self, allocate: Allocate) -> Step | None:
+        def change(chunk: Chunk, rows: Rows, out: Slot) -> Chunk:
             its_rows, counts = self.grouped(rows)
-            return self.one_by_one(source(its_rows), its_rows, counts, rows, allocate)
+            return self.collect_all(chunk, its_rows, counts, rows, out, allocate)
 
-        return run
+        return Step(lambda rows: self.grouped(rows)[0], change, self.memory_below)
 
-    def one_by_one(self, chunk: Chunk, its_rows: Rows, counts: np.ndarray, rows: Rows, allocate: Allocate) -> Items:
-        """The groups `rows`, each collected by itself from `counts[i]` elements of `chunk`, which are `its_rows`."""
-        made: list[Any] = []
-        try:
-            for low, high in spans(counts):
-                made.append(self._whole(chunk.slice(low, high), its_rows[low:high], allocate))
-        except Exception as error:
-            self.blame(error, int(rows[len(made)]))
-            raise
-        return Items(made)
-
-    def collect_several(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Chunk:
-        """The elements of some whole groups that follow one another in `chunk`."""
-        starts = range(0, len(chunk), self.size)
-        return Items(
-            [self._whole(chunk.slice(at, at + self.size), rows[at : at + self.size], allocate) for at in starts]
-        )
+    @property
+    def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], Slot] | None:
+        """The memory of the input's elements, given that of the groups, where elements are written there at once."""
+        return None
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         made, at = resumed(mark, (0, None))
@@ -112,33 +115,35 @@ class Grouping(Batching):
                 run = cast("Piece", reader.take(max(count, 1) * self.size))
                 if len(run) < self.size and self.drop_remainder:
                     return
-                rows = np.arange(made * self.size, made * self.size + len(run), dtype=np.int64)  # as errors name them
-                several = self._collected_several(run, rows, allocate) if count > 1 else None
+                several = self._several(run, made, allocate) if count > 1 else None
                 if several is not None:
                     made += count
                     yield Piece(several, ordinals(epoch, made - count, count), [made, reader.mark])
                     continue
                 for low in range(0, len(run), self.size):
-                    chunk = Items([self._collected(run, low, rows, allocate)])
+                    high = min(low + self.size, len(run))
+                    chunk = self._made(run, low, high, made, allocate)
                     made += 1
-                    high = low + self.size
                     after = reader.mark if high >= len(run) else [before, start + high]
                     yield Piece(chunk, ordinals(epoch, made - 1, 1), [made, after])
                     most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(chunk.element(0))))
 
-    def _collected_several(self, run: Piece, rows: Rows, allocate: Allocate) -> Chunk | None:
-        """The elements of all groups of a run; `None` where one is at fault, which making each alone will show."""
+    def _several(self, run: Piece, made: int, allocate: Allocate) -> Chunk | None:
+        """Return all groups of a run; `None` where one is at fault, which making each alone will show."""
         with suppress(Exception):
-            return self.collect_several(run.chunk, rows, allocate)
+            return self._made(run, 0, len(run), made, allocate)
         return None
 
-    def _collected(self, run: Piece, low: int, rows: Rows, allocate: Allocate) -> Any:
-        high = low + self.size
+    def _made(self, run: Piece, low: int, high: int, made: int, allocate: Allocate) -> Chunk:
+        """Return the groups of elements `low` to `high` of a run, whose first group is number `made`."""
+        first = made * self.size  # as errors name them
+        rows = np.arange(first, first + high - low, dtype=np.int64)
+        groups = np.arange(made, made + -(-(high - low) // self.size), dtype=np.int64)
+        counts = np.minimum(self.size, high - low - self.size * np.arange(len(groups)))
         try:
-            return self._whole(run.chunk.slice(low, high), rows[low:high], allocate)
+            return self.collect_all(run.chunk.slice(low, high), rows, counts, groups, None, allocate)
         except Exception as error:
-            blame_rows(error, self.input, dict(zip(rows.tolist(), run.ids.tolist(), strict=True)))
-            blame(error, self, int(rows[low]) // self.size)
+            blame_rows(error, self.input, dict(zip(rows.tolist(), run.ids[low:high].tolist(), strict=True)))
             raise
 
     def blame(self, error: Exception, row: int) -> None:

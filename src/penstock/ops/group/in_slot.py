@@ -1,0 +1,56 @@
+"""Groups made one by one, each in its place of the memory that is given for all of them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from penstock.core.arrays import Allocate
+from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
+from penstock.elements.nested.structure import flatten
+
+Slot: TypeAlias = list[np.ndarray] | None
+"""Memory for some elements, one array of shape (elements, ...) for each leaf, if there is any."""
+
+
+class InSlot:
+    """Hands out the memory of one group after another to whoever allocates arrays of these shapes and dtypes."""
+
+    def __init__(self, out: Slot, groups: int, allocate: Allocate) -> None:
+        self._out = [array for array in out or () if not array.dtype.hasobject and len(array) == groups]
+        self._whole = out if out is not None and len(self._out) == len(out) else None
+        self._allocate = allocate
+        self._free: list[np.ndarray] = []
+        self._groups: list[list[np.ndarray]] = []
+
+    def next(self, group: int) -> Allocate:
+        """Return the function that allocates memory for a group."""
+        if self._whole is None:
+            return self._allocate
+        places = [array[group] for array in self._whole]
+        self._free = places.copy()
+        self._groups.append(places)
+        return self._place
+
+    def whole(self, made: list[Any]) -> Chunk:
+        """Return the groups: as columns, if every leaf of each is the memory of its place."""
+        if self._whole is None or not made:
+            return Items(made)
+        taken = [flatten(element) for element in made]
+        structure = taken[0][1]
+        for (leaves, its_structure), places in zip(taken, self._groups, strict=True):
+            if its_structure != structure or len(leaves) != len(places) or not all(map(_is_there, leaves, places)):
+                return Items(made)
+        columns: list[Column] = [*self._whole]
+        return Columns(structure, columns, len(made))
+
+    def _place(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        for at, memory in enumerate(self._free):
+            if memory.shape == shape and memory.dtype == dtype:
+                return self._free.pop(at)
+        return self._allocate(shape, dtype)
+
+
+def _is_there(leaf: object, place: np.ndarray) -> bool:
+    return leaf is place
