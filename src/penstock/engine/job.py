@@ -13,7 +13,7 @@ from penstock.core.arrays import Allocate, Rows
 from penstock.elements.chunks.stacking import Stack
 from penstock.elements.nested.structure import joining
 from penstock.ops.group.batch import Batch
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Job:
         return below if isinstance(below, Batch) else None
 
     @cached_property
-    def _moves(self) -> tuple[Passing, ...]:
+    def _moves(self) -> tuple[RowMap, ...]:
         """What moves whole items about: the passing nodes that the plan ends in, from its end."""
-        moves: list[Passing] = []
+        moves: list[RowMap] = []
         node = self.plan
-        while isinstance(node, Passing):
+        while isinstance(node, RowMap):
             moves.append(node)
             node = node.input
         return tuple(moves)

@@ -30,7 +30,7 @@ from penstock.engine.workshop import Workshop
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.deferred import settled
 from penstock.plan.flow import BEYOND, Flow, Mark, Piece, close
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 
 AHEAD = 4  # pieces that a pump keeps ready, where nothing else is said
 
@@ -227,8 +227,8 @@ class StreamRun:
 
 
 def _unit(plan: Node) -> str:
-    while isinstance(plan, Passing) or plan.within:
-        plan = plan.input if isinstance(plan, Passing) else plan.within[0]
+    while isinstance(plan, RowMap) or plan.subplans:
+        plan = plan.input if isinstance(plan, RowMap) else plan.subplans[0]
     return "batch" if isinstance(plan, Grouping) else "element"
 
 
