@@ -115,7 +115,7 @@ def _stages(tried: list[tuple[Node, Stage]]) -> Iterator[StageCheck]:
     for node, stage in tried:
         seconds += [] if stage.seconds is None else [stage.seconds]
         error = error or stage.error
-        if node.helps:
+        if node.internal:
             continue
         took = sum(seconds) if stage.seconds is not None else None
         yield StageCheck(node.label(), stage.element, took, error, stage.depth)

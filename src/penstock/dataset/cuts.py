@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 
 MOST_CUTS = 64  # of one dataset: what is cut in more places is read in parts, not split
 
@@ -18,7 +18,7 @@ class Cuts:
 
     def part(self, plan: Node) -> Part | None:
         """The part that `plan` keeps of its input, noted; `None` where it keeps no run of elements."""
-        span = plan.span() if isinstance(plan, Passing) else None
+        span = plan.span() if isinstance(plan, RowMap) else None
         if span is None:
             return None
         low, high = span

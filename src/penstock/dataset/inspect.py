@@ -20,7 +20,7 @@ from penstock.elements.spec import Spec, describe, map_leaves, spec_of
 from penstock.ops import buffer, elementwise, group, order, read
 from penstock.plan.functions import ColumnFunction, ElementFunction, is_declared
 from penstock.plan.graph import fold, post_order, with_inputs
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _tells_itself(node: Node) -> bool:
     ):
         return True
     # where shapes differ, the first element of an order or a part is not the first of the input
-    return isinstance(node, Passing) and node.length not in (0, UNKNOWN)
+    return isinstance(node, RowMap) and node.length not in (0, UNKNOWN)
 
 
 def _with_spec(node: Node) -> Node:
@@ -310,7 +310,7 @@ def _chain(plan: Node) -> str:
     """The operations in one line."""
 
     def told(node: Node, inputs: tuple[list[str], ...]) -> list[str]:
-        if node.helps and inputs:
+        if node.internal and inputs:
             return inputs[0]
         if len(inputs) > 1:
             return [f"{node.name}({'; '.join(map(' → '.join, inputs))})"]

@@ -23,7 +23,7 @@ class Part:
     @property
     def is_whole(self) -> bool:
         """Whether it is what the user writes, and not what helps that."""
-        return not (self.node.helps or isinstance(self.node, Unpack))
+        return not (self.node.internal or isinstance(self.node, Unpack))
 
 
 def parts_of(plan: Node) -> list[Part]:

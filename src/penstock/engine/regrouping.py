@@ -134,7 +134,7 @@ def _down_from(plan: Node) -> tuple[list[Node], Node]:
 def _above_turns(run: Node) -> list[Node]:
     """The nodes from the end of a plan that is run down to one that takes turns; none where there is no such node."""
     above: list[Node] = []
-    while not run.within:
+    while not run.subplans:
         if not run.inputs:
             return []
         above.append(run)

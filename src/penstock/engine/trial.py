@@ -27,7 +27,7 @@ from penstock.ops.combine.inner import Unfolding
 from penstock.ops.read.given import Given
 from penstock.plan.flow import Flow, Mark, Open, Piece, Spread, close
 from penstock.plan.graph import fold, rebuild, with_depth
-from penstock.plan.node import Guard, Node, Passing
+from penstock.plan.node import Guard, Node, RowMap
 from penstock.plan.step import Out, Step
 from penstock.plan.types import INFINITE, Program
 
@@ -252,4 +252,4 @@ def _take(way: Way, last: Stage, plan: Node, rows: int) -> None:
 
 
 def _without_cache(node: Node) -> Node:
-    return Passing(node.input) if isinstance(node, Cache) else node
+    return RowMap(node.input) if isinstance(node, Cache) else node

@@ -18,7 +18,7 @@ from penstock.ops.elementwise.map import Map
 from penstock.ops.elementwise.tolerant import IgnoreErrors, TolerantFilter, TolerantMap
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.graph import post_order
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 from penstock.plan.safety.instructions import Known, follow
 
 OF_TORCH = ("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint", "randn", "randn_like", "randperm")
@@ -64,7 +64,7 @@ def dataset_as_an_element(written: Written) -> Iterator[Found]:
     instead, one dataset after another; `interleave` takes turns among several.
     """
     node = written.plan
-    while isinstance(node, Passing | Grouping):
+    while isinstance(node, RowMap | Grouping):
         node = node.input
     if isinstance(node, Map) and _is_dataset(node, written) and not _is_dataset(node.input, written):
         yield Found(

@@ -12,7 +12,7 @@ from penstock.ops.group.group_by_window import GroupByWindow
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.rebatch import Rebatch
 from penstock.plan.graph import post_order
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE, UNKNOWN
 
 UNBOUNDED = (1 << 31) - 1  # elements of a window: what stands for "all" where there is no other word for it
@@ -77,7 +77,7 @@ def unbounded_group_by_window(written: Written) -> Iterator[Found]:
 def _last_batch(plan: Node) -> Grouping | Rebatch | BucketBySequenceLength | None:
     """The batches that the consumer gets, if it does."""
     node = plan
-    while isinstance(node, Passing | Map):
+    while isinstance(node, RowMap | Map):
         node = node.input
     return node if isinstance(node, Grouping | Rebatch | BucketBySequenceLength) else None
 

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.lint.written import Found, Written
 from penstock.ops import combine, elementwise, group, order, read
 from penstock.plan.graph import fold_once, post_order, upstream
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 from penstock.plan.types import UNKNOWN
 
 
@@ -196,7 +196,7 @@ def classes_in_order(written: Written) -> Iterator[Found]:
 
 
 def _keeps_rows(node: Node) -> bool:
-    return isinstance(node, Passing) or node.one_to_one
+    return isinstance(node, RowMap) or node.one_to_one
 
 
 def _is_drawn(node: Node) -> bool:
@@ -225,7 +225,7 @@ def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
 
 def _moves_batches(node: Node) -> bool:
     """Return whether the elements of the node are those of its input; another shuffle is looked at for itself."""
-    return (isinstance(node, Passing) and not isinstance(node, order.shuffle.Shuffle)) or node.one_to_one
+    return (isinstance(node, RowMap) and not isinstance(node, order.shuffle.Shuffle)) or node.one_to_one
 
 
 def _is_shuffled(node: Node, inputs: tuple[bool, ...]) -> bool:

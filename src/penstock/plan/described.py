@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 from penstock.plan.types import Spec
 
 
 @dataclass(frozen=True)
-class Described(Passing):
+class Described(RowMap):
     """Yield the elements of `input`, whose spec is `known` though no plan could tell it."""
 
     keeps_order = True

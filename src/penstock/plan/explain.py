@@ -49,8 +49,8 @@ def _lines(plan: Node) -> list[Line]:
     for node, depth in with_depth(plan):
         spec = node.spec()
         rows = {INFINITE: "endless", UNKNOWN: "?"}.get(node.length, f"{node.length:,}")
-        lines += [line._replace(depth=line.depth + depth) for each in node.within[:1] for line in _lines(each)]
-        if not node.helps:
+        lines += [line._replace(depth=line.depth + depth) for each in node.subplans[:1] for line in _lines(each)]
+        if not node.internal:
             lines.append(Line(depth, node.label(), rows, "?" if spec is None else describe(spec)))
     return lines
 

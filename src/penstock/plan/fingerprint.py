@@ -52,17 +52,17 @@ def settle(plan: Node) -> None:
     """
     for node in post_order(plan):
         own = _own(node)
-        if not node.noted.keys() & {"told", "digest"} and any(callable(value) for _, value in own):
-            node.noted["told"] = list(plans.identity.identity((type(node).__qualname__, own)))
+        if not node.memo.keys() & {"told", "digest"} and any(callable(value) for _, value in own):
+            node.memo["told"] = list(plans.identity.identity((node.kind, own)))
 
 
 def _digest_of(node: Node) -> str:
     """What tells a node from others, as it was when this was first asked of it, or the node was settled."""
-    if "digest" not in node.noted:
-        settled = node.noted.get("told")
-        told = settled or list(plans.identity.identity((type(node).__qualname__, _own(node))))
-        node.noted["digest"] = digest(repr(told).encode(), size=8)
-    return node.noted["digest"]
+    if "digest" not in node.memo:
+        settled = node.memo.get("told")
+        told = settled or list(plans.identity.identity((node.kind, _own(node))))
+        node.memo["digest"] = digest(repr(told).encode(), size=8)
+    return node.memo["digest"]
 
 
 def form(plan: Node) -> str:
@@ -77,9 +77,9 @@ def form(plan: Node) -> str:
 def _form(plan: Node) -> str:
     told = [
         (
-            type(node).__qualname__,
+            node.kind,
             [(name, value) for name, value in _own(node) if _is_plain(value)],
-            [_form(each) for each in node.within[:1]],
+            [_form(each) for each in node.subplans[:1]],
         )
         for node in post_order(plan)
         if not _only_says_how(node)

@@ -119,5 +119,5 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
         elif field.metadata.get("nodes"):
             changed[field.name] = tuple(next(remaining) for _ in value)
     made = replace(node, **changed)
-    made.noted.update(node.noted)
+    made.memo.update(node.memo)
     return made

@@ -14,7 +14,7 @@ class Listed(NamedTuple):
     kind: type[Node]
     values: dict[str, Any]
     inputs: dict[str, int | tuple[int, ...]]
-    noted: dict[str, Any]
+    memo: dict[str, Any]
 
 
 def listed(plan: Node) -> list[Listed]:
@@ -38,14 +38,14 @@ def listed(plan: Node) -> list[Listed]:
 def assembled(nodes: list[Listed]) -> Node:
     """The plan whose nodes are listed."""
     made: list[Node] = []
-    for kind, values, inputs, noted in nodes:
+    for kind, values, inputs, memo in nodes:
         found = {
             name: made[number] if isinstance(number, int) else tuple(made[each] for each in number)
             for name, number in inputs.items()
         }
         node = object.__new__(kind)
         vars(node).update(values, **found)
-        node.noted.update(noted)
+        node.memo.update(memo)
         made.append(node)
     return made[-1]
 
@@ -61,4 +61,4 @@ def _listed(node: Node, numbers: dict[int, int]) -> Listed:
             inputs[field.name] = tuple(numbers[id(each)] for each in value)
         else:
             values[field.name] = value
-    return Listed(type(node), values, inputs, node.noted)
+    return Listed(type(node), values, inputs, node.memo)

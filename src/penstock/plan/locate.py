@@ -69,7 +69,7 @@ def blame(error: BaseException, node: Node, row: int | None, of: Node | None = N
     made = of or node
     named = made.indexed and bool(node.inputs) and blame_rows(error, node.inputs[0])
     where = "" if row is None else _where(made, row, is_named=True)
-    error.add_note(f"in {node.blamed}, at {where}" if where else f"in {node.blamed}")
+    error.add_note(f"in {node.reported_as}, at {where}" if where else f"in {node.reported_as}")
     tell_to_copy(error)
     _tell_how_elements_come(error)
     if row is not None and not named:
@@ -188,13 +188,13 @@ def _where(node: Node, row: int, *, is_named: bool) -> str:
     begin, first = origin
     if begin.indexed:
         is_told = first is begin or (first is node and is_named)
-        return place(begin, row) + ("" if is_told else f" of the input of {first.blamed}")
+        return place(begin, row) + ("" if is_told else f" of the input of {first.reported_as}")
     number = number_of(node, row)
     if number is None:
         return ""
     epoch = row >> EPOCH_BITS
-    is_told = is_named and (begin is node or begin.helps)
-    return f"element {number}{f' of epoch {epoch}' if epoch else ''}" + ("" if is_told else f" of {begin.blamed}")
+    is_told = is_named and (begin is node or begin.internal)
+    return f"element {number}{f' of epoch {epoch}' if epoch else ''}" + ("" if is_told else f" of {begin.reported_as}")
 
 
 def _origin(node: Node) -> tuple[Node, Node] | None:

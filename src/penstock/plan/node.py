@@ -39,11 +39,13 @@ class Node:
     calls_input: ClassVar[bool] = False  # its `spread` calls that of its input in a way of its own, or several times
     has_own_spec: ClassVar[bool] = False  # no spec of an input would tell that of its elements
     live: ClassVar[bool] = False  # code of the user's says when the next element comes, perhaps after this is received
+    kind: ClassVar[str]  # the operation in fingerprints: the class's name, or what that was when they were first saved
     has_own_ids: ClassVar[bool] = False  # a stream's elements have ids that count them, `flow.ordinals`
 
     def __init_subclass__(cls) -> None:
         """Let what is derived from the inputs be found in plans of any depth; see `plan.derived`."""
         super().__init_subclass__()
+        cls.kind = vars(cls).get("kind", cls.__qualname__)
         derived(cls)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -63,9 +65,9 @@ class Node:
         return tuple(found)
 
     @property
-    def noted(self) -> dict[str, Any]:
+    def memo(self) -> dict[str, Any]:
         """Facts about the operation, or draws for it, that are to stay whatever its inputs are."""
-        return vars(self).setdefault("_noted", {})  # atomic, as a cached property is not: threads share one
+        return vars(self).setdefault("_memo", {})  # atomic, as a cached property is not: threads share one
 
     @property
     def unseeded(self) -> bool:
@@ -98,7 +100,7 @@ class Node:
         return False
 
     @property
-    def within(self) -> tuple[Node, ...]:
+    def subplans(self) -> tuple[Node, ...]:
         """Plans, all alike, that the node runs by itself in the place of inputs."""
         return ()
 
@@ -108,7 +110,7 @@ class Node:
         return type(self).__name__.lower()
 
     @property
-    def helps(self) -> bool:
+    def internal(self) -> bool:
         """Whether it is a part of the operation above it, as the user writes that."""
         return False
 
@@ -198,7 +200,7 @@ class Node:
         return f"{self.name}({self.arguments()})"
 
     @property
-    def blamed(self) -> str:
+    def reported_as(self) -> str:
         """The operation that the user wrote, as errors name it."""
         return self.label()
 
@@ -207,7 +209,7 @@ derived(Node)
 
 
 @dataclass(frozen=True)
-class Passing(Node):
+class RowMap(Node):
     """Yield the elements of `input` unchanged, perhaps in another order or number.
 
     Its program is the input's, over other rows; so it costs integer arithmetic and no copy. Where it `keeps_order` its

@@ -54,7 +54,7 @@ def draw_for_good(plan: Node, seed: int) -> Drawn:
     run that needs it makes it, from its own seed.
     """
     wanted = ((number, node, mix(seed, number)) for number, node in _drawing_for_good(plan))
-    made = ((number, node.noted.setdefault("drawn", own), own) for number, node, own in wanted)
+    made = ((number, node.memo.setdefault("drawn", own), own) for number, node, own in wanted)
     return tuple((number, draw) for number, draw, own in made if draw != own)
 
 
@@ -62,7 +62,7 @@ def take_over(plan: Node, seed: int, drawn: Drawn) -> None:
     """Let the operations that draw once for good have drawn what a saved state says, from now on."""
     known = dict(drawn)
     for number, node in _drawing_for_good(plan):
-        node.noted["drawn"] = known.get(number, mix(seed, number))
+        node.memo["drawn"] = known.get(number, mix(seed, number))
 
 
 def _numbered(plan: Node) -> Iterator[tuple[int, Node]]:

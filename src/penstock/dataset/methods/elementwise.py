@@ -210,7 +210,9 @@ class Elementwise(Handle[T_co]):
         counted = on_error.counts or warns
         plan = elementwise.tolerant.IgnoreErrors(whole, counted)
         return self._over(
-            elementwise.tally.Tally(plan, on_error.budget, on_error.quarantine, warns) if counted else plan
+            elementwise.error_budget.EnforceErrorBudget(plan, on_error.budget, on_error.quarantine, warns)
+            if counted
+            else plan
         )
 
     def scan(

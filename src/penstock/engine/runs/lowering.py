@@ -91,7 +91,7 @@ def _is_live(node: Node, inputs: tuple[Stretch, ...]) -> bool:
     return (
         node.live
         or any(stretch.live for stretch in inputs)
-        or any(each.live for within in node.within[:1] for each in post_order(within))
+        or any(each.live for within in node.subplans[:1] for each in post_order(within))
     )
 
 
@@ -107,7 +107,7 @@ def form_of(plan: Node, rewrite: bool | None) -> str:
 def _all_nodes(plan: Node) -> Iterator[Node]:
     for node in post_order(plan):
         yield node
-        for within in node.within[:1]:
+        for within in node.subplans[:1]:
             yield from _all_nodes(within)
 
 

@@ -15,7 +15,7 @@ from penstock.engine.tasks.task import Task
 from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read, positions
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 
 
 class Gathered(Items):
@@ -92,16 +92,16 @@ def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
 
 
 def _is_move(node: Node) -> bool:
-    return isinstance(node, Passing) and type(node).program is Node.program
+    return isinstance(node, RowMap) and type(node).program is Node.program
 
 
 def _below_moves(node: Node) -> Node:
-    while isinstance(node, Passing) and _is_move(node):
+    while isinstance(node, RowMap) and _is_move(node):
         node = node.input
     return node
 
 
 def _moved(node: Node, rows: Rows, down_to: Node) -> Rows:
-    while node is not down_to and isinstance(node, Passing):
+    while node is not down_to and isinstance(node, RowMap):
         rows, node = node.rows_of(rows), node.input
     return rows

@@ -19,7 +19,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.task import Job, Made, Slot, Task
 from penstock.ops.group.batch import Batch
 from penstock.plan.flow import Piece
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 from penstock.plan.step import Step
 from penstock.plan.types import Program
 
@@ -36,7 +36,7 @@ class Parts:
     def rows(self, task: Task) -> Rows:
         """Return the rows of the batch's input that the batch of a task is made of."""
         rows, node = task.given.ids, self.plan
-        while isinstance(node, Passing):
+        while isinstance(node, RowMap):
             rows, node = node.rows_of(rows), node.input
         return self.batch.grouped(rows)[0]
 
@@ -108,7 +108,7 @@ class Parts:
 def parts_of(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None:
     """Return the way to make a batch of the plan in parts; `None` where it does not end in a `Batch`, moved perhaps."""
     node = plan
-    while isinstance(node, Passing):
+    while isinstance(node, RowMap):
         node = node.input
     if type(node) is not Batch or observer.looks_at_elements:
         return None

@@ -15,7 +15,7 @@ from penstock.elements.size import text_bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.engine.tasks.task import Slot
 from penstock.ops.group.grouping import Grouping
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def _static_shapes(plan: Node) -> list[LeafShape] | None:
     if spec is None:
         return None
     below = plan
-    while isinstance(below, Passing):
+    while isinstance(below, RowMap):
         below = below.input
     size = below.size if isinstance(below, Grouping) else None
     shapes: list[LeafShape] = []

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from penstock.core.options import Options
 from penstock.plan.graph import post_order
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 
 
 @dataclass(frozen=True)
-class WithOptions(Passing):
+class WithOptions(RowMap):
     """Run the plan with `options`; those set later win."""
 
     one_to_one = True

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 
 
 @dataclass(frozen=True)
-class Prefetch(Passing):
+class Prefetch(RowMap):
     """Keep up to `buffer_size` elements ready ahead of the consumer; -1 lets the engine choose.
 
     The window of tasks is the prefetch, so this node only says how deep; it changes no element.

@@ -30,17 +30,17 @@ class FlatMap(Unfolding):
     @property
     def name(self) -> str:
         calls = self._calls
-        return calls.name if calls is not None and calls.helps else "flat_map"
+        return calls.name if calls is not None and calls.internal else "flat_map"
 
     @cached_property
     def length(self) -> int:
         calls = self._calls
-        windows = calls is not None and calls.input.helps
+        windows = calls is not None and calls.input.internal
         return INFINITE if windows and self.input.length == INFINITE else UNKNOWN
 
     def arguments(self) -> str:
         calls = self._calls
-        return calls.input.arguments() if calls is not None and calls.input.helps else self.called()
+        return calls.input.arguments() if calls is not None and calls.input.internal else self.called()
 
     def in_tasks(self, below: Node) -> Node:
         return Unpack(below)

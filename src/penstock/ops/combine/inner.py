@@ -20,7 +20,7 @@ from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
 from penstock.plan.flow import Asked, Flow, Mark, Open, Piece, Reader, left_out, resumed
 from penstock.plan.locate import blame
-from penstock.plan.node import Node, Passing, Streamed
+from penstock.plan.node import Node, RowMap, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns
 from penstock.plan.types import Spec
@@ -57,7 +57,7 @@ class Unfolding(Streamed):
     def _calls(self) -> Map | None:
         """What calls the user's function."""
         node = self.input
-        while isinstance(node, Passing):  # what counts its errors
+        while isinstance(node, RowMap):  # what counts its errors
             node = node.input
         return node if isinstance(node, Map) else None
 

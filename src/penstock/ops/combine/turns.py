@@ -75,7 +75,7 @@ class Turns(Node):
     keyed: bool
 
     @property
-    def within(self) -> tuple[Node, ...]:
+    def subplans(self) -> tuple[Node, ...]:
         return self.plans
 
     @property

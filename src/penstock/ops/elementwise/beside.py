@@ -53,11 +53,11 @@ class Beside(Node):
         return self.said
 
     @property
-    def helps(self) -> bool:
+    def internal(self) -> bool:
         return True
 
     @property
-    def blamed(self) -> str:
+    def reported_as(self) -> str:
         argument = f"{self.argument}=" if self.arguments() else ""
         return f"{self.of}({argument}{self.arguments()})" if self.of else self.label()
 

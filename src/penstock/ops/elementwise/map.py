@@ -62,7 +62,7 @@ class Map(Node):
         return self.called
 
     @property
-    def helps(self) -> bool:
+    def internal(self) -> bool:
         return self.called != MAP
 
     @cached_property

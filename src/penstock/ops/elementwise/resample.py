@@ -48,7 +48,7 @@ class Classify(Node):
         return "rejection_resample"
 
     @property
-    def helps(self) -> bool:
+    def internal(self) -> bool:
         return True
 
     @cached_property

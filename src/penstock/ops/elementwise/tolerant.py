@@ -14,9 +14,9 @@ from penstock.elements.chunks.variants import duplicate
 from penstock.elements.exact import copied
 from penstock.elements.nested.nesting import with_part
 from penstock.elements.spec import relax, spec_of
+from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
-from penstock.ops.elementwise.tally import Tally
 from penstock.plan.failed import UNTOLD, Failure
 from penstock.plan.failure import failure_of
 from penstock.plan.flow import Piece, Spread, joined
@@ -38,7 +38,8 @@ class IgnoreErrors(Streamed):
     """Leave out the elements that fail in any of the operations below, since elements came in order.
 
     Each of those operations is guarded by itself (`guard`), so the elements that are lost are those that it fails on,
-    and not all that come of the same batch. Where `counted`, the failures go with the pieces, for the `Tally` above.
+    and not all that come of the same batch. Where `counted`, the failures go with the pieces, for the
+    `EnforceErrorBudget` above.
     """
 
     elementwise = True
@@ -161,7 +162,7 @@ def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
     made = cls(**kept, value=on_error.value, counted=on_error.counts)
     if not on_error.counts:
         return made
-    return Tally(made, on_error.budget, on_error.quarantine, kept=int(made.keeps))
+    return EnforceErrorBudget(made, on_error.budget, on_error.quarantine, kept=int(made.keeps))
 
 
 def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:

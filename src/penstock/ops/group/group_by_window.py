@@ -40,7 +40,7 @@ class GroupByWindow(Gathering):
         return "group_by_window"
 
     @property
-    def helps(self) -> bool:
+    def internal(self) -> bool:
         return True
 
     def spec(self) -> Spec | None:

@@ -10,15 +10,15 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batching import Batching
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 
 
 def batching_of(plan: Node) -> Batching | None:
     """Return the batching operation that the plan ends in, perhaps moved about or changed by maps; `None` if none."""
     while not isinstance(plan, Batching):
-        if plan.within:
-            plan = plan.within[0]
-        elif isinstance(plan, Passing | Map):
+        if plan.subplans:
+            plan = plan.subplans[0]
+        elif isinstance(plan, RowMap | Map):
             plan = plan.input
         else:
             return None

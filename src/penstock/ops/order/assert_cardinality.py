@@ -8,12 +8,12 @@ from functools import cached_property
 from penstock.core.arrays import Allocate
 from penstock.core.errors import DataError
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 from penstock.plan.types import INFINITE
 
 
 @dataclass(frozen=True)
-class AssertCardinality(Passing):
+class AssertCardinality(RowMap):
     """Count on `count` elements in every epoch, where no plan can tell how many; iterating checks it."""
 
     keeps_ids = True

@@ -8,11 +8,11 @@ from functools import cached_property
 from penstock.core.arrays import Rows
 from penstock.index.blocked import Blocks
 from penstock.index.strided import strided
-from penstock.plan.node import Passing, rows_within
+from penstock.plan.node import RowMap, rows_within
 
 
 @dataclass(frozen=True)
-class Every(Passing):
+class Every(RowMap):
     """Keep `count` elements, `step` apart, beginning at `start`; a negative step runs backwards."""
 
     keeps_order = True

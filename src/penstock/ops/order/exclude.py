@@ -10,13 +10,13 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.excluded import excluded, kept_before
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 
 MOST_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Exclude(Passing):
+class Exclude(RowMap):
     """Leave out the elements at `positions` of every epoch; `positions` are sorted and come once each."""
 
     keeps_ids = True

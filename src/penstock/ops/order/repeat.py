@@ -8,7 +8,7 @@ from functools import cached_property
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 from penstock.plan.types import INFINITE, UNKNOWN
 
 ENDLESS_PASSES = 20
@@ -16,7 +16,7 @@ ENDLESS_PASSES = 20
 
 
 @dataclass(frozen=True)
-class Repeat(Passing):
+class Repeat(RowMap):
     """Yield `count` epochs of the input one after another; without end where `count` is -1.
 
     Rows count through epochs, so a repeat of a finite input leaves them as they are.

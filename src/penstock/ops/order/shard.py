@@ -10,11 +10,11 @@ import numpy as np
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 
 
 @dataclass(frozen=True)
-class Shard(Passing):
+class Shard(RowMap):
     """Keep every `num_shards`-th element, beginning with the one at `index`."""
 
     keeps_order = True

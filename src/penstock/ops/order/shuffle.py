@@ -10,11 +10,11 @@ from penstock.index.blocked import Blocks
 from penstock.index.permuted import permuted
 from penstock.ops import order
 from penstock.plan.flow import Flow, Mark, Open
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 
 
 @dataclass(frozen=True)
-class Shuffle(Passing):
+class Shuffle(RowMap):
     """Permute each epoch by a bijection keyed by `seed` and, where `reshuffle`, by the epoch.
 
     With `window` the order is that of a buffer of as many elements; without, elements move anywhere in the epoch.

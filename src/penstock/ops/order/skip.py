@@ -8,11 +8,11 @@ from functools import cached_property
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import MOST_READ, Asked, Mark, Open, Piece, Reader
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 
 
 @dataclass(frozen=True)
-class Skip(Passing):
+class Skip(RowMap):
     """Leave out the first `count` elements; all of them where `count` is -1."""
 
     keeps_ids = True

@@ -19,7 +19,7 @@ from penstock.index.selected import selected
 from penstock.index.strided import strided
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.types import UNKNOWN
 
@@ -27,7 +27,7 @@ SPLIT = 0x73706C6974  # "split": apart from a shuffle with the same seed
 
 
 @dataclass(frozen=True)
-class Part(Passing):
+class Part(RowMap):
     """Keep `count` elements from place `start` on of an order keyed by `seed`, the same in every epoch."""
 
     part: str
@@ -80,7 +80,7 @@ def _found(hashes: NDArray[np.uint64], key: Callable[..., Any], seed: int) -> Ha
 
 
 @dataclass(frozen=True)
-class Keyed(Passing):
+class Keyed(RowMap):
     """Keep the elements whose key's hash is in `[low, high)`, of 2**64 that there are.
 
     `thread_safe` is that of `Map`.

@@ -8,11 +8,11 @@ from functools import cached_property
 from penstock.core.arrays import Allocate
 from penstock.ops import combine, order
 from penstock.plan.flow import Spread
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 
 
 @dataclass(frozen=True)
-class StreamRows(Passing):
+class StreamRows(RowMap):
     """Yield the rows of an indexed input that a virtual stream is made of: every `streams`-th from the `number`-th on.
 
     So the ids of its elements are rows of the input.
@@ -48,7 +48,7 @@ class StreamRows(Passing):
 
 
 @dataclass(frozen=True)
-class VirtualStreams(Passing):
+class VirtualStreams(RowMap):
     """Cut the input into `streams`, and take turns among the `index`-th, the one `num_shards` after it, and so on.
 
     Each is the input's plan over a part of the rows that the stream stands on (`virtual_stream`). What is run are the

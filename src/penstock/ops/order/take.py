@@ -8,12 +8,12 @@ from functools import cached_property
 from penstock.core.arrays import Allocate, Rows
 from penstock.index.strided import strided
 from penstock.plan.flow import Asked, Mark, Open, Piece, Reader, resumed
-from penstock.plan.node import Passing, rows_within
+from penstock.plan.node import RowMap, rows_within
 from penstock.plan.types import INFINITE, UNKNOWN
 
 
 @dataclass(frozen=True)
-class Take(Passing):
+class Take(RowMap):
     """Keep the first `count` elements; all of them where `count` is -1."""
 
     keeps_ids = True

@@ -28,7 +28,7 @@ from penstock.ops.order.unique import Unique
 from penstock.ops.read.generator import FromGenerator
 from penstock.ops.read.stream import ReadStream
 from penstock.plan.graph import fold, with_inputs
-from penstock.plan.node import Node, Passing
+from penstock.plan.node import Node, RowMap
 from penstock.plan.types import INFINITE
 
 WHOLE: dict[type[Node], str] = {
@@ -117,4 +117,4 @@ def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:
 
 def _keeps_ids(node: Node) -> bool:
     """Whether elements have the ids of those that they are made of, or such as come of them, and no new numbers."""
-    return node.elementwise or isinstance(node, Passing | Enumerate | Scan | Unfolding | ResampleEstimated | Zip | Pad)
+    return node.elementwise or isinstance(node, RowMap | Enumerate | Scan | Unfolding | ResampleEstimated | Zip | Pad)

@@ -38,7 +38,7 @@ class Alone(NamedTuple):
 
     def __str__(self) -> str:
         by = HERE if self.here else "one thread at a time"
-        return f"{self.node.blamed} is called by {by}: {self.why}"
+        return f"{self.node.reported_as} is called by {by}: {self.why}"
 
 
 class Calls:

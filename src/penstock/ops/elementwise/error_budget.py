@@ -12,26 +12,27 @@ from penstock.core.on_error import ErrorBudget
 from penstock.plan.failed import Failure
 from penstock.plan.failure import located
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, pulled, resumed
-from penstock.plan.node import Passing
+from penstock.plan.node import RowMap
 
 LAST_SHOWN = 3  # failures in the error that ends an epoch
 
 
 @dataclass(frozen=True)
-class Tally(Passing):
+class EnforceErrorBudget(RowMap):
     """Count what failed below, in order, and stop once it is more than `budget` allows; write it down in `quarantine`.
 
     A mark holds the elements seen, how many failed, and how many of them since one did not; then that of the piece
     below, and the elements and failures of it that these count already.
     """
 
+    kind = "Tally"
     keeps_ids = True
 
     budget: ErrorBudget | None = field(default=None, metadata={"runs": True})
     quarantine: str | None = field(default=None, metadata={"runs": True})
     warns: bool = field(default=False, metadata={"runs": True})
     kept: int = 0  # elements that stand in the place of one that failed
-    counts: bool = True  # tells marks apart from those without a tally, whatever its budget
+    counts: bool = True  # tells marks apart from those without a count of errors, whatever its budget
 
     @property
     def name(self) -> str:
