@@ -29,7 +29,7 @@ def write() -> None:
     head = [f"Measured on {origin}." for origin in dict.fromkeys(origins)]
     if found:
         plot.draw(found, ROOT / "docs" / "benchmarks.png")
-        head.append("\n![Every contender's speed beside the limit](benchmarks.png)")
+        head.append("\n![The speed of every contender relative to the limit](benchmarks.png)")
     before, rest = PAGE.read_text().split(BEGIN)
     after = rest.split(END)[1]
     body = "\n\n".join(["\n".join(head), *parts, configurations()])
