@@ -1,1 +1,1 @@
-"""The benchmarks: one workload a file, each beside its limit and its peers. `python -m bench` lists them."""
+"""Benchmarks: one file per workload, each compared with its limit and its peers. `python -m bench` lists them."""

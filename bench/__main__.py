@@ -39,10 +39,10 @@ def sides(names: str | None) -> set[str] | None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="WORKLOAD")
-    setup = commands.add_parser("setup", help="make the peers' environments under .venvs/")
-    setup.add_argument("peers", nargs="*", help=f"which (all by default): {', '.join(environments.PEERS)}")
+    setup = commands.add_parser("setup", help="install the peers into environments under .venvs/")
+    setup.add_argument("peers", nargs="*", help=f"the peers to install (default: all): {', '.join(environments.PEERS)}")
     commands.add_parser("report", help="write the last results into docs/benchmarks.md and its plot")
-    tuning = commands.add_parser("tune", help="find each peer's best configuration by trying")
+    tuning = commands.add_parser("tune", help="find each peer's best configuration by trying candidates")
     tuning.add_argument("workload", choices=[*WORKLOADS, "all"])
     for variant in images.VARIANTS:
         add_variant(tuning, variant)
@@ -54,9 +54,9 @@ def parse() -> argparse.Namespace:
             add_variant(command, variant)
         measured.append(command)
     for command in [*measured, tuning]:
-        command.add_argument("--against", metavar="PEERS", help="comma-separated peers (all that are installed)")
+        command.add_argument("--against", metavar="PEERS", help="comma-separated peers (default: all installed ones)")
     for command in measured:
-        command.add_argument("--rounds", type=int, help="rounds after the warm-up (the job's own number, at least 5)")
+        command.add_argument("--rounds", type=int, help="rounds after the warm-up (default: set by the job)")
     return parser.parse_args()
 
 

@@ -1,6 +1,6 @@
-"""Records like those of click logs, 13 numbers, 17 lists of ids and a name: their files, and how to look at them.
+"""Records like those of click logs, with 13 numbers, 17 lists of ids and a name: their files and their checks.
 
-Imported by contenders in their own environments: nothing here but NumPy, unless files have to be made.
+Contenders import this file in their own environments, so it needs only NumPy, unless it has to make the files.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from bench.environments import ROOT
 from bench.tally import Tally
 
 FOLDER = ROOT / "bench" / "data" / "records"
-FILES, RECORDS, BATCH = 8, 50_000, 512  # records of each file
+FILES, RECORDS, BATCH = 8, 50_000, 512  # records in each file
 FLOATS = [f"i{number:02}" for number in range(13)]
 LISTS = [f"c{number:02}" for number in range(17)]
 LONGEST = 10
-# How many ids each list is drawn from: tens to tens of millions.
+# The number of ids that each list is drawn from: tens to tens of millions.
 VOCABULARIES = [int(10 ** (1 + 6 * number / 16)) for number in range(17)]
 
 
 def record_files() -> None:
-    """Write the records where they are not there yet, all or none; each has its number in its name."""
+    """Write the missing record files, all or none; the name of each record contains its number."""
     if FOLDER.exists():
         return
     print(f"making {FILES * RECORDS:,} records in {FOLDER}", flush=True)
@@ -47,13 +47,13 @@ def record_files() -> None:
 
 
 class Look:
-    """Counts what comes, and on a thorough run looks at every value."""
+    """Counts the records and, on a thorough run, checks every value."""
 
     def __init__(self) -> None:
         self.ids, self.values = 0, 0
 
     def batch(self, tally: Tally, floats: list[np.ndarray], lists: list[tuple[Any, Any]], names: Any) -> None:
-        """Take a batch: 13 arrays of k numbers, 17 pairs of values and how many of them are of each record, k names."""
+        """Take a batch: 13 arrays of k numbers, 17 pairs of values and counts for each record, k names."""
         if not tally.thorough:
             tally.rows += len(names)
             return

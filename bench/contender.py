@@ -1,7 +1,7 @@
-"""The child process of one contender: reads a line of JSON, does what it says, answers with a line of JSON.
+"""The child process of one contender: reads a request as a line of JSON, runs it, answers with a line of JSON.
 
-`{"build": {...}}` makes the pipeline, `{"run": 3, "thorough": false}` runs it once over the data. Standard output
-belongs to the answers; whatever libraries print goes to standard error.
+`{"build": {...}}` makes the pipeline; `{"run": 3, "thorough": false}` runs it once over the data. Standard output
+is reserved for the answers; the output of libraries goes to standard error.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def main(module: str) -> None:
             else:
                 assert run is not None, "run before build"
                 answer = measure(run, request["run"], request["thorough"])
-        except BaseException as error:  # noqa: BLE001 (told to the parent)
+        except BaseException as error:  # noqa: BLE001 (reported to the parent)
             traceback.print_exc()
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         answers.write(json.dumps(answer) + "\n")
-    os._exit(0)  # no farewell of any library may hold up the next contender
+    os._exit(0)  # skip the exit handlers of libraries, which may delay the next contender
 
 
 def measure(run: Callable[[Tally, int], None], number: int, thorough: bool) -> dict[str, Any]:

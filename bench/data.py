@@ -15,7 +15,7 @@ from bench.environments import ROOT
 DATA = ROOT / "bench" / "data"
 IMAGES, CLASSES = 2048, 128
 LARGE_IMAGES = 1024
-# ImageNet's commonest sizes, roughly in their proportions: most are 500 wide, a fifth are upright.
+# The most common sizes in ImageNet, roughly in proportion: most are 500 wide, a fifth are upright.
 SIZES = (
     (500, 375),
     (500, 375),
@@ -31,10 +31,10 @@ SIZES = (
 
 
 def image_folder() -> Path:
-    """2,048 photos of about 500x375 in 128 class folders: random cuts of scikit-learn's two sample photos.
+    """Make 2,048 photos of about 500x375 in 128 class folders: random cuts of scikit-learn's two sample photos.
 
-    Each is cut at 0.6 to 1.0 of a photo's height, resampled, mirrored or not, made lighter or darker, and saved as JPEG
-    of quality 90, 4:2:0.
+    Each cut has 0.6 to 1.0 of a photo's height. It is resampled, mirrored or not, made lighter or darker, and saved
+    as JPEG of quality 90, 4:2:0.
     """
     rng = np.random.default_rng(20261)
     sizes = [SIZES[i] for i in rng.integers(len(SIZES), size=IMAGES)]
@@ -42,7 +42,7 @@ def image_folder() -> Path:
 
 
 def large_folder() -> Path:
-    """1,024 photos of 1000x750: mosaics of four cuts each, since a cut blown up to this size would have no detail."""
+    """Make 1,024 photos of 1000x750: mosaics of four cuts each, because an enlarged cut would have no detail."""
     rng = np.random.default_rng(20262)
 
     def mosaic(size: tuple[int, int]) -> np.ndarray:
@@ -104,7 +104,7 @@ def image_files(folder: Path) -> tuple[list[str], list[int]]:
 
 
 def array_file(name: str, rows: int, shape: tuple[int, ...]) -> Path:
-    """`rows` random uint8 arrays of `shape` as one .npy, each with its row number in its first four bytes."""
+    """Make one .npy of `rows` random uint8 arrays of `shape`, each with its row number in its first four bytes."""
     path = DATA / f"{name}.npy"
     if not path.exists():
         DATA.mkdir(exist_ok=True)
@@ -116,7 +116,7 @@ def array_file(name: str, rows: int, shape: tuple[int, ...]) -> Path:
 
 
 def label_file(name: str, rows: int) -> Path:
-    """`rows` random class labels, int64, as one .npy."""
+    """Make one .npy of `rows` random class labels, int64."""
     path = DATA / f"{name}.npy"
     if not path.exists():
         DATA.mkdir(exist_ok=True)
@@ -125,7 +125,7 @@ def label_file(name: str, rows: int) -> Path:
 
 
 def token_files(documents: int, shortest: int, longest: int) -> tuple[Path, Path]:
-    """`documents` random documents end to end, int32, and where each begins, int64 (documents + 1), as two .npy.
+    """Make two .npy: `documents` random documents end to end, int32, and the offset of each, int64 (documents + 1).
 
     Document i begins with token i; the others are below 128,000.
     """
@@ -144,7 +144,7 @@ def token_files(documents: int, shortest: int, longest: int) -> tuple[Path, Path
 
 
 def line_files(rows: int) -> tuple[Path, Path]:
-    """`rows` lines of sixteen words behind their number, and as many JSON objects with four fields, as two files."""
+    """Make two files: `rows` lines of a number and sixteen words, and as many JSON objects with four fields."""
     text, objects = DATA / "lines.txt", DATA / "lines.jsonl"
     if not (text.exists() and objects.exists()):
         DATA.mkdir(exist_ok=True)
@@ -160,7 +160,7 @@ def line_files(rows: int) -> tuple[Path, Path]:
 
 
 def tar_files(rows: int, archives: int) -> Path:
-    """`rows` samples in tar archives, by Python's own `tarfile`: `bin` of 4 to 12 KB, and `cls`, their number."""
+    """Make tar archives of `rows` samples with Python's `tarfile`: `bin` of 4 to 12 KB, and `cls`, their number."""
     folder = DATA / "tar"
     if not folder.exists():
         unfinished = folder.with_suffix(".unfinished")
@@ -180,7 +180,7 @@ def tar_files(rows: int, archives: int) -> Path:
 
 
 def table_files(rows: int, features: int) -> tuple[Path, Path]:
-    """`rows` rows of `id`, `label`, `kind` of three texts and `features` floats: Parquet by 20,000 rows, and CSV."""
+    """Make Parquet (20,000 rows a group) and CSV: `rows` of `id`, `label`, `kind` of three texts, `features` floats."""
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as pq

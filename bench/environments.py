@@ -1,4 +1,4 @@
-"""Where each side of a comparison runs: peers in environments of their own under `.venvs/`, the rest in this one."""
+"""The environments of a comparison: peers run in their own under `.venvs/`, everything else in this one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HERE = frozenset({"limit", "penstock"})  # sides that run in the interpreter that runs the benchmarks
+HERE = frozenset({"limit", "penstock"})  # sides that run in the benchmarks' own interpreter
 PEERS = tuple(
     sorted(path.stem.removeprefix("requirements-") for path in Path(__file__).parent.glob("requirements-*.txt"))
 )
@@ -23,7 +23,7 @@ def python_of(side: str) -> Path | None:
 
 
 def setup(sides: list[str]) -> None:
-    """Make the environments of `sides` (all peers when empty); one that cannot be made is reported, not fatal."""
+    """Make the environments of `sides` (all peers when empty); a failure is reported and not fatal."""
     unknown = sorted(set(sides) - set(PEERS))
     if unknown:
         raise SystemExit(f"unknown peers {', '.join(unknown)}; there are: {', '.join(PEERS)}")
@@ -36,4 +36,4 @@ def setup(sides: list[str]) -> None:
         if subprocess.run(command, check=False).returncode == 0:
             (folder / ".complete").touch()
         else:
-            print(f"{side}: could not be installed; the tables will say that it is missing", flush=True)
+            print(f"{side}: could not be installed; the tables will show the peer as missing", flush=True)

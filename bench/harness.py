@@ -1,4 +1,4 @@
-"""Runs a job: every contender in turn, A B C A B C ..., after a warm-up that also checks that they do the same work."""
+"""Runs a job: all contenders in turn, A B C A B C ..., after a warm-up that checks that they do the same work."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ RESULTS = ROOT / "bench" / "results"
 
 @dataclass
 class Result:
-    """What one contender did in each round, or why there is nothing."""
+    """The figures of one contender in each round, or the reason why there are none."""
 
     label: str
     side: str
     note: str = ""
     version: str = ""
-    problem: str = ""  # why it has no figures: missing, failed, or did other work
+    problem: str = ""  # the reason for no figures: missing, failed, or did other work
     values: list[float] = field(
         default_factory=list[float]
-    )  # seconds a row; for `growth`, the share by which memory grew
+    )  # seconds per row; for `growth`, the share by which memory grew
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def spread(self) -> float:
-        """Half of the distance between the fastest and the slowest round, as a share of the median."""
+        """Half the distance between the fastest and the slowest round, as a share of the median."""
         return (max(self.values) - min(self.values)) / 2 / self.median
 
 
@@ -87,9 +87,9 @@ def value(job: Job, answer: dict[str, Any]) -> float:
 
 
 def warm_up(job: Job, label: str, process: Process | Script) -> None:
-    """Run once with every value looked at; a contender that does other work takes no further part."""
+    """Run once and check every value; a contender that does other work is excluded."""
     if job.measure == "growth":
-        return  # a first run would already have grown what is to be watched growing
+        return  # a warm-up would already grow the memory to be measured
     problems = job.check(label, process.run(0, thorough=True)["checks"])
     if problems:
         raise ContenderError("other work: " + "; ".join(problems))
@@ -105,7 +105,7 @@ def drop(result: Result, problem: str, running: list[tuple[Result, Process | Scr
 
 
 def log_file(job: Job) -> Path:
-    """Return where the contenders of `job` write what they print."""
+    """Return the file for the output of the contenders of `job`."""
     return RESULTS / f"{stem(job)}.log"
 
 
@@ -125,7 +125,7 @@ def save(job: Job, results: list[Result]) -> None:
 
 
 def load(job: Job) -> tuple[list[Result], str] | None:
-    """Return the last results of `job` with the machine and date they come from, or None if it was never run."""
+    """Return the last results of `job` with their machine and date, or None if it was never run."""
     path = RESULTS / f"{stem(job)}.json"
     if not path.exists():
         return None

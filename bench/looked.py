@@ -1,4 +1,4 @@
-"""What contenders do with a batch of lines or rows: count them, and on a thorough run read their numbers."""
+"""Checks of batches of lines or rows: count the rows and, on a thorough run, read their numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.tally import Tally
 
-DIGITS = 7  # with which each line of text begins
+DIGITS = 7  # at the beginning of each line of text
 
 
 def look_at_lines(tally: Tally, lines: np.ndarray | list[str]) -> None:

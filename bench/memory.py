@@ -12,7 +12,7 @@ def resident_bytes() -> int:
 
 
 def reset_peak() -> int:
-    """Let the peak of this process's resident memory start again from now; return where it starts."""
+    """Reset the peak of this process's resident memory; return its present size."""
     Path("/proc/self/clear_refs").write_text("5")
     return status_bytes(os.getpid(), "VmRSS")
 
@@ -26,7 +26,7 @@ def status_bytes(process: int, name: str) -> int:
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
-        return 0  # it has ended
+        return 0  # the process has ended
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), 0)
 
 

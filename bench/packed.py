@@ -1,4 +1,4 @@
-"""Proof that packed batches hold the documents, whole and in their places. Imported by contenders: NumPy alone."""
+"""Proof that packed batches hold the documents, whole and in place. Contenders import it, so it needs only NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.tally import Tally
 
 
 class Documents:
-    """The documents of the workload, end to end in `tokens`; document i begins with token i at `splits[i]`."""
+    """The documents of the workload, end to end in `tokens`; document i starts at `splits[i]` with token i."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.tokens: np.ndarray = np.load(options["tokens"])
@@ -20,11 +20,11 @@ class Documents:
         return len(self.splits) - 1
 
     def arrays(self) -> list[np.ndarray]:
-        """One array a document, views of the whole."""
+        """Return an array for each document, as views of the whole."""
         return np.split(self.tokens, self.splits[1:-1])
 
     def look(self, tally: Tally, tokens: np.ndarray, segment_ids: np.ndarray, positions: np.ndarray) -> None:
-        """Look at every place of a batch, three arrays of shape (k, length)."""
+        """Check every position of a batch, three arrays of shape (k, length)."""
         assert tokens.shape == segment_ids.shape == positions.shape
         found: list[int] = []
         for row, ids, places in zip(tokens, segment_ids, positions, strict=True):
@@ -44,7 +44,7 @@ class Documents:
         tally.add(tokens, found)
 
     def count(self, tally: Tally, epochs: int, sequences: int, length: int) -> None:
-        """Count what was done in tokens, once it is done: `sequences` in all epochs together."""
+        """Count the finished work in tokens: `sequences` over all epochs together."""
         if not tally.thorough:
             tally.rows = epochs * len(self.tokens)
         tally.extra["efficiency"] = epochs * len(self.tokens) / (sequences * length)

@@ -1,4 +1,4 @@
-"""Draws the results: for each job, every contender's speed as a share of the limit."""
+"""Draws the results: for each job, the speed of every contender as a share of the limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OURS, PEERS, LIMIT = "#0b7285", "#adb5bd", "#343a40"
 
 
 def draw(found: Sequence[tuple[Job, list[Result]]], path: Path) -> None:
-    """Draw the jobs that have a limit (three columns of bars, longer is faster, a line at the limit) into `path`."""
+    """Draw the jobs that have a limit into `path`: three columns of bars, longer is faster; a line marks the limit."""
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -1,4 +1,4 @@
-"""The parent's end of a contender: start its process, ask it for runs, end it."""
+"""The parent's end of a contender: start its process, request runs, end it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContenderError(Exception):
 
 
 class Process:
-    """A contender that stays alive between runs, so that each run starts warm."""
+    """A contender that stays alive between runs, so each run starts warm."""
 
     def __init__(self, contender: Contender, job: Job, log: Path) -> None:
         self.contender = contender
@@ -52,7 +52,7 @@ class Process:
         return self._ask({"run": number, "thorough": thorough})
 
     def close(self) -> None:
-        """End the child and every process it started."""
+        """End the child and all processes that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
@@ -109,11 +109,11 @@ class Script:
         return {"seconds": seconds, "rows": 1, "checks": json.loads(line), "extra": {}}
 
     def close(self) -> None:
-        """Nothing is left between runs."""
+        """Do nothing: no process is left between runs."""
 
 
 def environment() -> dict[str, str]:
-    """What every contender runs under: quiet, and no GPU even where there is one."""
+    """Return the environment of every contender: quiet, and without a GPU."""
     quiet = {
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "CUDA_VISIBLE_DEVICES": "",

@@ -13,7 +13,7 @@ BEGIN, END = "<!-- begin: python -m bench report -->", "<!-- end: python -m benc
 
 
 def write() -> None:
-    """Replace what stands between the markers; a job without results is said to be missing."""
+    """Replace the text between the markers; a job without results is marked as missing."""
     found: list[tuple[Job, list[Result]]] = []
     parts: list[str] = []
     origins: list[str] = []
@@ -29,7 +29,7 @@ def write() -> None:
     head = [f"Measured on {origin}." for origin in dict.fromkeys(origins)]
     if found:
         plot.draw(found, ROOT / "docs" / "benchmarks.png")
-        head.append("\n![Every contender's speed beside the limit](benchmarks.png)")
+        head.append("\n![The speed of every contender relative to the limit](benchmarks.png)")
     before, rest = PAGE.read_text().split(BEGIN)
     after = rest.split(END)[1]
     body = "\n\n".join(["\n".join(head), *parts, configurations()])
@@ -38,7 +38,7 @@ def write() -> None:
 
 
 def configurations() -> str:
-    """Say which of the tried configurations was best for each peer."""
+    """Return a table of the configurations tried for each peer, and the best one."""
     lines = ["### The peers' configurations", "", "| job | contender | best | tried |", "| --- | --- | --- | --- |"]
     best = tuned.read()["jobs"]
     for job in find_jobs("all", []):

@@ -11,14 +11,14 @@ Row = tuple[str, str, str, str]
 
 
 def limit_seconds(job: Job, results: Sequence[Result]) -> float | None:
-    """Return the limit's seconds a row: the formula's, or the median of the contender on the limit's side."""
+    """Return the limit in seconds per row: by formula, or as the median of the contender on the limit's side."""
     if job.limit_seconds is not None:
         return job.limit_seconds
     return next((result.median for result in results if result.side == "limit" and result.values), None)
 
 
 def share(job: Job, result: Result, limit: float | None) -> float | None:
-    """Return what the table compares: the share of the limit (rate) or the multiple of it (time)."""
+    """Return the ratio shown in the table: the share of the limit (rate) or the multiple of the limit (time)."""
     if limit is None or not result.values:
         return None
     return limit / result.median if job.measure == "rate" else result.median / limit
@@ -35,7 +35,7 @@ def header(job: Job) -> Row:
 
 
 def rows(job: Job, results: Sequence[Result]) -> list[Row]:
-    """One row a contender, in the job's order."""
+    """Return one row per contender, in the job's order."""
     limit = limit_seconds(job, results)
     table: list[Row] = []
     if job.limit_seconds is not None:
@@ -59,7 +59,7 @@ def memory(result: Result) -> str:
 
 
 def figure(job: Job, seconds: float) -> str:
-    """Say a speed or a time with three digits."""
+    """Format a speed or a time with three digits."""
     if job.measure == "rate":
         return f"{significant(1 / seconds):,}" if 1 / seconds >= 1000 else f"{1 / seconds:.3g}"
     return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
@@ -71,7 +71,7 @@ def significant(value: float) -> int:
 
 
 def verdicts(job: Job, results: Sequence[Result]) -> list[str]:
-    """Compare Penstock's rows with the job's target, one sentence each; a miss is said as plainly as a hit."""
+    """Compare Penstock's rows with the job's target, one sentence each, whether met or missed."""
     limit, peer = limit_seconds(job, results), best_peer(results)
     ours = [result for result in results if result.side == "penstock" and result.values]
     lines = [f"{result.label}: {line}" for result in ours for line in compare(job, result, limit, peer)]
@@ -96,7 +96,7 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
     if target.at_most_bytes is not None and "peak_bytes" in ours.extra:
         peak = ours.extra["peak_bytes"]
         good = said(peak < target.at_most_bytes)
-        lines.append(f"{peak / 2**20:.2f} MB more at its peak (target < {target.at_most_bytes / 2**20:g} MB: {good})")
+        lines.append(f"{peak / 2**20:.2f} MB more at the peak (target < {target.at_most_bytes / 2**20:g} MB: {good})")
     if target.efficiency is not None and "efficiency" in ours.extra:
         good = said(ours.extra["efficiency"] >= target.efficiency)
         lines.append(f"{used(ours)} (target ≥ {target.efficiency:g}: {good})")
@@ -111,7 +111,7 @@ def compare(job: Job, ours: Result, limit: float | None, peer: Result | None) ->
 
 
 def used(result: Result) -> str:
-    return f"{result.extra['efficiency']:.4f} of all places hold tokens"
+    return f"{result.extra['efficiency']:.4f} of all positions hold tokens"
 
 
 def said(good: bool) -> str:

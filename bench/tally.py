@@ -1,6 +1,6 @@
-"""What a contender reports: how many rows it delivered, and (when asked) proof that they are the right ones.
+"""The report of a contender: the number of rows delivered and, on request, proof that they are correct.
 
-Imported by contenders in their own environments: nothing here but NumPy.
+Contenders import this file in their own environments, so it needs only NumPy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Tally:
-    """Count the rows of a run; on a `thorough` run also look at every value, outside any timing that matters."""
+    """Count the rows of a run; on a `thorough` run also check every value, without affecting measured times."""
 
     def __init__(self, thorough: bool) -> None:
         self.thorough = thorough
@@ -24,12 +24,12 @@ class Tally:
         self._low, self._high, self._total, self._count = np.inf, -np.inf, 0.0, 0
 
     def start(self) -> None:
-        """Start the clock again: everything so far was preparation (workers starting, a prefetch queue filling)."""
+        """Restart the clock: all work so far was preparation, such as starting workers or filling a prefetch queue."""
         self.rows = 0
         self.started = time.perf_counter()
 
     def add(self, data: Any, ids: Any) -> None:
-        """Take one batch: `data` of shape (k, ...), and `ids` of shape (k,), whatever tells records apart."""
+        """Take one batch: `data` of shape (k, ...), and `ids` of shape (k,), which identify the records."""
         self.rows += len(ids)
         if self.thorough:
             self._look(np.asarray(data), np.asarray(ids))
@@ -44,7 +44,7 @@ class Tally:
         self._count += data.size
 
     def checks(self) -> dict[str, Any]:
-        """Summarise a thorough run: the batches' shapes, the range and mean of the data, the records' histogram."""
+        """Summarize a thorough run: shapes of the batches, range and mean of the data, a histogram of the records."""
         if not self._ids:
             return {}
         values, counts = np.unique(np.concatenate(self._ids), return_counts=True)

@@ -1,4 +1,4 @@
-"""Finds each peer's best configuration on this machine by trying, and writes it to bench/tuned.json for later runs."""
+"""Finds each peer's best configuration on this machine by trying candidates, and writes it to bench/tuned.json."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def tune(job: Job, against: set[str] | None) -> None:
             continue
         rates = try_all(job, contender)
         for number, rate in rates.items():
-            print(f"  {job.name}: {contender.label}: {settings(contender, number)}: {rate:,.5g} a second", flush=True)
+            print(f"  {job.name}: {contender.label}: {settings(contender, number)}: {rate:,.5g} per second", flush=True)
         if rates:
             best = max(rates, key=lambda number: rates[number])
             keep(job, contender, contender.candidates[best], machine())
 
 
 def try_all(job: Job, contender: Contender) -> dict[int, float]:
-    """Run the candidates in turn, as contenders are; return the rows a second of each one's fastest run.
+    """Run the candidates in turn, like contenders; return the rows per second of each candidate's fastest run.
 
-    The fastest, not the median: whatever else the machine does only ever slows a run down.
+    The fastest run counts, not the median, because other work on the machine can only slow a run down.
     """
     processes: dict[int, Process] = {}
     times: dict[int, list[float]] = {}

@@ -1,4 +1,4 @@
-"""The configurations that `tune` found best, by job and contender, in bench/tuned.json."""
+"""The best configurations that `tune` found, by job and contender, in bench/tuned.json."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def read() -> dict[str, Any]:
 
 
 def with_tuned(job: Job, contender: Contender) -> Contender:
-    """Return `contender` with the options found best for it, unchanged where it was never tuned."""
+    """Return `contender` with its best options, or unchanged if it was never tuned."""
     best = read()["jobs"].get(job.name, {}).get(contender.label, {})
     return replace(contender, options={**contender.options, **best})
 
 
 def keep(job: Job, contender: Contender, options: Mapping[str, Any], machine: str) -> None:
-    """Write down that `options` were the best for `contender`."""
+    """Record `options` as the best for `contender`."""
     found = read()
     found["machine"] = machine
     found["jobs"].setdefault(job.name, {})[contender.label] = dict(options)

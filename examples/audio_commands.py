@@ -1,8 +1,8 @@
-"""Spoken commands, as it were, into log-mel spectrograms: `python examples/audio_commands.py`.
+"""Turn short recordings into log-mel spectrograms: `python examples/audio_commands.py`.
 
-Makes WAV files of rising and falling tones at two sample rates, in a folder a class, and reads them: decoded to one
-rate, a second of each cut out at random, made louder or softer, and turned into spectrograms. A nearest mean then tells
-them apart.
+Writes WAV files of rising and falling tones at two sample rates, in one folder per class, in place of spoken commands.
+The pipeline decodes them to one rate, cuts out a random second, changes the volume, and computes spectrograms. A
+nearest-mean classifier then tells the classes apart.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def pipeline(folder: Path) -> ps.Dataset:
         ps.Dataset.zip((recordings, ps.Dataset.from_tensor_slices(np.array(labels))))
         .map(lambda sound, label: {"sound": sound, "label": label})
         .shuffle(seed=0)
-        .map(ps.audio.decode(RATE), on="sound")  # whatever the rate of the file is
+        .map(ps.audio.decode(RATE), on="sound")  # from any sample rate
         .map(ps.audio.pad(1.0, RATE), on="sound")
         .map(ps.audio.random_crop(1.0, RATE), on="sound")
         .map(ps.audio.random_gain(-12, 6), on="sound")
@@ -65,7 +65,7 @@ def main() -> None:
         for batch in ds:  # the next epoch: other seconds of the same recordings
             distances = np.square(batch["sound"][:, None] - means).sum(axis=(2, 3))
             right, total = right + np.sum(distances.argmin(axis=1) == batch["label"]), total + len(batch["label"])
-        print(f"told apart: {right} of {total}")
+        print(f"classified correctly: {right} of {total}")
 
 
 if __name__ == "__main__":

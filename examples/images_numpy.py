@@ -1,6 +1,7 @@
-"""A folder of JPEGs to batches of crops, as NumPy arrays: `python examples/images_numpy.py [FOLDER]`.
+"""Turn a folder of JPEGs into batches of crops, as NumPy arrays: `python examples/images_numpy.py [FOLDER]`.
 
-FOLDER has one folder a class: photos/cat/1.jpg. Without it, some pictures are made in a temporary one (with Pillow).
+FOLDER has one folder per class, as in photos/cat/1.jpg. Without FOLDER, the program makes pictures in a temporary
+folder (with Pillow).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def pipeline(folder: Path, size: int = 64) -> ps.Dataset:
 
 
 def brighten(image: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
-    """A function of one's own: `rng` belongs to the example, so it does the same for any number of workers."""
+    """Change the brightness at random; `rng` belongs to the example, so the number of workers makes no difference."""
     return np.clip(image * rng.uniform(0.8, 1.2), 0, 255).astype(np.uint8)
 
 

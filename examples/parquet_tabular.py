@@ -1,6 +1,6 @@
-"""Rows of Parquet to batches for a model of a table, shuffled by row groups: `python examples/parquet_tabular.py`.
+"""Turn rows of Parquet into batches for a tabular model, shuffled by row groups: `python examples/parquet_tabular.py`.
 
-Makes some days of taxi rides, one file a day, and reads those paid by card. Needs pyarrow: `pip install
+Writes a few days of taxi rides, one file per day, and reads the rides paid by card. Needs pyarrow: `pip install
 'penstock[arrow]'`.
 """
 
@@ -15,11 +15,11 @@ import numpy as np
 import penstock as ps
 
 FEATURES = ("distance", "hour", "passengers")
-ZONES = ("airport", "centre", "harbour", "suburb")
+ZONES = ("airport", "center", "harbor", "suburb")
 
 
 def pipeline(files: str) -> ps.Dataset:
-    """Batches of `{"features": float32[k, 4], "fare": float32[k]}`: the fourth feature is the number of the zone."""
+    """Return batches of `{"features": float32[k, 4], "fare": float32[k]}`; the fourth feature is the zone's number."""
     return (
         ps.read_parquet(files, columns=[*FEATURES, "zone", "fare"], filters=[("card", "==", True)], cache_bytes=600_000)
         .shuffle(seed=0)
@@ -29,14 +29,14 @@ def pipeline(files: str) -> ps.Dataset:
 
 
 def to_arrays(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The columns of a batch as one array, by name."""
+    """Return the feature columns of a batch as one array, and its fares."""
     zones = np.searchsorted(ZONES, rows["zone"].astype(str))
     columns = [*(rows[name] for name in FEATURES), zones]
     return {"features": np.stack(columns, axis=1).astype(np.float32), "fare": rows["fare"]}
 
 
 def write_days(folder: str, days: int = 4, rides: int = 20_000) -> None:
-    """A file of rides for each day, in row groups of 2,000."""
+    """Write a file of rides for each day, in row groups of 2,000."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -56,7 +56,7 @@ def write_days(folder: str, days: int = 4, rides: int = 20_000) -> None:
 
 
 def slope_of(batches: Any) -> float:
-    """What a mile costs, by least squares over all batches."""
+    """Return the price of a mile, by least squares over all batches."""
     sums = np.zeros((2, 2)), np.zeros(2)
     for batch in batches:
         design = np.stack([np.ones(len(batch["fare"])), batch["features"][:, 0]], axis=1)

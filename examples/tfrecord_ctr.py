@@ -1,6 +1,7 @@
-"""Predict clicks from TFRecord files of sparse features: hashed ids, averaged by a table, and a logistic regression.
+"""Predict clicks from TFRecord files of sparse features: `python examples/tfrecord_ctr.py`.
 
-Writes its own click log first, finds out its features, and shuffles all of it anew in each epoch.
+Writes a click log, infers its features, and shuffles all records in each epoch. The model averages the embeddings of
+hashed ids, and feeds them to a logistic regression.
 """
 
 import tempfile
@@ -10,11 +11,11 @@ import numpy as np
 import penstock as ps
 
 RECORDS, BUCKETS, SIZE = 20_000, 2_000, 8
-TASTE = np.random.default_rng(7).normal(0, 1.5, 50)  # what decides in truth: how each of 50 products is liked
+TASTE = np.random.default_rng(7).normal(0, 1.5, 50)  # the hidden truth: the appeal of each of 50 products
 
 
 def log():
-    """Click records: what someone has seen lately (none to six products), the price, who it was, and the click."""
+    """Yield click records: the products seen lately (none to six), the price, the user, and the click."""
     rng = np.random.default_rng(0)
     for number in range(RECORDS):
         seen = rng.integers(0, 50, rng.integers(0, 7))
@@ -25,7 +26,7 @@ def log():
 
 
 def mean_of_rows(table, ids):
-    """The mean of the rows of `table`, shape (buckets, size), that each list of ids names: shape (k, size)."""
+    """Return the mean of the rows of `table`, shape (buckets, size), for each list of ids: shape (k, size)."""
     lengths = ids.row_lengths()
     which = np.repeat(np.arange(len(ids)), lengths)
     total = np.zeros((len(ids), table.shape[1]))
@@ -63,4 +64,4 @@ with tempfile.TemporaryDirectory() as folder:
             slope = np.repeat(wrong / np.maximum(lengths, 1), lengths)[:, None] * weights[:SIZE]
             weights -= 5 * x.T @ wrong
             np.subtract.at(table, batch["seen"].flat_values % BUCKETS, 50 * slope)
-        print(f"epoch {epoch}: loss {np.mean(losses):.3f}, {np.mean(right):.0%} right")
+        print(f"epoch {epoch}: loss {np.mean(losses):.3f}, {np.mean(right):.0%} correct")

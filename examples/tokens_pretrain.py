@@ -1,8 +1,7 @@
 """Pack text and JSON lines into sequences of tokens, stop, and resume: `python examples/tokens_pretrain.py`.
 
-Makes some files of each, mixes them two to one, cuts text into the tokens of a byte tokenizer, and packs whole
-documents into sequences for a language model. All lines of all files are shuffled, and any position is found again from
-a few hundred bytes.
+Writes some files of each kind, mixes them two to one, splits text with a byte tokenizer, and packs whole documents into
+sequences for a language model. All lines of all files are shuffled, and a saved position takes a few hundred bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 import penstock as ps
 
 LENGTH, BATCH = 512, 8
-END = 256  # the token after each document; those below are bytes
+END = 256  # the token after each document; lower tokens are bytes
 
 
 def tokenize(text: str) -> np.ndarray:
@@ -31,7 +30,7 @@ def pipeline(folder: Path) -> ps.Dataset:
 
 
 def write_files(folder: Path, files: int = 4, documents: int = 300) -> None:
-    """Stories, one a line, and pages as objects with an address and a text."""
+    """Write stories, one per line, and pages as JSON objects with an address and a text."""
     rng = np.random.default_rng(0)
     words = ["the", "a", "river", "pipe", "turns", "falls", "water", "wheel", "and", "under", "slowly", "green", "café"]
     for number in range(files):
@@ -50,13 +49,13 @@ def main() -> None:
         with ds.iterator(epoch=0) as batches:
             for step, batch in enumerate(batches):
                 if step == 10:
-                    state = json.dumps(batches.state_dict())  # with the model's checkpoint
+                    state = json.dumps(batches.state_dict())  # goes into the model's checkpoint
                 if step > 10:
                     seen.append(batch["tokens"])
             print(f"{step + 1} batches of tokens {batch['tokens'].shape}. {batches.verdict()}")
         filled = np.mean(batch["segment_ids"] > 0)
         print(f"filled: {filled:.1%}; first tokens: {bytes(seen[0][0, :40].astype(np.uint8))!r}")
-        with pipeline(folder).iterator() as batches:  # another process, another day
+        with pipeline(folder).iterator() as batches:  # for example, in another process
             batches.load_state_dict(json.loads(state))
             same = all(np.array_equal(batch["tokens"], tokens) for batch, tokens in zip(batches, seen, strict=True))
             print(f"resumed after 11 batches, from {len(state)} bytes: {same}")

@@ -1,4 +1,4 @@
-"""Train a PyTorch model, stop in mid-epoch, resume from one saved file: `python examples/torch_training.py`."""
+"""Train a PyTorch model, stop within an epoch, and resume from one file: `python examples/torch_training.py`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EPOCHS = 3
 
 
 def dataset(count: int = 4096) -> ps.Dataset:
-    """Points in the plane, and whether they lie in a ring."""
+    """Return points in the plane, labeled by whether they lie in a ring."""
     points = np.random.default_rng(0).uniform(-1, 1, (count, 2)).astype(np.float32)
     inside = np.abs(np.hypot(points[:, 0], points[:, 1]) - 0.6) < 0.25
     ds = ps.Dataset.from_tensor_slices({"x": points, "y": inside.astype(np.int64)})
-    # One seed for the shuffle and the jitter of every epoch; without it, each run would draw a fresh one.
+    # One seed for the shuffle and the jitter of every epoch; without it, each run would draw a new seed.
     return ds.shuffle().map(jitter, on="x").batch(64).with_options(ps.Options(seed=1))
 
 
@@ -28,11 +28,11 @@ def jitter(x: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
 
 
 def train(checkpoint: Path, *, stop_after: int | None = None) -> float:
-    """Train from the checkpoint if there is one; save one at `stop_after` steps. Return the last epoch's mean loss."""
+    """Train, from the checkpoint if there is one, and save one after `stop_after` steps. Return the last mean loss."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(2, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    feed = dataset().to_torch()  # tensors over the memory of the batches
+    feed = dataset().to_torch()  # tensors that share the memory of the batches
     cursor = None
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True)
@@ -66,7 +66,7 @@ def main() -> None:
         uninterrupted = train(Path(folder) / "none")
         checkpoint = Path(folder) / "checkpoint.pt"
         train(checkpoint, stop_after=100)
-        print("stopped in mid-epoch; resuming")
+        print("stopped within an epoch; resuming")
         resumed = train(checkpoint)
         print(f"last epoch's loss: {uninterrupted:.6f} uninterrupted, {resumed:.6f} resumed")
 

@@ -1,7 +1,7 @@
-"""Shards of images as WebDataset has them, shuffled as a whole, and resumed: `python examples/webdataset_images.py`.
+"""Read image shards in WebDataset layout, fully shuffled, and resume: `python examples/webdataset_images.py`.
 
-Makes some pictures, writes them into tar archives, and reads them: any sample at once, by an index beside each archive.
-The same archives can be read by `webdataset`, and archives of its own by this.
+Makes pictures, writes them into tar archives, and reads them at random, by an index next to each archive. `webdataset`
+reads these archives too, and Penstock reads the archives that `webdataset` writes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def pipeline(shards: str, size: int = 64) -> ps.Dataset:
 
 
 def samples(count: int = 300) -> Iterator[dict[str, Any]]:
-    """A JPEG, its class and what is known of it, under one key."""
+    """Yield samples of a JPEG, its class and its properties, under one key."""
     from PIL import Image
 
     rng = np.random.default_rng(0)

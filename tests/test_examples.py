@@ -66,7 +66,7 @@ def test_tokens_resume_to_the_same_sequences():
 def test_commands_are_told_apart():
     told = printed("audio_commands.py")
     assert "4 batches of (16, 101, 40)" in told
-    assert int(re.search(r"told apart: (\d+) of 64", told)[1]) > 50
+    assert int(re.search(r"classified correctly: (\d+) of 64", told)[1]) > 50
 
 
 def test_every_example_is_run_here():

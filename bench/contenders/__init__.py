@@ -1,1 +1,1 @@
-"""One folder a side, one file a workload: `version()`, and `build(options)` which returns `run(tally, number)`."""
+"""One folder per side, one file per workload: `version()`, and `build(options)` which returns `run(tally, number)`."""

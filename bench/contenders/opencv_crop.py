@@ -1,4 +1,4 @@
-"""Random resized crop and flip with OpenCV, for the peers that bring no image operations of their own."""
+"""Random resized crop and flip with OpenCV, for the peers without image operations of their own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_bytes(path: str) -> np.ndarray:
 
 
 def crop_into(path: str, rng: Any, out: np.ndarray, large: bool) -> None:
-    """Read, decode, crop, resize and flip one file into `out`: uint8 (224, 224, 3) or normalised float32 (3, 224, 224).
+    """Read, decode, crop, resize and flip one file into `out`: uint8 (224, 224, 3) or normalized float32 (3, 224, 224).
 
     OpenCV has no partial decode. With `large` the photo is decoded at half scale where the crop allows it, which needs
     the size before decoding: it is read from the JPEG header.

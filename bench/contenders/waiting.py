@@ -1,4 +1,4 @@
-"""The two waits of `overlap`, precise to some microseconds, and the training loop around them."""
+"""The two waits of `overlap`, precise to a few microseconds, and the training loop around them."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from bench.tally import Tally
 
 
 def wait_until(moment: float) -> None:
-    """Wait off the core and without the GIL, as for a disk or an accelerator, until this reading of `perf_counter`."""
+    """Wait until `perf_counter` reads `moment`, off the core and without the GIL, as for a disk or an accelerator."""
     waits().wait_until(c_double(moment))
 
 
 @cache
 def waits() -> CDLL:
-    """What waits, in bench/limits/waits.cc."""
+    """Return the native library that waits, from bench/limits/waits.cc."""
     return library("waits")
 
 
 class Prepare:
-    """Batch i, its number as an array, after its time in all. Picklable, as worker processes need it."""
+    """Return batch i, its number as an array, once its time has passed in total. Picklable for worker processes."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         draws = np.random.default_rng(0).uniform(-1, 1, size=options["steps"])
         timed = draws[options["first"] :]
-        self.seconds = options["prepare"] * (1 + options["jitter"] * (draws - timed.mean()))  # their mean is exact
-        waits()  # not while the clock runs
+        self.seconds = options["prepare"] * (1 + options["jitter"] * (draws - timed.mean()))  # an exact mean
+        waits()  # before the clock starts
 
     def __call__(self, i: Any) -> np.ndarray:
         began = time.perf_counter()
@@ -42,7 +42,7 @@ class Prepare:
 
 
 def train(batches: Iterable[Any], options: dict[str, Any], tally: Tally) -> None:
-    """Step through the batches; the clock starts when batch `first` arrives, so that starting up is not counted."""
+    """Step through the batches; the clock starts when batch `first` arrives, so start-up time does not count."""
     for i, batch in enumerate(batches):
         if i == options["first"]:
             tally.start()

@@ -1,4 +1,4 @@
-"""The loop of `steady`: take batches, note the memory early and late."""
+"""The loop of `steady`: take batches, and read the memory early and late."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.tally import Tally
 
 
 def watch(batches: Iterable[Any], options: dict[str, Any], tally: Tally) -> None:
-    """Take `batches` of an endless iterable; the memory is read after batch `early` and after the last."""
+    """Take `batches` from an endless iterable; read the memory after batch `early` and after the last."""
     for count, _ in enumerate(batches, 1):
         if count == options["early"]:
             tally.extra["early_bytes"] = resident_bytes()

@@ -1,8 +1,8 @@
 // The limit of the `images` workload: files to finished batches with nothing in between.
 //
-// N threads take rows off one counter. For each: read the file, draw the crop, decode only its rows and columns
-// (libjpeg-turbo; at half or quarter scale if asked and the crop allows it), resize with two taps, flip, store.
-// No batches are handed over, nothing is checked, nothing can be resumed.
+// N threads take rows from one counter. For each row: read the file, draw the crop, decode only its rows and columns
+// (libjpeg-turbo; at half or quarter scale on request, if the crop allows it), resize with two taps, flip, store.
+// Hands over no batches, checks nothing, and cannot be resumed.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -170,11 +170,11 @@ void store_floats(const int16_t* row, const Taps& taps, float* out) {
 
 struct Job {
   const char* const* paths;
-  const int64_t* order;  // which file each row reads
+  const int64_t* order;  // the file of each row
   int64_t rows;
   uint64_t seed;
-  bool scaled;    // decode at 1/2 or 1/4 where the crop is at least that many times the target
-  bool floats;    // normalised float32 NCHW instead of uint8 NHWC
+  bool scaled;    // decode at 1/2 or 1/4 if the crop is at least that many times the target
+  bool floats;    // normalized float32 NCHW instead of uint8 NHWC
   int64_t slots;  // images in `out`; row r goes to slot r % slots
   void* out;
 };

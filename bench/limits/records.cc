@@ -1,8 +1,8 @@
 // The limit of the `records` workload: TFRecord files to shuffled batches of columns with nothing in between.
 //
-// Two threads take batches in turn. The records of a batch, at places known before, are checked against their CRC-32C
-// and walked in the wire format of protocol buffers: every feature is where the record before had it, else it is looked
-// up. Each thread writes to the same memory again; no batch is handed over, and any record that is not as those of the
+// Two threads take batches in turn. The records of a batch, at known places, are checked against their CRC-32C and
+// walked in the wire format of protocol buffers. Each feature is expected at its place in the record before, and looked
+// up otherwise. Each thread reuses its memory; no batch is handed over, and a record that differs from those of the
 // workload ends the run.
 #include <immintrin.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kFloats = 13, kLists = 17, kFeatures = kFloats + kLists + 1;
 constexpr int64_t kNameRoom = 32;  // bytes of a record's name
-constexpr int64_t kMostIds = 10;   // of a list
+constexpr int64_t kMostIds = 10;   // in a list
 constexpr int64_t kAhead = 4;      // records fetched into the cache before they are read
 
 using Byte = const uint8_t*;
@@ -38,7 +38,7 @@ uint32_t crc32c(Byte at, int64_t size) {
 
 uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
 
-// What a thread writes a batch to.
+// The memory that a thread writes a batch to.
 struct Columns {
   explicit Columns(int64_t batch) {
     for (auto& column : floats) column.resize(batch);
@@ -54,7 +54,7 @@ struct Columns {
   std::vector<int64_t> name_splits;
 };
 
-// A length of one byte or more, and the bytes; null where they do not fit.
+// Returns the bytes after a length of one byte or more; null if they do not fit.
 inline Byte field(Byte at, Byte end, uint8_t tag, Byte* inner_end) {
   if (end - at < 2 || *at++ != tag) return nullptr;
   uint64_t size = *at++;
@@ -160,7 +160,8 @@ class Parser {
 }  // namespace
 
 // Parses `count` records, which begin at `places` (frames: length, its checksum, data, its checksum), in batches. For
-// each batch writes how many ids it has, their sum, and the sum of its numbers. Returns how many records were parsed.
+// each batch, writes the number of its ids, their sum, and the sum of its numbers. Returns the number of parsed
+// records.
 extern "C" int64_t records_epoch(int64_t count, int64_t batch, int64_t threads, const uint8_t* const* places,
                                  int64_t* ids, int64_t* sums, double* numbers) {
   std::atomic<int64_t> next{0}, parsed{0};

@@ -1,8 +1,8 @@
 // The limit of the `tokens` workload: documents to packed sequences with nothing in between.
 //
 // Windows of documents are sorted, the longest first, and each goes into the fullest sequence that it fits into. Then
-// one sequence after another is filled: tokens, segment numbers, positions, padding. Memory is used again; no batches
-// are handed over, nothing is checked, nothing can be resumed.
+// one sequence after another is filled: tokens, segment numbers, positions, padding. Reuses its memory, hands over no
+// batches, checks nothing, and cannot be resumed.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -13,13 +13,13 @@
 
 namespace {
 
-// Which of the sequences have some room left, by the room: a set bit a room, and one a word of bits with any.
+// The sequences with room left, by the amount: one set bit per amount, and one per word that has any set bit.
 class Rooms {
  public:
   explicit Rooms(int64_t length)
       : first_(static_cast<size_t>(length) + 1, -1), bits_((length >> 6) + 1), words_((length >> 12) + 1) {}
 
-  // The least room that is at least `need`, or -1.
+  // Returns the smallest room that is at least `need`, or -1.
   int64_t at_least(int64_t need) const {
     const uint64_t here = bits_[need >> 6] >> (need & 63);
     if (here) return need + std::countr_zero(here);
@@ -49,14 +49,14 @@ class Rooms {
   }
 
  private:
-  std::vector<int32_t> first_;  // of a list of the sequences with each room
+  std::vector<int32_t> first_;  // heads of the lists of sequences with each room
   std::vector<uint64_t> bits_, words_;
 };
 
 struct Window {
   std::vector<int32_t> order, sequence_of, next, number, last, begin, documents;
 
-  // Packs documents low..high; afterwards `documents` are those of one sequence after another, from `begin[sequence]`.
+  // Packs documents low..high; afterwards `documents` lists one sequence after another, from `begin[sequence]`.
   int32_t pack(const int64_t* splits, int64_t low, int64_t high, int64_t length) {
     const auto count = static_cast<size_t>(high - low);
     const auto size = [&](int32_t i) { return splits[low + i + 1] - splits[low + i]; };
@@ -99,7 +99,7 @@ struct Epoch {
   const int32_t* tokens;
   const int64_t* splits;
 
-  // The first document of each window, and the end: windows hold at least `window` tokens each.
+  // Returns the first document of each window, and the end; each window holds at least `window` tokens.
   std::vector<int64_t> windows() const {
     std::vector<int64_t> lows{0};
     for (int64_t at = 1; at <= documents; ++at)
@@ -107,7 +107,7 @@ struct Epoch {
     return lows;
   }
 
-  // Packs documents low..high; sequence s of all that this thread packs is written to slot s % slots.
+  // Packs documents low..high; writes sequence s of this thread to slot s % slots.
   void pack(Window& packed, int64_t low, int64_t high, int64_t& made, int32_t* out, int32_t* segment_ids,
             int32_t* positions) const {
     const int32_t opened = packed.pack(splits, low, high, length);
@@ -132,9 +132,9 @@ struct Epoch {
 
 }  // namespace
 
-// Packs every document, each thread one window after another that no other has begun. Thread t writes to slots
-// t * slots up to (t + 1) * slots of the three arrays of shape (threads * slots, length), over and over, and says in
-// made[t] how many sequences it packed.
+// Packs every document; each thread takes windows that no other thread has begun. Thread t writes repeatedly to slots
+// t * slots up to (t + 1) * slots of the three arrays of shape (threads * slots, length), and sets made[t] to the
+// number of sequences that it packed.
 extern "C" void tokens_epoch(int64_t documents, int64_t length, int64_t window, int64_t slots, int64_t threads,
                              const int32_t* tokens, const int64_t* splits, int32_t* out, int32_t* segment_ids,
                              int32_t* positions, int64_t* made) {

@@ -1,4 +1,4 @@
-// The waits of `overlap`: off the core, and without Python's lock until the moment they end.
+// The waits of `overlap`: off the core, and without the GIL until the moment they end.
 
 #include <cstdint>
 #include <ctime>
@@ -16,7 +16,7 @@ int64_t now() {
 
 }  // namespace
 
-// Return at `until`, in seconds of the monotonic clock.
+// Returns at `until`, in seconds of the monotonic clock.
 extern "C" void wait_until(double until) {
   const int64_t end = static_cast<int64_t>(until * SECOND), asleep = end - AWAKE;
   const timespec wake{asleep / SECOND, asleep % SECOND};

@@ -1,4 +1,4 @@
-"""One workload a file: its data, its limit, its contenders, its targets."""
+"""One file per workload: its data, its limit, its contenders, its targets."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WORKLOADS = {
 
 
 def find_jobs(name: str, variants: Collection[str]) -> list[Job]:
-    """Return the jobs of workload `name`; with `variants` (as `--large --float`) the one job that has just these."""
+    """Return the jobs of workload `name`, or the one job with exactly `variants` (such as `--large --float`)."""
     if name == "all":
         return [job for workload in WORKLOADS.values() for job in workload.jobs()]
     workload = WORKLOADS[name]

@@ -17,7 +17,7 @@ TARGETS = {
     frozenset({"float"}): Target(of_limit=0.93, of_best_peer=1.8),
 }
 
-# What was tried for each peer (`python -m bench tune images`); the best is in bench/tuned.json.
+# Candidates for each peer (`python -m bench tune images`); the best is in bench/tuned.json.
 TFDATA = (
     {},
     {"calls": 2},
@@ -46,11 +46,11 @@ def jobs() -> list[Job]:
 
 
 def job(variants: frozenset[str]) -> Job:
-    """Make the job of one combination of variants; its data is made when it is first asked for."""
+    """Make the job of one combination of variants; its data is made on first use."""
     large, floats, antialias = ("large" in variants), ("float" in variants), ("antialias" in variants)
     images = data.LARGE_IMAGES if large else data.IMAGES
     size = "1000×750" if large else "about 500×375"
-    form = "normalised float32 NCHW" if floats else "uint8 NHWC"
+    form = "normalized float32 NCHW" if floats else "uint8 NHWC"
     return Job(
         name=" ".join(["images", *(f"--{variant}" for variant in VARIANTS if variant in variants)]),
         title=f"{images:,} JPEGs of {size} → random resized crop 224 ({'with' if antialias else 'no'} antialiasing), "
@@ -76,7 +76,7 @@ def contenders(floats: bool, antialias: bool) -> tuple[Contender, ...]:
     ours = Contender("penstock", "Penstock", "images")
     dali = Contender("dali", "DALI (CPU)", "images", candidates=DALI)
     tfdata = Contender("tfdata", "tf.data", "images", candidates=TFDATA)
-    if antialias:  # the limit stays the one without antialiasing, and OpenCV's bilinear resize has none
+    if antialias:  # the limit stays without antialiasing, and OpenCV's bilinear resize has none
         return (limit, ours, tfdata, dali, Contender("torchvision", "torchvision", "images", note="no CPU build here"))
     compiled = (Contender("tfdata", "tf.data + XLA", "images", {"xla": True}, TFDATA),) if floats else ()
     return (
@@ -92,7 +92,7 @@ def contenders(floats: bool, antialias: bool) -> tuple[Contender, ...]:
 
 
 def check(checks: dict[str, Any], images: int, floats: bool) -> list[str]:
-    """Every photo once, in whole batches of the right shape and dtype, with plausible values."""
+    """Check for every photo once, in whole batches of the right shape and dtype, with plausible values."""
     shape = f"float32 ({BATCH}, 3, 224, 224)" if floats else f"uint8 ({BATCH}, 224, 224, 3)"
     each = images // data.CLASSES
     low, high, mean = (-2.2, 2.7, 0.05) if floats else (0, 255, 117)

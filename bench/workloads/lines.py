@@ -1,4 +1,4 @@
-"""Lines of text and of JSON: read in order and shuffled, beside tf.data, Hugging Face datasets and plain Python."""
+"""Lines of text and of JSON, in order and shuffled, against tf.data, Hugging Face datasets and plain Python."""
 
 from __future__ import annotations
 
@@ -49,11 +49,7 @@ def job(kind: str) -> Job:
         footnotes=(
             f"Penstock and Hugging Face shuffle all lines; tf.data and plain Python a buffer of {BUFFER:,}.",
             "The Arrow copy is made before the clock starts, and takes about as long as reading the file once.",
-            *(
-                ()
-                if is_json
-                else ("Batches are arrays of objects, as a batch of Penstock is; as lists, they are not made arrays.",)
-            ),
+            *(() if is_json else ("Batches are arrays of objects, as in Penstock, unless the row says lists.",)),
         ),
         prepare=lambda: data.line_files(ROWS),
     )

@@ -1,4 +1,4 @@
-"""The check of workloads that read rows of files: each comes once, in full batches."""
+"""The check of workloads that read rows of files: each row once, in full batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def each_once(checks: dict[str, Any], what: str, rows: int, batch: int) -> list[str]:
-    """Return what is wrong with the counts of a pass over `rows` rows, each of which is a `what`.
+    """Return the errors in the counts of a pass over `rows` rows, each of which is a `what`.
 
     >>> each_once({"rows": 8, "most": 1, "records": 8}, "line", 9, 4)
     []

@@ -1,4 +1,4 @@
-"""What the machinery costs: two million integers through a Python lambda, shuffled, in batches of 256."""
+"""The cost of the machinery: two million integers through a Python lambda, shuffled, in batches of 256."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def per_element(maps: int) -> Job:
         check=lambda label, checks: check(checks, maps),
         target=Target(of_limit=1.0),
         options={"rows": ROWS, "batch": BATCH, "maps": maps},
-        footnotes=(f"Grain and tf.data run over {FEW:,} elements, for time's sake; the figures are per second.",),
+        footnotes=(f"Grain and tf.data run over {FEW:,} elements, to save time; the figures are per second.",),
     )
 
 
 def columns() -> Job:
-    """Make the job of calling the function once a batch, on an array."""
+    """Make the job of calling the function once per batch, on an array."""
     columns, vectorized = {"columns": True}, {"vectorized": True}
     return Job(
         name="overhead columns",
@@ -57,12 +57,12 @@ def columns() -> Job:
         check=lambda label, checks: check(checks, 1),
         target=Target(of_limit=0.5),
         options={"rows": ROWS, "batch": BATCH, "maps": 1},
-        footnotes=("Penstock shuffles all two million, NumPy each block, tf.data in a buffer of 10,000.",),
+        footnotes=("Penstock shuffles all two million elements, NumPy each block, tf.data a buffer of 10,000.",),
     )
 
 
 def check(checks: dict[str, Any], maps: int) -> list[str]:
-    """Every number once, with `maps` added to it, in batches of int64."""
+    """Check for every number once, with `maps` added, in batches of int64."""
     rows = checks["rows"]
     wrong = {
         f"{rows} elements": rows not in (ROWS // BATCH * BATCH, FEW // BATCH * BATCH),

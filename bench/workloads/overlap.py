@@ -1,4 +1,4 @@
-"""Preparing while the model steps: both only wait, as for a disk and an accelerator."""
+"""Preparation during the steps of a model: both only wait, as for a disk and an accelerator."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def jobs() -> list[Job]:
 
 
 def make(name: str, prepare: float, step: float, jitter: float = 0.0) -> Job:
-    """Make the job of preparing for `prepare` seconds (± `jitter` of it, evenly) a batch, and stepping for `step`."""
+    """Make the job of preparing a batch for `prepare` seconds (± `jitter` of it, uniform), and stepping for `step`."""
     spread = f" ± {100 * jitter:.0f} %" if jitter else ""
     return Job(
         name=name,
         title=f"Prepare {1000 * prepare:.0f} ms{spread}, {PARALLEL} at a time; step {1000 * step:.0f} ms. "
-        "Time for each step, once running.",
+        "Time for each step in the steady state.",
         unit="time for each step",
         measure="time",
         contenders=(

@@ -11,7 +11,7 @@ from bench.job import Contender, Job, Target
 VARIANTS = ()
 BUFFER = 10_000
 
-# What was tried for each peer (`python -m bench tune records`); the best is in bench/tuned.json.
+# Candidates for each peer (`python -m bench tune records`); the best is in bench/tuned.json.
 TFDATA = ({}, {"reading": 2}, {"reading": 4}, {"calls": 2}, {"calls": 4})
 TORCH = ({}, {"workers": 3})
 
@@ -28,7 +28,7 @@ def jobs() -> list[Job]:
         Job(
             name="records",
             title=f"{clicks.FILES} TFRecord files × {clicks.RECORDS:,} `tf.train.Example` (13 numbers, 17 lists of 1 "
-            f"to 10 ids, one name) → shuffle → batch {clicks.BATCH} → columns, checksums looked at.",
+            f"to 10 ids, one name) → shuffle → batch {clicks.BATCH} → columns, checksums verified.",
             unit="records/s",
             contenders=(
                 Contender("limit", "limit (C++, 2 threads)", "records"),
@@ -41,18 +41,16 @@ def jobs() -> list[Job]:
             check=lambda label, checks: check(label, checks, count),
             target=Target(of_limit=0.7, of_best_peer=5.0),
             options=options,
-            footnotes=(
-                "The limit knows where every record lies and in which order it comes, and hands no batch over.",
-            ),
+            footnotes=("The limit knows the place and order of every record in advance, and hands over no batches.",),
             prepare=clicks.record_files,
         )
     ]
 
 
 def check(label: str, checks: dict[str, Any], count: int) -> list[str]:
-    """Every record once, with all its numbers, lists and its name, in batches of float32."""
+    """Check for every record once, with all its numbers, lists and its name, in batches of float32."""
     if label.startswith("limit"):
-        return []  # it stops at the first record that is not as it should be, and says how many it has parsed
+        return []  # the limit stops at the first wrong record, and reports the number parsed
     full = f"float32 (13, {clicks.BATCH})"
     wrong = {
         f"batches {checks['shapes']} instead of {full}": full not in checks["shapes"] or len(checks["shapes"]) > 3,

@@ -1,4 +1,4 @@
-"""Resuming far into a shuffled, mapped, batched dataset of two billion rows."""
+"""Resume far into a shuffled, mapped, batched dataset of two billion rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def jobs() -> list[Job]:
             rounds=9,
             options={"rows": ROWS, "row": ROW, "batch": BATCH},
             footnotes=(
-                "tf.data reads everything before the position again; its time grows with the row.",
+                "tf.data reads all rows before the position again, so its time grows with the row.",
                 "torch DataLoader has no position to load, and its RandomSampler would hold 2·10⁹ numbers (16 GB).",
             ),
         )

@@ -1,4 +1,4 @@
-"""From process start to the first batch of `arrays`, imports included."""
+"""Time from process start to the first batch of `arrays`, including imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory of a long run: resident set after batch 100 and after batch 10,000."""
+"""Memory of a long run: resident memory after batch 100 and after batch 10,000."""
 
 from __future__ import annotations
 

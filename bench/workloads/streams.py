@@ -1,4 +1,4 @@
-"""What a stream costs an element: filter, flat_map, interleave, shuffle and unbatch beside the obvious generators."""
+"""The cost of a stream for each element: filter, flat_map, interleave, shuffle and unbatch against plain generators."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def job(kind: str) -> Job:
         check=lambda label, checks: check(checks, kind),
         target=Target(of_limit=0.7 if kind == "filter" else 0.5),
         options={"rows": ROWS, "batch": BATCH, "kind": kind},
-        footnotes=(f"tf.data runs over {FEW:,} elements, for time's sake; the figures are per second.",),
+        footnotes=(f"tf.data runs over {FEW:,} elements, to save time; the figures are per second.",),
     )
 
 
 def check(checks: dict[str, Any], kind: str) -> list[str]:
-    """As many elements as asked for, in batches of int64; of the filter half of them."""
+    """Check for the right number of elements in batches of int64; the filter keeps half of them."""
     share = 2 if kind == "filter" else 1
     expected = [rows // share // BATCH * BATCH for rows in (ROWS, FEW)]
     wrong = {

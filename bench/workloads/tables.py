@@ -1,4 +1,4 @@
-"""Tables to batches of columns: Parquet and CSV, in order and shuffled, beside pyarrow, tf.data and Hugging Face."""
+"""Tables to batches of columns: Parquet and CSV, in order and shuffled, against pyarrow, tf.data and Hugging Face."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def job(kind: str) -> Job:
     streamed = Contender("hf", "Hugging Face datasets, streamed", "tables")
     return Job(
         name=f"tables {kind}",
-        title=f"{ROWS:,} {KINDS[kind]}, of {FEATURES} `float32`, two `int64` and a text → batch {BATCH} of "
+        title=f"{ROWS:,} {KINDS[kind]}, with {FEATURES} `float32`, two `int64` and a text → batch {BATCH} of "
         "columns; one process, all its threads.",
         unit="rows/s",
         contenders=(
@@ -51,7 +51,7 @@ def job(kind: str) -> Job:
         },
         footnotes=(
             f"Penstock and Hugging Face shuffle all rows, tf.data {BUFFER:,}; by blocks, Penstock keeps 8 MiB.",
-            "tf.data has no reader of Parquet. Penstock has its index of CSV from the run before.",
+            "tf.data has no Parquet reader. Penstock uses its CSV index from the run before.",
         ),
         prepare=lambda: data.table_files(ROWS, FEATURES),
     )

@@ -1,4 +1,4 @@
-"""Samples of two files each in tar archives: shuffled, their number decoded, in batches; beside webdataset."""
+"""Samples of two files each in tar archives, shuffled, with the number decoded, in batches; against webdataset."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def jobs() -> list[Job]:
             options={"files": str(data.DATA / "tar" / "*.tar"), "batch": BATCH, "buffer": BUFFER},
             footnotes=(
                 f"Penstock and the limit shuffle all samples; webdataset the archives and a buffer of {BUFFER:,}.",
-                "tf.data, Grain and PyTorch read no tar archives.",
+                "tf.data, Grain and PyTorch do not read tar archives.",
             ),
             prepare=lambda: data.tar_files(ROWS, ARCHIVES),
         )
@@ -37,7 +37,7 @@ def jobs() -> list[Job]:
 
 
 def check(checks: dict[str, Any]) -> list[str]:
-    """Every sample once, but for those that fill no batch."""
+    """Check for every sample once, except those that fill no batch."""
     most = ROWS % BATCH
     wrong = {
         f"batches {checks['shapes']} instead of int64 ({BATCH},)": f"int64 ({BATCH},)" not in checks["shapes"],

@@ -39,8 +39,8 @@ def jobs() -> list[Job]:
             target=Target(of_limit=0.7, efficiency=0.98),
             options=options,
             footnotes=(
-                "The limit packs the same windows by the same rule into memory that it uses again.",
-                "Penstock hands everything over in one thread; where many sequences are filled, another fills half.",
+                "The limit packs the same windows by the same rule into reused memory.",
+                "Penstock hands over all batches in one thread; if there are many sequences, another fills half.",
             ),
             prepare=lambda: data.token_files(DOCUMENTS, SHORTEST, LONGEST),
         )
@@ -48,7 +48,7 @@ def jobs() -> list[Job]:
 
 
 def check(checks: dict[str, Any], ends: int) -> list[str]:
-    """Every document once, in batches of int32, of which at most so many are short."""
+    """Check for every document once, in batches of int32; at most `ends` batches may be short."""
     full, shapes = f"int32 ({BATCH}, {LENGTH})", checks["shapes"]
     wrong = {
         f"batches {shapes} instead of {full}": full not in shapes or len(shapes) > 1 + ends,

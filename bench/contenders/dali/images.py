@@ -58,7 +58,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     pipe.build()
 
     def run(tally: Tally, number: int) -> None:
-        # DALI has one endless stream: the batches it has ready when the clock starts are not counted.
+        # DALI has one endless stream; batches that are ready when the clock starts do not count.
         if not tally.thorough:
             for _ in range(options.get("prefetch", 2)):
                 pipe.run()

@@ -1,4 +1,4 @@
-"""Grain over arrays. Tried: a map over batches of row numbers against elements; 0, 1, 2 and 16 reader threads."""
+"""Grain over arrays. Tried: a map over batches of row numbers or over elements; 0, 1, 2 and 16 reader threads."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Grain's MapDataset with OpenCV.
 
-Tried: reader threads against worker processes (`mp_prefetch`), and a map over images against a map over batches of
+Tried: reader threads or worker processes (`mp_prefetch`), and a map over images or a map over batches of
 file names that fills a preallocated batch.
 """
 

@@ -1,4 +1,4 @@
-"""Grain: the iterator's state with another index, loaded into a new iterator; its shuffle is arithmetic too."""
+"""Grain: its state with another index, loaded into a new iterator. The shuffle of Grain is arithmetic too."""
 
 from __future__ import annotations
 

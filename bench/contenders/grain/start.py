@@ -1,4 +1,4 @@
-"""Grain, from process start to the first batch; without reader threads, which take longer to start."""
+"""Grain, from process start to the first batch, without reader threads, because they take longer to start."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Grain over arrays, a batch an item, for a long run."""
+"""Grain over arrays, with a batch per item, for a long run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grain's own packing, into so many open bins. Tried: first and best fit; 64, 256 and 1,024 bins."""
+"""Grain's own packing, into a given number of open bins. Tried: first and best fit; 64, 256 and 1,024 bins."""
 
 from __future__ import annotations
 

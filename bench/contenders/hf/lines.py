@@ -1,4 +1,4 @@
-"""Hugging Face datasets over files of lines: streamed as they are, or from the Arrow copy that it makes of them."""
+"""Hugging Face datasets over files of lines: streamed directly, or read from the Arrow copy that it makes."""
 
 from __future__ import annotations
 

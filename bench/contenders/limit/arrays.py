@@ -1,4 +1,4 @@
-"""The limit of `arrays`: `numpy.take` with a ready permutation into a buffer that is used again."""
+"""The limit of `arrays`: `numpy.take` with a ready permutation into a reused buffer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     def epoch(tally: Tally) -> None:
         for start in range(0, len(order) // batch * batch, batch):
             rows = order[start : start + batch]
-            np.take(data, rows, axis=0, out=out, mode="clip")  # "raise" would go through a copy
+            np.take(data, rows, axis=0, out=out, mode="clip")  # "raise" would make a copy
             if labels is not None:
                 np.take(labels, rows, axis=0, out=out_labels, mode="clip")
             tally.add(out, record_ids(out) if tally.thorough else rows)

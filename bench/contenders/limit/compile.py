@@ -1,4 +1,4 @@
-"""Compiles a limit of bench/limits/ for this very machine, once for each version of its source."""
+"""Compiles a limit of bench/limits/ for this machine, once for each version of its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.environments import ROOT
 
 
 def library(name: str, libraries: Sequence[str] = ()) -> ctypes.CDLL:
-    """Compile bench/limits/<name>.cc into bench/data/ if its text is new, and load it."""
+    """Compile bench/limits/<name>.cc into bench/data/ if the source has changed, and load it."""
     source = ROOT / "bench" / "limits" / f"{name}.cc"
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
     shared = ROOT / "bench" / "data" / f"{name}-{digest}.so"

@@ -23,7 +23,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
     epoch = library("images", ["-ljpeg"]).images_epoch
     files, labels = image_files(Path(options["folder"]))
     paths = (ctypes.c_char_p * len(files))(*(file.encode() for file in files))
-    slots = 4 * batch  # as much memory as a shallow prefetch would write to
+    slots = 4 * batch  # as much memory as a shallow prefetch writes to
     shape = (slots, 3, 224, 224) if floats else (slots, 224, 224, 3)
     out = np.zeros(shape, dtype=np.float32 if floats else np.uint8)
 

@@ -1,4 +1,4 @@
-"""What can be reached in `overlap`: batches that are ready, and threads with an event for each result, nothing else."""
+"""The best possible results in `overlap`: ready batches, and bare threads with an event for each result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from bench.contenders.waiting import Prepare, train
 from bench.tally import Tally
 
-AHEAD = 9  # batches, as Penstock has under way
+AHEAD = 9  # batches, as many as Penstock has in progress
 
 
 def version() -> str:
@@ -29,7 +29,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
 
 
 def prepared(prepare: Prepare, steps: int, parallel: int) -> Iterator[np.ndarray]:
-    """Batches in order, prepared by so many threads."""
+    """Yield batches in order, prepared by the given number of threads."""
     results: list[np.ndarray | None] = [None] * steps
     done = [threading.Event() for _ in range(steps)]
     room = threading.Semaphore(AHEAD)

@@ -39,7 +39,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
 
 
 def frames(file: np.ndarray) -> np.ndarray:
-    """Where each record's frame begins."""
+    """Return the offset of each record's frame."""
     begins, at = [], 0
     while at < len(file):
         begins.append(at)

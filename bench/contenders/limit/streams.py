@@ -1,4 +1,4 @@
-"""The limits of `streams`: the generators that one would write."""
+"""The limits of `streams`: plain Python generators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits of `tables`: pyarrow itself, its batches as NumPy's arrays; shuffled out of a table in memory."""
+"""The limits of `tables`: pyarrow, with batches as NumPy arrays; shuffled from a table in memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
         rest: dict[str, np.ndarray] = {}
         for batch in batches(number):
             columns = arrays(batch)
-            if rest or len(columns["id"]) != size:  # the ends of what is read at a time are put together
+            if rest or len(columns["id"]) != size:  # join the rest of one read with the beginning of the next
                 rest = {name: np.concatenate([rest[name], of]) if rest else of for name, of in columns.items()}
                 columns = {name: of[:size] for name, of in rest.items()}
                 if len(columns["id"]) < size:
@@ -56,6 +56,6 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
 
 
 def arrays(batch: Any) -> dict[str, np.ndarray]:
-    """The columns of a record batch, or of a table."""
+    """Return the columns of a record batch or a table."""
     table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
     return {name: table.column(name).to_numpy() for name in table.column_names}

@@ -1,4 +1,4 @@
-"""The limit of `tar`: slices of mapped archives at offsets that are known, in an order that is ready."""
+"""The limit of `tar`: slices of mapped archives at known offsets, in a precomputed order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    places: list[tuple[mmap.mmap, int, int, int, int]] = []  # of each sample: its file, content and number
+    places: list[tuple[mmap.mmap, int, int, int, int]] = []  # for each sample: its file, content and number
     for path in sorted(glob.glob(options["files"])):
         with open(path, "rb") as file, tarfile.open(path) as tar:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

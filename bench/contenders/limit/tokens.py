@@ -33,7 +33,7 @@ def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
         epoch(*map(ctypes.c_int64, numbers), *(ctypes.c_void_p(array.ctypes.data) for array in arrays))
         return int(made.sum())
 
-    shallow = memory(4 * batch)  # for each thread as much as a shallow prefetch would write to
+    shallow = memory(4 * batch)  # for each thread, as much memory as a shallow prefetch writes to
 
     def run(tally: Tally, number: int) -> None:
         if tally.thorough:

@@ -1,7 +1,7 @@
-"""A hand-written loader: a thread pool, OpenCV, one preallocated batch for each batch of tasks, a few batches ahead.
+"""A hand-written loader: a thread pool, OpenCV, a preallocated batch for each batch of tasks, a few batches ahead.
 
-What a careful user writes when no library pleases. OpenCV lets go of the GIL while it decodes and resizes.
-Tried: 2, 3 and 4 threads; one task an image, 8, 16 or 32 images a task. Best: 2 threads, 16 images a task.
+A careful user writes such a loader when no library fits. OpenCV releases the GIL while it decodes and resizes.
+Tried: 2, 3 and 4 threads; 1, 8, 16 or 32 images per task. Best: 2 threads, 16 images per task.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Penstock over arrays, as the documentation writes it; several epochs a run, for one takes milliseconds."""
+"""Penstock over arrays, as in the documentation; a run is several epochs, because one takes milliseconds."""
 
 from __future__ import annotations
 

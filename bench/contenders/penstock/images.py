@@ -1,4 +1,4 @@
-"""Penstock's ordinary pipeline, as in the README."""
+"""Penstock's standard image pipeline, as in the README."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Penstock over files of lines, as the documentation writes it."""
+"""Penstock over files of lines, as in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Penstock with the parallelism of the others, or what it chooses alone: more, since waiting costs no core."""
+"""Penstock with the parallelism of its peers, or with its own choice: more, because waiting costs no core."""
 
 from __future__ import annotations
 

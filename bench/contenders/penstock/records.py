@@ -1,4 +1,4 @@
-"""Penstock: every record of every file shuffled, parsed a batch at a time, as the documentation writes it."""
+"""Penstock: all records of all files shuffled, parsed a batch at a time, as in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Penstock: a cursor that stands at the wanted batch, loaded into a new iterator."""
+"""Penstock: a cursor at the wanted batch, loaded into a new iterator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Penstock over tables, as the documentation writes it."""
+"""Penstock over tables, as in the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Penstock over tar archives, all samples shuffled, as the documentation writes it."""
+"""Penstock over tar archives, all samples shuffled, as in the documentation."""
 
 from __future__ import annotations
 

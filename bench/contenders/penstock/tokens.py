@@ -1,4 +1,4 @@
-"""Penstock over documents in memory, end to end as `Ragged` or one array each, as the documentation writes it."""
+"""Penstock over documents in memory, end to end as `Ragged` or one array each, as in the documentation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""tf.data over arrays: as documented (slices, a shuffle buffer), and row numbers shuffled, then gathered by the batch.
+"""tf.data over arrays: as documented (slices, a shuffle buffer), or shuffled row numbers and a gather per batch.
 
-For the slices there is nothing to choose but the buffer: smaller than the data, as in every tutorial; a full one is
+For the slices, only the buffer can be chosen. It is smaller than the data, as in every tutorial; a full buffer is
 slower.
 """
 

@@ -1,7 +1,7 @@
 """tf.data: partial decode (`decode_and_crop_jpeg`), all in the graph, not deterministic (which is faster).
 
 Besides what `tune` tries: INTEGER_FAST decoding and a flip before the resize were no faster; XLA for the last steps is
-slower for uint8 and much faster for normalised floats, where it has a row of its own.
+slower for uint8 and much faster for normalized floats, where it has its own row.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def version() -> str:
 def draw_crop(width: tf.Tensor, height: tf.Tensor) -> tf.Tensor:
     """Draw y, x, height, width as torchvision does: ten attempts at once, the first that fits.
 
-    `sample_distorted_bounding_box` is one operation instead of twenty, but draws the height uniformly: its crops are a
-    fifth smaller on average, so that it would be given less work than the others.
+    `sample_distorted_bounding_box` is one operation instead of twenty, but draws the height uniformly. Its crops are a
+    fifth smaller on average, which would give tf.data less work than the others.
     """
     uniform = tf.random.uniform([4, 10])
     area = tf.cast(width * height, tf.float32) * (0.08 + 0.92 * uniform[0])
@@ -94,7 +94,7 @@ def loader(large: bool, antialias: bool, finish: Callable[[tf.Tensor, tf.Tensor]
 
 
 def plain(floats: bool, branch: bool = True) -> Callable[[tf.Tensor, tf.Tensor], tf.Tensor]:
-    """Make the end of the work: to the wanted dtype and layout, flipped or not (XLA fuses a `where` better)."""
+    """Make the last step: convert to the wanted dtype and layout, flipped or not (XLA fuses a `where` better)."""
     flipped = tf.where if not branch else lambda flip, yes, no: tf.cond(flip, lambda: tf.reverse(no, [1]), lambda: no)
 
     def finish(image: tf.Tensor, flip: tf.Tensor) -> tf.Tensor:

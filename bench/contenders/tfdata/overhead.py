@@ -1,6 +1,6 @@
-"""tf.data over a range; the lambda is traced into the graph, so that no Python runs for an element.
+"""tf.data over a range; the lambda is traced into the graph, so no Python runs for an element.
 
-`synchronous` keeps tf.data from making the map parallel, which costs more than the map.
+`synchronous` keeps tf.data from running the map in parallel, which costs more than the map itself.
 """
 
 from __future__ import annotations

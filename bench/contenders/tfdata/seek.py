@@ -1,4 +1,4 @@
-"""tf.data: `skip`, which makes and drops everything before (restoring a checkpoint needs one taken there)."""
+"""tf.data: `skip`, which makes and drops all elements before (a checkpoint would have to be taken there first)."""
 
 from __future__ import annotations
 

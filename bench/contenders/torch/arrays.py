@@ -1,4 +1,4 @@
-"""torch DataLoader over arrays, without workers (faster here than with): as documented, and a batch an item."""
+"""torch DataLoader over arrays, without workers (faster here): as documented, and with a batch per item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def version() -> str:
 
 
 class Rows(Dataset[Any]):
-    """Item [i, j, ...] is a whole batch, gathered at once."""
+    """A dataset whose item [i, j, ...] is a whole batch, gathered at once."""
 
     def __init__(self, tensors: tuple[torch.Tensor, ...]) -> None:
         self.tensors = tensors

@@ -1,7 +1,7 @@
-"""torch DataLoader with OpenCV: worker processes that stay, each filling a whole batch in shared memory at a time.
+"""torch DataLoader with OpenCV: persistent worker processes, each filling a whole batch in shared memory at a time.
 
-Tried: several workers; one image an item with the default collation; a batch an item (BatchSampler as sampler) copied
-into or written straight into shared memory; prefetch factors.
+Tried: several workers; one image per item with the default collation; a batch per item (BatchSampler as sampler),
+copied into shared memory or written straight into it; prefetch factors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def version() -> str:
 
 
 class Photos(Dataset[Any]):
-    """Item i is a crop and its label; item [i, j, ...] a whole batch of them."""
+    """A dataset whose item i is a crop and its label, and whose item [i, j, ...] is a whole batch of them."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.files, self.labels = image_files(Path(options["folder"]))
@@ -36,7 +36,7 @@ class Photos(Dataset[Any]):
         return len(self.files)
 
     def __getitem__(self, rows: Any) -> tuple[Any, Any]:
-        rng = random  # torch seeds it anew in each worker and epoch
+        rng = random  # torch seeds the generator in each worker and epoch
         if isinstance(rows, int):
             out = empty_batch(1, self.floats)[0]
             crop_into(self.files[rows], rng, out, self.large)
@@ -52,7 +52,7 @@ class Photos(Dataset[Any]):
         shape = (rows, *kind.shape[1:])
         if not self.shared:
             return torch.empty(shape, dtype=kind.dtype)
-        count = int(np.prod(shape))  # as default_collate does: the batch is made where the other process can see it
+        count = int(np.prod(shape))  # as default_collate does: make the batch in memory that the other process can see
         storage = kind.untyped_storage()._new_shared(count * kind.element_size(), device="cpu")
         return torch.tensor([], dtype=kind.dtype).set_(storage, 0, shape)
 

@@ -1,6 +1,6 @@
-"""torch DataLoader over a map-style dataset of integers, without workers (with them it is slower here).
+"""torch DataLoader over a map-style dataset of integers, without workers, because it is slower with them here.
 
-Tried: the default collation against `collate_fn=torch.tensor`, which is three times faster and so the one measured.
+Tried: the default collation, and `collate_fn=torch.tensor`, which is three times faster and therefore measured.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def version() -> str:
 
 
 class Numbers(Dataset[Any]):
-    """Item i is `i` with every function applied; item [i, j, ...] an array of them."""
+    """A dataset whose item i is `i` after every function, and whose item [i, j, ...] is an array of such items."""
 
     def __init__(self, rows: int, maps: int) -> None:
         self.rows, self.functions = rows, [lambda x: x + 1] * maps

@@ -1,4 +1,4 @@
-"""torch DataLoader with two worker processes that stay. Tried: prefetch factors 2, 4 and 8."""
+"""torch DataLoader with two persistent worker processes. Tried: prefetch factors 2, 4 and 8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def version() -> str:
 
 
 class Batches(Dataset[Any]):
-    """Item i is batch i."""
+    """A dataset whose item i is batch i."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.steps, self.prepare = options["steps"], Prepare(options)

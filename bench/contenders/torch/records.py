@@ -1,7 +1,7 @@
 """torch DataLoader over an iterable of the records, parsed by protobuf's own library in two worker processes.
 
-Records are framed and shuffled in a buffer in plain Python, as the commonest TFRecord readers for torch do; checksums
-are not looked at, for without a native library that alone takes longer.
+Records are framed and shuffled in a buffer in plain Python, as the most common TFRecord readers for torch do.
+Checksums are not verified, because without a native library that alone would take longer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def version() -> str:
 
 
 class Records(IterableDataset[Any]):
-    """Batches of the records of this worker's files."""
+    """A stream of batches of the records in this worker's files."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.files, self.size, self.buffer = options["files"], options["batch"], options["buffer"]
@@ -33,7 +33,7 @@ class Records(IterableDataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         info = get_worker_info()
         files = random.sample(self.files, len(self.files))
-        if info is not None:  # each worker has drawn otherwise: the order within its own files is what is random
+        if info is not None:  # each worker draws differently: the order within its own files is random
             files = [file for i, file in enumerate(sorted(self.files)) if i % info.num_workers == info.id]
         example = example_class()
         made: list[Any] = []
@@ -78,7 +78,7 @@ def collated(records: list[Any]) -> tuple[list[torch.Tensor], list[tuple[torch.T
 
 
 def example_class() -> Any:
-    """tf.train.Example, described here: its own package would bring TensorFlow."""
+    """Return the message class of tf.train.Example, described here because its own package would need TensorFlow."""
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", package="e", syntax="proto3")
     kinds = (("BytesList", 12, "bytes_list"), ("FloatList", 2, "float_list"), ("Int64List", 3, "int64_list"))
     for name, kind, _ in kinds:

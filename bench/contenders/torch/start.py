@@ -1,4 +1,4 @@
-"""torch DataLoader, from process start to the first batch; without workers, which take longer to start."""
+"""torch DataLoader, from process start to the first batch, without workers, because they take longer to start."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""torch DataLoader over arrays, a batch an item, for a long run."""
+"""torch DataLoader over arrays, with a batch per item, for a long run."""
 
 from __future__ import annotations
 

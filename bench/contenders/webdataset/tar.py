@@ -1,4 +1,4 @@
-"""webdataset as its documentation writes it: archives shuffled, then samples in a buffer; alone or in workers."""
+"""webdataset as in its documentation: archives shuffled, then samples in a buffer; with or without workers."""
 
 from __future__ import annotations
 
