@@ -45,9 +45,16 @@ MADE = {
 # Rooms, or files of them, that none of these programs needs.
 ELSEWHERE = {
     *("audio", "cli", "feed.feed", "image", "kernels.reference", "kernels.example", "kernels.records", "records"),
+    *(
+        "dryrun.draw_counts",
+        "dryrun.dry_run",
+        "engine.cursors.codec",
+        "engine.cursors.reshard",
+        "engine.cursors.sharding",
+    ),
     *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict", "watch.efficiency"),
-    *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.regrouping", "engine.stage"),
-    *("engine.streaming", "engine.trial", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),
+    *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.stage"),
+    *("engine.streaming", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),
     *("rewrite.lint.buffer", "rewrite.lint.calls", "rewrite.lint.group", "rewrite.lint.shards"),
     *("rewrite.fuse_images", "rewrite.lint.finding", "rewrite.parse_records"),
     *("dataset.arrays", "dataset.check", "dataset.files", "dataset.lines", "dataset.packing", "dataset.parts"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 from penstock.core.errors import CursorError
-from penstock.engine.marks import packed, unpacked
+from penstock.engine.cursors.codec import packed, unpacked
 from penstock.testing.laws import same
 
 D = ps.Dataset

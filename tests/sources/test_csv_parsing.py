@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.core.errors import DataError
 from penstock.dataset.tables import read_csv
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 from penstock.sources import csv_parsing
 from penstock.testing.laws import verify_determinism, verify_resume
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 from penstock import engine, watch
 from penstock import plan as plans
 from penstock.core.errors import PlanError
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
+from penstock.engine.cursors.progress import ReceivedItems
 from penstock.engine.failures import over
 from penstock.engine.job import Job
 from penstock.engine.legacy import Legacy
-from penstock.engine.progress import Progress
 from penstock.engine.run import Run
 from penstock.engine.settings import settings_of
 from penstock.ops import read
@@ -58,7 +58,7 @@ class Iterator(Generic[T]):
     def _start(self, cursor: Cursor) -> None:
         _check_epoch(self._plan, cursor.epoch)
         self._cursor = cursor
-        self._progress = Progress(cursor)
+        self._progress = ReceivedItems(cursor)
         self._items: deque[T] | Ahead = deque()
         self._low = self._high = cursor.row  # the parcel that `_items` is the rest of
         self._counters = Counters()
@@ -184,7 +184,7 @@ class Iterator(Generic[T]):
         with self._lock:
             if self._waits:
                 return self._passes.upcoming()
-            progress = Progress(self._progress.cursor())
+            progress = ReceivedItems(self._progress.cursor())
             received = self._high - len(self._items)
             progress.receive(self._low, received)
             cursor = progress.cursor()

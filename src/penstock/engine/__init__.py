@@ -4,20 +4,16 @@ from typing import TYPE_CHECKING
 
 from penstock.core.lazy import files_on_demand
 
-__all__ = ["compile", "crew", "draws", "legacy", "marks", "observer", "opening", "parts", "regrouping"]
-__all__ += ["settings", "streaming"]
+__all__ = ["compile", "crew", "cursors", "legacy", "observer", "opening", "settings", "streaming"]
 
 if TYPE_CHECKING:
     from penstock.engine import (
         compile,
         crew,
-        draws,
+        cursors,
         legacy,
-        marks,
         observer,
         opening,
-        parts,
-        regrouping,
         settings,
         streaming,
     )

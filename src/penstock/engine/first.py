@@ -5,7 +5,7 @@ from __future__ import annotations
 from penstock.engine.ledger import Ledger
 from penstock.engine.maker import Maker
 from penstock.engine.parcel import Parcel
-from penstock.engine.tuning import THREAD_PAYS, Tuner
+from penstock.engine.tuning.tuner import THREAD_PAYS, Tuner
 
 
 def is_costly(parcel: Parcel, maker: Maker, ledger: Ledger, tuner: Tuner) -> bool:

@@ -9,7 +9,7 @@ from penstock.elements.sparse import Sparse
 from penstock.engine.advice import Advisor
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Cost, Stacked
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 
 
 @dataclass(slots=True)

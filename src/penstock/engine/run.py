@@ -12,7 +12,8 @@ from penstock.core.errors import BudgetError, ElementError, WorkerError
 from penstock.engine.advice import Advisor, spacing
 from penstock.engine.beside import Beside
 from penstock.engine.compile import compiled_with_single
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
+from penstock.engine.cursors.progress import received_between
 from penstock.engine.failures import named_failure, over
 from penstock.engine.first import is_costly
 from penstock.engine.job import Job
@@ -22,7 +23,6 @@ from penstock.engine.lifetime import watch_over
 from penstock.engine.maker import Maker
 from penstock.engine.observer import Observer
 from penstock.engine.parcel import Parcel
-from penstock.engine.progress import received_between
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.window import Window

@@ -21,7 +21,7 @@ from penstock.engine.feeder import Feeder
 from penstock.engine.parcel import Result
 from penstock.engine.spreader import Spreader, Unit
 from penstock.engine.task import Cost, Spreaded
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.window import Window
 from penstock.engine.workshop import Workshop
 from penstock.plan.flow import BEYOND, Asked, Flow, Mark, Open, Piece, Reader, resumed

@@ -14,7 +14,7 @@ from penstock.core.errors import ClosedError, CursorError
 from penstock.elements.ragged import Ragged
 from penstock.elements.size import bytes_of
 from penstock.elements.sparse import Sparse
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.failures import named_failure, over
 from penstock.engine.ledger import Made
 from penstock.engine.legacy import Legacy
@@ -24,7 +24,7 @@ from penstock.engine.opening import opened
 from penstock.engine.pump import Pump
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
-from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
+from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.window import WHILE_WAITING
 from penstock.engine.workshop import Workshop
 from penstock.ops.group.grouping import Grouping

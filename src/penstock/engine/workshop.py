@@ -16,7 +16,7 @@ from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Observer, Unobserved
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.window import WHILE_WAITING, Window
 from penstock.plan.graph import same
 from penstock.plan.node import Node

@@ -6,12 +6,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from penstock import engine
-from penstock.engine.budget import available_cores
 from penstock.engine.ledger import Made
 from penstock.engine.memory import Memory
 from penstock.engine.run import Run
 from penstock.engine.task import Cost
+from penstock.engine.tuning.budget import available_cores
 from penstock.ops.group.grouping import Grouping
 from penstock.plan import safety
 from penstock.plan.graph import post_order
@@ -30,6 +29,7 @@ from penstock.watch.counters import (
     Counters,
     Operation,
 )
+from penstock.watch.operations import operation_parts
 from penstock.watch.stats import OperationStats, Stats
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _spent(totals: dict[Operation, Cell]) -> dict[Operation, tuple[int, int]]:
 
 def _as_written(operations: tuple[OperationStats, ...], plan: Node) -> tuple[OperationStats, ...]:
     """One for each operation as the user writes it: what parts of it took counts as its own."""
-    parts = engine.parts.parts_of(plan)
+    parts = operation_parts(plan)
     if len(parts) != len(operations):  # not all has begun
         return operations
     told = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))

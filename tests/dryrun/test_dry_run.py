@@ -1,4 +1,4 @@
-"""One element of every stage, whatever the stage is: indexed, of each element alone, or a stream."""
+"""A dry run makes one element of every operation, be it indexed, elementwise or a stream."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from penstock import Dataset
+from penstock.dryrun import dry_run
+from penstock.dryrun.dry_run import DryRun
 from penstock.elements.spec import ArraySpec
-from penstock.engine import trial
-from penstock.engine.trial import Trial
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.plans import datasets
 
@@ -17,7 +17,7 @@ INT = ArraySpec((), np.dtype(np.int64))
 
 
 def tried(ds, rows=1):
-    return Trial(bind_seeds(ds._plan, 0), rows).stages
+    return DryRun(bind_seeds(ds._plan, 0), rows).stages
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_inputs_of_several_stand_one_step_in():
 
 
 def test_a_source_ends_early_where_nothing_comes_of_it(monkeypatch):
-    monkeypatch.setattr(trial, "MOST_READ", 50)
+    monkeypatch.setattr(dry_run, "MOST_SOURCE_ELEMENTS", 50)
     source, kept = tried(Dataset.counter().filter(lambda x: x < 0))
     assert (source.made, kept.made) == (50, 0)
-    monkeypatch.setattr(trial, "LONGEST", 0.0)
+    monkeypatch.setattr(dry_run, "LONGEST_DRY_RUN", 0.0)
     source, kept = tried(Dataset.counter().filter(lambda x: x < 0))
     assert (source.made, kept.made) == (1, 0)
 
@@ -92,7 +92,7 @@ def test_what_stands_for_many_is_gone_into():
 
 
 def test_a_cache_keeps_nothing_of_it(monkeypatch):
-    monkeypatch.setattr(trial, "MOST_READ", 5)
+    monkeypatch.setattr(dry_run, "MOST_SOURCE_ELEMENTS", 5)
     cached = Dataset.range(20).filter(lambda x: True).cache()
     *_, kept, _ = tried(cached.filter(lambda x: x < 0))
     assert kept.made == 5
@@ -100,7 +100,7 @@ def test_a_cache_keeps_nothing_of_it(monkeypatch):
 
 
 def test_what_is_left_out_as_ignored_is_no_error_and_comes_to_an_end(monkeypatch):
-    monkeypatch.setattr(trial, "MOST_READ", 50)
+    monkeypatch.setattr(dry_run, "MOST_SOURCE_ELEMENTS", 50)
     some = tried(Dataset.range(9).map(lambda x: 6 // x).ignore_errors())
     assert [stage.error for stage in some] == [None] * 3
     assert some[-1].made == 1

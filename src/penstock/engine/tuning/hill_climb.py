@@ -97,7 +97,7 @@ class Attempt:
 
 
 @dataclass
-class Climb:
+class HillClimb:
     """The number of threads while they run; `decisions` is where it says why it changed."""
 
     cores: float
@@ -121,7 +121,7 @@ class Climb:
         """Threads that keep the cores busy where nobody waits."""
         return max(round(self.cores), 1)
 
-    def heir(self, decisions: list[str]) -> Climb:
+    def heir(self, decisions: list[str]) -> HillClimb:
         """A climb that goes on where this one is, in another run.
 
         Fewer threads may be tried again at once, though not run after run: what was on a disk may be in memory now.

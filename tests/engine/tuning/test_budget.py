@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from penstock.engine import budget
+from penstock.engine.tuning import budget
 
 
 @pytest.fixture

@@ -2,26 +2,28 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine import tuning
-from penstock.engine.climb import MOST_WORKERS, Attempt, Look
 from penstock.engine.task import Cost
-from penstock.engine.tuning import (
+from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt, Look
+from penstock.engine.tuning.tuner import (
     AHEAD_BYTES,
     BESIDE_ROWS,
     INLINE_BYTES,
     INLINE_TASK,
+    LONGEST_PIECE,
     LOOKS,
     MOST_GROUPED,
     MS,
     SETTLED,
     SPARE,
+    SURELY_PAYS,
+    THREAD_PAYS,
     Tuner,
 )
 
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
-    monkeypatch.setattr(tuning, "available_cores", lambda: 2.0)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.available_cores", lambda: 2.0)
 
 
 def looked(item, cpu=None, workers=None, looks=LOOKS, yields=1):
@@ -34,10 +36,10 @@ def looked(item, cpu=None, workers=None, looks=LOOKS, yields=1):
 def test_threads_pay_only_for_items_dearer_than_a_hand_over():
     assert not Tuner(None).threads_pay()
     assert not looked(20_000, looks=100).threads_pay()
-    assert looked(tuning.THREAD_PAYS).threads_pay()
-    assert not looked(tuning.THREAD_PAYS, looks=LOOKS - 1).threads_pay()
-    assert looked(tuning.SURELY_PAYS, looks=2).threads_pay()
-    assert not looked(tuning.SURELY_PAYS, looks=1).threads_pay()  # the first has files to open and memory to touch
+    assert looked(THREAD_PAYS).threads_pay()
+    assert not looked(THREAD_PAYS, looks=LOOKS - 1).threads_pay()
+    assert looked(SURELY_PAYS, looks=2).threads_pay()
+    assert not looked(SURELY_PAYS, looks=1).threads_pay()  # the first has files to open and memory to touch
 
 
 def test_as_many_threads_as_keep_the_cores_busy():
@@ -119,7 +121,7 @@ def test_a_dear_batch_is_split_over_the_workers():
     tuner = looked(100 * MS, workers=4)
     tuner.start_threads()
     assert tuner.split_item() == 4
-    short = looked(tuning.LONGEST_PIECE - 1, workers=4)
+    short = looked(LONGEST_PIECE - 1, workers=4)
     short.start_threads()
     assert short.split_item() == 1
 

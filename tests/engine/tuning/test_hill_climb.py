@@ -6,10 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from penstock.engine import tuning
-from penstock.engine.climb import AS_MUCH, MOST_WORKERS, WORTH, Climb, Look, threads_for
 from penstock.engine.task import Cost
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, Look, threads_for
+from penstock.engine.tuning.tuner import Tuner
 from tests.engine.simulated import MS, US, Machine, Part
 
 CORES = 2
@@ -19,7 +18,7 @@ FACTORS = [DRAWN.lognormvariate(0, 0.7) for _ in range(10_000)]
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
-    monkeypatch.setattr(tuning, "available_cores", lambda: float(CORES))
+    monkeypatch.setattr("penstock.engine.tuning.tuner.available_cores", lambda: float(CORES))
 
 
 def computing(i):
@@ -105,7 +104,7 @@ def test_it_settles_where_most_is_made(work, count, settles, best, share):
 
 @pytest.mark.parametrize(("work", "settles"), [(computing, (6, 16)), (holding_the_gil, (1, 1)), (sleeping, (64, 64))])
 def test_it_settles_on_many_cores_too(monkeypatch, work, settles):
-    monkeypatch.setattr(tuning, "available_cores", lambda: 16.0)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.available_cores", lambda: 16.0)
     tuner, machine = Tuner(None), Machine(work, 16)
     took = machine.run(2000, tuner)
     assert settles[0] <= tuner.threads <= settles[1], tuner.decisions
@@ -158,7 +157,7 @@ LOOK = 50 * MS
 
 
 def climb(threads=2, waiting=0.0, **known):
-    return Climb(2.0, threads, 0.0, waiting, [], **known)
+    return HillClimb(2.0, threads, 0.0, waiting, [], **known)
 
 
 def look(climb, wall, cpu, *, rate=0.32, used=None, starved=0, yields=1, waited=1.0):
@@ -235,7 +234,7 @@ def test_threads_beyond_the_cores_have_to_make_more_than_as_many_as_cores():
 
 @pytest.mark.parametrize(("cores", "threads"), [(0.5, 1), (1.0, 1), (1.5, 2)])
 def test_parts_of_cores_are_rounded(cores, threads):
-    climbing = Climb(cores, threads, 0.0, 0.0, [])
+    climbing = HillClimb(cores, threads, 0.0, 0.0, [])
     for _ in range(20):
         assert look(climbing, wall=MS, cpu=MS, rate=float(threads)) is None
     assert climbing.decisions == []

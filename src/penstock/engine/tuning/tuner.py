@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from penstock.engine.budget import available_cores
-from penstock.engine.climb import Climb, threads_for
 from penstock.engine.task import Cost
+from penstock.engine.tuning.budget import available_cores
+from penstock.engine.tuning.hill_climb import HillClimb, threads_for
 
 MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
@@ -54,7 +54,7 @@ class Tuner:
     deviation: float = 0.0  # ns, the mean of theirs from that
     waiting: float = math.inf  # time blocked / CPU time of a task while no other ran, the least there was
     alone: float = 0.0  # of the time of a task that was in functions which one thread at a time may call
-    climb: Climb | None = None
+    climb: HillClimb | None = None
     inline_task: int = INLINE_TASK
     most_grouped: int = MOST_GROUPED
     group: int = 1
@@ -144,7 +144,7 @@ class Tuner:
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
         self.decisions.append(f"{chosen} threads: {why}{cost}")
         fixed = self.workers is not None
-        self.climb = Climb(
+        self.climb = HillClimb(
             cores, chosen, self.item_wall, waiting if fixed else self.waiting, self.decisions, fixed=fixed
         )
         return chosen
