@@ -35,7 +35,7 @@ def test_no_limit_and_a_group_that_is_full(cgroup):
     budget._budget_at.cache_clear()
     (cgroup / "memory.max").write_text("4")
     assert budget.available_memory() == 0
-    assert budget.default_memory_budget() == budget.LEAST
+    assert budget.default_memory_budget() == budget.LEAST_BUDGET
 
 
 def test_a_quota_of_cores(cgroup):

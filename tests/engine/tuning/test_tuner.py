@@ -5,7 +5,6 @@ import pytest
 from penstock.engine.task import Cost
 from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt, Look
 from penstock.engine.tuning.tuner import (
-    AHEAD_BYTES,
     BESIDE_ROWS,
     INLINE_BYTES,
     INLINE_TASK,
@@ -15,6 +14,7 @@ from penstock.engine.tuning.tuner import (
     MS,
     SETTLED,
     SPARE,
+    SPARE_BYTES,
     SURELY_PAYS,
     THREAD_PAYS,
     Tuner,
@@ -157,15 +157,15 @@ def test_the_window_is_deep_enough_for_every_worker():
 def test_the_window_covers_tasks_that_take_longer_than_others_if_they_are_small():
     assert uneven([MS, 3 * MS]).depth() == 4 * 4 + 1
     assert uneven([MS, 1.1 * MS]).depth() == 9  # this is even enough
-    assert uneven([MS, 3 * MS], item_bytes=AHEAD_BYTES // 3).depth() == 9 + 3
-    assert uneven([MS, 3 * MS], item_bytes=AHEAD_BYTES + 1).depth() == 9
+    assert uneven([MS, 3 * MS], item_bytes=SPARE_BYTES // 3).depth() == 9 + 3
+    assert uneven([MS, 3 * MS], item_bytes=SPARE_BYTES + 1).depth() == 9
 
 
 def test_small_tasks_are_begun_several_at_a_time():
     assert uneven([MS]).spare() == 0  # what they take is not known yet
     assert uneven([MS], item_bytes=1).spare() == SPARE
-    assert uneven([MS], item_bytes=AHEAD_BYTES // 3).spare() == 3
-    assert uneven([MS], item_bytes=AHEAD_BYTES + 1).spare() == 0
+    assert uneven([MS], item_bytes=SPARE_BYTES // 3).spare() == 3
+    assert uneven([MS], item_bytes=SPARE_BYTES + 1).spare() == 0
 
 
 @pytest.mark.parametrize("tried", [5, 6, 8])
@@ -178,7 +178,7 @@ def test_threads_that_are_tried_take_no_more_memory(tried):
 
 
 def test_uneven_tasks_take_no_more_memory():
-    for item_bytes in (1, AHEAD_BYTES // 3, AHEAD_BYTES + 1):
+    for item_bytes in (1, SPARE_BYTES // 3, SPARE_BYTES + 1):
         even, odd = (uneven(walls, item_bytes=item_bytes) for walls in ([MS], [MS, 3 * MS]))
         assert odd.depth() + odd.spare() == even.depth() + even.spare()
 

@@ -11,8 +11,8 @@ from penstock.engine.cursors.summary import PlanSummary, plan_mismatch
 from penstock.plan.node import INFINITE_STRIDE
 
 STATE_VERSION = 3
-GLOBAL_ROWS = 1 << 63  # global row numbers are int64
-SEEDS = 1 << 64  # seeds are uint64
+ROW_COUNT = 1 << 63  # global row numbers are int64
+SEED_COUNT = 1 << 64  # seeds are uint64
 Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
@@ -94,9 +94,9 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CursorError(f"the saved state's {name} is {_shown(value)}; expected a whole number of at least 0")
-        if value >= SEEDS:
+        if value >= SEED_COUNT:
             raise CursorError(f"the saved state's {name} is {_shown(value)}, which is too large to count")
-    if (numbers["epoch"] + 1) * (items or 1) > GLOBAL_ROWS:
+    if (numbers["epoch"] + 1) * (items or 1) > ROW_COUNT:
         raise CursorError(f"the saved state's epoch is {numbers['epoch']}, which is too large to count")
     drawn = _drawn(fields.get("drawn", ()))
     if items is None:
@@ -130,7 +130,7 @@ def _drawn(told: Any) -> Pairs:
         drawn = tuple((int(number), int(seed)) for number, seed in told)
     except (TypeError, ValueError, OverflowError):
         drawn = ((-1, 0),)
-    if not all(number >= 0 and 0 <= seed < SEEDS for number, seed in drawn):
+    if not all(number >= 0 and 0 <= seed < SEED_COUNT for number, seed in drawn):
         raise CursorError(f"the saved state's 'drawn' is {_shown(told)}; expected pairs of an operation and its seed")
     return drawn
 

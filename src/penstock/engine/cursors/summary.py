@@ -14,7 +14,7 @@ PlanSummary: TypeAlias = list[str] | str
 LONGEST_SUMMARY = 320
 """Characters of lines that are saved as they are."""
 MOST_DIGESTS = 48
-MOST_NAMED = 12
+MOST_NAMED_LINES = 12
 """Lines of a large plan that an error names."""
 LINE_DIGITS = 6
 """Hexadecimal digits saved of the digest in a line. They only explain; the fingerprint is compared first."""
@@ -67,8 +67,8 @@ def _mismatch_of_digests(saved: str, plan: Sequence[str]) -> str:
     )
     if not changed:
         return f"{message}all of them are in that one too"
-    more = [f"and {len(changed) - MOST_NAMED} more"] if len(changed) > MOST_NAMED else []
-    return "\n  + ".join([f"{message}what differs is among (+ this one):", *changed[:MOST_NAMED], *more])
+    more = [f"and {len(changed) - MOST_NAMED_LINES} more"] if len(changed) > MOST_NAMED_LINES else []
+    return "\n  + ".join([f"{message}what differs is among (+ this one):", *changed[:MOST_NAMED_LINES], *more])
 
 
 def _parsed(saved: str) -> tuple[int, list[bytes]]:
