@@ -89,7 +89,7 @@ def test_batches_may_grow_and_shrink(ds):
 @pytest.mark.parametrize(
     "options", [Options(executor="threads", workers=2), Options(rewrite=False), Options(memory_budget=1 << 20)]
 )
-def test_how_the_shards_run_may_change(options):
+def test_options_of_the_shards_may_change(options):
     before = [shard.iterator(epoch=0) for shard in shards_of(STREAM, 3)]
     alone = shards_of(STREAM, 1)[0].iterator(epoch=0)
     assert step(before) == step([alone])
@@ -104,7 +104,7 @@ def test_how_the_shards_run_may_change(options):
 
 
 @pytest.mark.parametrize("ds", [STREAM, ROWS], ids=["stream", "rows"])
-def test_states_of_a_run_that_has_not_begun_or_is_over(ds):
+def test_states_of_a_run_that_has_not_begun_or_is_over_can_be_redistributed(ds):
     fresh = [shard.iterator(epoch=1) for shard in shards_of(ds, 4)]
     loaded = shards_of(ds, 1)[0].iterator()
     loaded.load_state_dict(saved(fresh))
@@ -120,7 +120,7 @@ def test_states_of_a_run_that_has_not_begun_or_is_over(ds):
             assert it.state_dict()["epoch"] == 1
 
 
-def test_what_is_left_when_streams_have_ended_comes_once():
+def test_the_rest_comes_once_after_some_streams_have_ended():
     ds = Dataset.range(100).filter(lambda x: x % 4 > 0 or x < 20)
     before = [ds.shard(2, index, streams=4).iterator() for index in range(2)]
     made = [list(islice(it, 28)) for it in before]  # of the stream of multiples of 4 there are 5
@@ -134,7 +134,7 @@ def test_what_is_left_when_streams_have_ended_comes_once():
         assert sorted([*made[0], *made[1], *rest]) == list(ds)
 
 
-def test_a_state_loaded_and_saved_again_is_the_same_place():
+def test_a_state_loaded_and_saved_again_is_the_same_position():
     before = [shard.iterator(epoch=0) for shard in shards_of(STREAM, 4)]
     step(before)
     twice = saved(before)
@@ -239,7 +239,7 @@ def test_one_state_of_another_shard_says_what_to_pass():
     assert "pass a list of all" in caught.value.__notes__[0]
 
 
-def test_near_an_end_that_the_states_do_not_show_it_is_refused():
+def test_states_altered_to_be_beyond_the_end_of_a_stream_are_refused():
     ds = Dataset.range(64).filter(lambda x: x % 2 or x < 10)
     before = [ds.shard(2, index, streams=2).batch(4).iterator() for index in range(2)]
     states = saved(before)
@@ -251,14 +251,14 @@ def test_near_an_end_that_the_states_do_not_show_it_is_refused():
         list(it)
 
 
-def test_streams_still_need_a_plan_that_can_be_cut():
+def test_virtual_streams_need_a_plan_that_can_be_cut():
     with pytest.raises(PlanError):
         STREAM.unique().shard(2, 0, streams=4)
 
 
 @pytest.mark.parametrize("streams", [2, 3])
 @pytest.mark.parametrize("rows", [7, 9, 12])
-def test_a_stream_that_has_ended_stays_so_where_a_map_comes_after_the_shard(rows, streams):
+def test_a_stream_that_has_ended_stays_ended_with_a_map_after_the_shard(rows, streams):
     ds = Dataset.range(rows).flat_map(lambda x: Dataset.range(x % 4)).shard(1, 0, streams=streams).map(str)
     whole = list(ds)
     for received in range(len(whole) + 1):
