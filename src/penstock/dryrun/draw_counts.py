@@ -35,7 +35,7 @@ def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, pa
     elements. Only the members of `inputs_to_run` are run for that.
     """
     if mixture.countable:
-        return mixture.drawn(count, epoch)
+        return mixture.draw_counts(count, epoch)
     counts, left = np.zeros(len(mixture.members), np.int64), count
     with closing(Workshop(settings, Legacy(), Unobserved())) as shop:
         members = [_numbers(number, node, shop, passes) for number, node in enumerate(mixture.members)]
