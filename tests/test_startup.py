@@ -45,6 +45,13 @@ MADE = {
 # Rooms, or files of them, that none of these programs needs.
 ELSEWHERE = {
     *("audio", "cli", "feed.feed", "image", "kernels.reference", "kernels.example", "kernels.records", "records"),
+    *(
+        "dryrun.draw_counts",
+        "dryrun.dry_run",
+        "engine.cursors.codec",
+        "engine.cursors.reshard",
+        "engine.cursors.sharding",
+    ),
     *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict", "watch.efficiency"),
     *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.regrouping", "engine.stage"),
     *("engine.streaming", "engine.trial", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),

@@ -7,7 +7,7 @@ import pytest
 import penstock as ps
 from penstock.core.errors import CursorError
 from penstock.dataset.states import States
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
 
 D = ps.Dataset
 

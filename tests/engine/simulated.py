@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from penstock.engine.task import Cost
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 
 US, MS = 1_000, 1_000_000  # ns
 SWITCH = 5 * MS  # ns after which who waits for the GIL asks for it, and who holds it lets others have it

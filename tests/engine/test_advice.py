@@ -27,7 +27,7 @@ from penstock.engine.advice import (
     spacing,
 )
 from penstock.engine.task import Cost
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 from penstock.ops.read.source import Read
 from penstock.plan.graph import rebuild
 from penstock.rewrite.seeds import bind_seeds

@@ -32,8 +32,8 @@ def begun(monkeypatch):
         return beside
 
     monkeypatch.setattr(Maker, "begin_beside", counted)
-    monkeypatch.setattr("penstock.engine.tuning.BESIDE_PAYS", 0)
-    monkeypatch.setattr("penstock.engine.tuning.THREAD_PAYS", 1 << 60)  # also on a machine that is slow just now
+    monkeypatch.setattr("penstock.engine.tuning.tuner.BESIDE_PAYS", 0)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.THREAD_PAYS", 1 << 60)  # also on a machine that is slow just now
     return count
 
 
@@ -134,7 +134,7 @@ def test_what_is_no_gather_is_tried_once(data, begun):
 
 
 def test_what_was_taken_before_threads_took_over_is_counted(begun, monkeypatch):
-    monkeypatch.setattr("penstock.engine.tuning.Tuner.threads_pay", lambda tuner: tuner.looks > 5)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.threads_pay", lambda tuner: tuner.looks > 5)
     ds = ps.Dataset.from_tensor_slices(rows(50_000)).shuffle().batch(10).with_options(AUTO)
     it = ds.iterator(epoch=0)
     received = list(it)

@@ -10,7 +10,7 @@ import pytest
 
 import penstock as ps
 from penstock.engine.task import Cost
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 
 D = ps.Dataset
 WORKERS, PATIENCE = 8, 20

@@ -12,7 +12,7 @@ from penstock.engine.ledger import Ledger, Made
 from penstock.engine.parcel import Parcel
 from penstock.engine.run import Run
 from penstock.engine.task import Cost, Listed, Stacked
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 
 
 def parcel_of(low, high, costs, rows=4):

@@ -7,7 +7,8 @@ import numpy as np
 from penstock import Dataset, Options
 from penstock.engine.legacy import Legacy
 from penstock.engine.task import Cost
-from penstock.engine.tuning import INLINE_BYTES, MS
+from penstock.engine.tuning.hill_climb import MS
+from penstock.engine.tuning.tuner import INLINE_BYTES
 
 
 def test_the_next_tuner_knows_what_the_last_one_learnt():

@@ -48,7 +48,7 @@ def nothing_is_left():
 
 @pytest.mark.parametrize("depth", [0, -7, 1])
 def test_only_the_end_of_the_epoch_ends_a_run(depth, monkeypatch, way):
-    monkeypatch.setattr("penstock.engine.tuning.Tuner.depth", lambda tuner: depth)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.depth", lambda tuner: depth)
     assert list(D.range(30).map(lambda x: x + 1, vectorized=False).with_options(way)) == list(range(1, 31))
 
 
@@ -57,8 +57,8 @@ def test_tasks_that_are_begun_together_ask_for_their_rows_once(size, monkeypatch
     asked = []
     rows = Job.rows
     monkeypatch.setattr(Job, "rows", lambda job, *span: (asked.append(span), rows(job, *span))[1])
-    monkeypatch.setattr("penstock.engine.tuning.Tuner.group_items", lambda tuner, **beside: size)
-    monkeypatch.setattr("penstock.engine.tuning.Tuner.split_item", lambda tuner: 4)  # as of what is dear
+    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.group_items", lambda tuner, **beside: size)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.split_item", lambda tuner: 4)  # as of what is dear
     ds = D.range(300).map(lambda x: x + 1, vectorized=False).with_options(ps.Options(executor="threads", workers=2))
     assert list(ds) == list(range(1, 301))
     assert len(asked) < 300 / size / 2 + 2

@@ -15,7 +15,7 @@ from penstock.engine.observer import Unobserved
 from penstock.engine.settings import settings_of
 from penstock.engine.spreader import Unit
 from penstock.engine.stage import NOTHING, Coming, Stage, given_units, row_units
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workshop import Workshop
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map

@@ -41,7 +41,7 @@ def test_as_if_they_were_made_one_after_another(lengths, data, endless, first):
     assert list(zip(*map(np.ndarray.tolist, chosen.split(slots)), strict=True)) == made
     for slot in {0, len(made) // 2, len(made)}:
         counts = [sum(which == each for which, _ in made[:slot]) for each in range(len(lengths))]
-        assert chosen.drawn(slot).tolist() == counts
+        assert chosen.drawn_before(slot).tolist() == counts
     backwards = [each.tolist() for each in chosen.split(slots[::-1])]
     assert list(zip(*backwards, strict=True)) == made[::-1]
 

@@ -25,7 +25,7 @@ def test_each_input_comes_in_its_own_order_without_loss(weights: list[float], ke
     which, rank = endless(weights).split(np.arange(start, start + 600), key)
     for each in range(len(weights)):
         mine = rank[which == each]
-        before, after = (int(endless(weights).drawn(slot, key)[each]) for slot in (start, start + 600))
+        before, after = (int(endless(weights).drawn_before(slot, key)[each]) for slot in (start, start + 600))
         assert mine.tolist() == list(range(before, after))
         assert before == after or weights[each] > 0
 
@@ -37,8 +37,8 @@ def test_any_slot_alone_is_as_among_others(weights: list[float], key: int | None
     for slot, input, row in zip(slots, which.tolist(), rank.tolist(), strict=True):
         alone = schedule.split(np.array([slot]), key)
         assert (alone[0].tolist(), alone[1].tolist()) == ([input], [row])
-        assert schedule.drawn(slot, key)[input] == row
-        assert schedule.drawn(slot, key).sum() == slot
+        assert schedule.drawn_before(slot, key)[input] == row
+        assert schedule.drawn_before(slot, key).sum() == slot
 
 
 @given(weights=WEIGHTS, start=st.integers(0, 10**9))
@@ -69,9 +69,9 @@ def test_equal_weights_take_turns(count: int) -> None:
 @given(weights=WEIGHTS, key=st.integers(0, (1 << 64) - 1), block=st.integers(0, 10**6))
 def test_at_random_no_prefix_is_far_from_the_even_order(weights: list[float], key: int, block: int) -> None:
     schedule = endless(weights)
-    at_random = schedule.drawn(4096 * block, key)
+    at_random = schedule.drawn_before(4096 * block, key)
     levels = max((len(weights) - 1).bit_length(), 1)
-    assert np.abs(at_random - schedule.drawn(4096 * block)).max() <= 13 * levels
+    assert np.abs(at_random - schedule.drawn_before(4096 * block)).max() <= 13 * levels
 
 
 def test_at_random_every_slot_draws_in_proportion() -> None:

@@ -83,7 +83,7 @@ def test_drawn_counts_the_rows_before(plan, key, slot):
     end = schedule.length
     slot = slot if end is None else min(slot, end)
     which, _ = schedule.split(np.arange(slot), key)
-    assert schedule.drawn(slot, key).tolist() == np.bincount(which, minlength=len(plan[1])).tolist()
+    assert schedule.drawn_before(slot, key).tolist() == np.bincount(which, minlength=len(plan[1])).tolist()
 
 
 def test_rounding_goes_on_over_changes():

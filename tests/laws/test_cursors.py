@@ -78,7 +78,7 @@ def test_many_open_inputs_take_a_few_bytes_each(name, inputs, most):
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_what_has_many_open_inputs_resumes_exactly(name):
+def test_pipelines_with_many_open_inputs_resume_exactly(name):
     ds = WIDE[name](24).take(60).with_options(LONG)
     whole = list(ds.iterator(epoch=2))
     for step in (1, 2, 19, 40, 60):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from penstock.dryrun.dry_run import DryRun, DryRunStage
 from penstock.elements.spec import Spec, describe
-from penstock.engine.trial import Stage, Trial
 from penstock.lint.finding import Finding
 from penstock.lint.rules import findings
 from penstock.lint.written import Written
@@ -94,8 +94,8 @@ class Check:
 
 
 def checked(written: Written, bound: Node, rows: int) -> Check:
-    """Try a plan, which is given as it was written and with its seeds bound."""
-    tried = list(zip(post_order(written.plan), Trial(bound, rows).stages, strict=True))
+    """Return the results of a dry run of a plan, given as it was written and with its seeds bound."""
+    tried = list(zip(post_order(written.plan), DryRun(bound, rows).stages, strict=True))
     stages = tuple(_stages(tried))
     firsts = {id(node): stage.first for node, stage in tried if stage.element is not None}
     made = {id(node): stage.made for node, stage in tried}
@@ -109,7 +109,7 @@ def _all_failed(node: Node, made: Mapping[int, int]) -> bool:
     return is_called and any(made.get(id(below), 0) > 0 for below in node.inputs)
 
 
-def _stages(tried: list[tuple[Node, Stage]]) -> Iterator[StageCheck]:
+def _stages(tried: list[tuple[Node, DryRunStage]]) -> Iterator[StageCheck]:
     """One for each operation as it was written: what helps another, and stands below it, counts as a part of that."""
     seconds, error = [], None
     for node, stage in tried:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 from penstock import engine, watch
 from penstock import plan as plans
 from penstock.core.errors import PlanError
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import over
 from penstock.engine.runs.run import Run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import dataset
 from penstock.core.options import Options
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
 from penstock.ops.buffer.options import options_of
 from penstock.plan.node import Node
 from penstock.rewrite.seeds import draw_for_good, take_over

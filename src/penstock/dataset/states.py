@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -9,8 +10,9 @@ from penstock import engine
 from penstock import plan as plans
 from penstock.core.errors import CursorError
 from penstock.core.options import Options
-from penstock.engine.cursor import Cursor, cursor_of
-from penstock.engine.outline import Outline, outline_of
+from penstock.engine import cursors
+from penstock.engine.cursors.cursor import Cursor, cursor_of
+from penstock.engine.cursors.summary import PlanSummary, summary_of
 from penstock.engine.runs.settings import settings_of
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -25,7 +27,7 @@ class States:
         plans.fingerprint.settle(plan)
         self._plan = plan
         self._options = options
-        self._sharding: engine.regrouping.Sharding | None = None
+        self._sharding: cursors.sharding.Sharding | None = None
 
     def as_run(self, plan: Node, cursor: Cursor) -> Node:
         """Return the plan to run, this one or one like it, with the seeds of a cursor."""
@@ -38,20 +40,22 @@ class States:
 
     def state_of(self, cursor: Cursor) -> dict[str, Any]:
         """The state of a cursor."""
-        state = cursor.state_dict(self._identity[0], self._outline)
+        state = cursor.state_dict(self._identity[0], self._summary)
         for name, nothing in self._fields.items():  # checkpoints are read by the keys that a state has at first
             state.setdefault(name, nothing)
         if self._is_sharded:
-            self._sharding = self._sharding or engine.regrouping.Sharding(
+            self._sharding = self._sharding or cursors.sharding.Sharding(
                 self._plan, lambda plan: self.as_run(plan, cursor)
             )
-            state["shard"] = self._sharding.told(cursor, ended=self.is_over(cursor))
+            state["shard"] = self._sharding.state_of(cursor, ended=self.is_over(cursor))
         return state
 
     def cursor_of(self, state: object) -> Cursor:
         """The cursor of a state, or of those of all shards of a run; a `CursorError` if it is of another plan."""
         if isinstance(state, list):
-            return engine.regrouping.regrouped(self._plan, self.as_run, state)
+            cursor = cursors.reshard.resharded(self._plan, self.as_run, state)
+            run = self.as_run(self._plan, cursor)
+            return replace(cursor, form=engine.runs.lowering.form_of(run, self._options.rewrite))
         try:
             return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
         except CursorError as error:
@@ -73,11 +77,11 @@ class States:
         return plans.fingerprint.fingerprint_of(lines), lines
 
     @cached_property
-    def _outline(self) -> Outline:
-        return outline_of(self._identity[1])
+    def _summary(self) -> PlanSummary:
+        return summary_of(self._identity[1])
 
     @cached_property
     def _is_sharded(self) -> bool:
         """True if the states of all shards of the run load into any number of them."""
         shards = any(node.name == "shard" for node in post_order(self._plan))
-        return shards and engine.regrouping.is_sharded(self._plan)
+        return shards and cursors.sharding.is_sharded(self._plan)

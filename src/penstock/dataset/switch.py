@@ -13,7 +13,7 @@ from penstock.core.errors import CursorError
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.iterator import Iterator
-from penstock.engine.budget import default_memory_budget
+from penstock.engine.tuning.budget import default_memory_budget
 
 VERSION = 1
 

@@ -45,9 +45,9 @@ class Chosen:
             which[here], ranks[here] = self._rounds[number].split(slots[here])
         return which, ranks
 
-    def drawn(self, slot: int) -> Rows:
+    def drawn_before(self, slot: int) -> Rows:
         """How many rows of each input come before a slot, `int64[n]`."""
-        return self._rounds[bisect_right(self._starts, slot) - 1].drawn(slot)
+        return self._rounds[bisect_right(self._starts, slot) - 1].drawn_before(slot)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class _Round:
         which = self.choices[places].astype(np.int64)
         return which, self.bases[which] + rounds * self.counts[which] + self.ranks[places]
 
-    def drawn(self, slot: int) -> Rows:
+    def drawn_before(self, slot: int) -> Rows:
         rounds, place = divmod(slot - self.start, max(len(self.choices), 1))
         return self.bases + rounds * self.counts + np.bincount(self.choices[:place], minlength=len(self.counts))
 
@@ -122,4 +122,4 @@ def _endless(choices: Rows, limits: Rows, *, first: bool) -> tuple[list[_Round],
         if last == ENDLESS:
             return rounds, ENDLESS
         at = (at + int(kept[(last - start) % len(kept)]) + 1) % len(choices)
-        bases, start = rounds[-1].drawn(last + 1), last + 1
+        bases, start = rounds[-1].drawn_before(last + 1), last + 1

@@ -89,7 +89,7 @@ def mixed(slots: Rows, timetable: Timetable, key: Words | int | None = None) -> 
     return inputs, ranks + timetable.bases[segments, inputs]
 
 
-def drawn(slot: int, timetable: Timetable, key: int | None = None) -> Rows:
+def drawn_before(slot: int, timetable: Timetable, key: int | None = None) -> Rows:
     """Return how many rows of each input come before a slot of an epoch, `int64[n]`."""
     width, segment = timetable.width, int(np.searchsorted(timetable.starts, slot, "right")) - 1
     reached = np.zeros(2 * width, np.int64)  # slots before, at each node

@@ -14,7 +14,7 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.core.errors import PlanError
 from penstock.index.keyed import Words
-from penstock.index.mixed import ENDLESS, Timetable, drawn, leaves, lefts, mixed
+from penstock.index.mixed import ENDLESS, Timetable, drawn_before, leaves, lefts, mixed
 from penstock.index.weights import Weights
 
 PAGE = 256  # segments planned together
@@ -123,11 +123,11 @@ class Schedule:
             which[here], ranks[here] = mixed(slots[here], page, keys)
         return which, ranks
 
-    def drawn(self, slot: int, key: int | None = None) -> Rows:
+    def drawn_before(self, slot: int, key: int | None = None) -> Rows:
         """How many rows of each input come before a slot, `int64[n]`."""
         (_, page), *_ = self._pages_of(np.array([slot]))
         end = self._begins[-1]
-        return end.counts if end.over and slot == end.slot else drawn(slot, page, key)
+        return end.counts if end.over and slot == end.slot else drawn_before(slot, page, key)
 
     def timetable(self, page: int) -> Timetable:
         """The segments of one page; pages are planned in their order, each for the first time after the one before."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 
-from penstock import engine
-from penstock.engine.budget import available_cores
 from penstock.engine.runs.run import Run, Totals
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.memory import Memory
+from penstock.engine.tuning.budget import available_cores
 from penstock.plan import safety
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
@@ -25,6 +24,7 @@ from penstock.watch.counters import (
     Counters,
     Operation,
 )
+from penstock.watch.operations import operation_parts
 from penstock.watch.stats import OperationStats, Stats
 
 NS = 1e-9
@@ -89,7 +89,7 @@ def _spent(totals: dict[Operation, Cell]) -> dict[Operation, tuple[int, int]]:
 
 def _as_written(operations: tuple[OperationStats, ...], plan: Node) -> tuple[OperationStats, ...]:
     """One for each operation as the user writes it: what parts of it took counts as its own."""
-    parts = engine.parts.parts_of(plan)
+    parts = operation_parts(plan)
     if len(parts) != len(operations):  # not all has begun
         return operations
     told = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import penstock as ps
 from penstock.core.errors import DataError
 from penstock.dataset.readers.tables import read_csv
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 from penstock.sources.csv import parsing as csv_parsing
 from penstock.testing.laws import verify_determinism, verify_resume
 

@@ -15,7 +15,7 @@ import numpy as np
 import penstock as ps
 from penstock.cli.terminal import Update
 from penstock.core.lazy import require
-from penstock.engine.budget import available_cores
+from penstock.engine.tuning.budget import available_cores
 from penstock.image.fused import FusedImage, fuse
 
 SIZE = 224  # pixels

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
-from penstock import engine, index, rewrite
+from penstock import dryrun, engine, index, rewrite
 from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
@@ -161,7 +161,7 @@ class Mixtures(Handle[T_co]):
         options = buffer.options.options_of(self._plan)
         if not isinstance(plan, combine.mixture.Mixture):
             raise PlanError(f"drawn(): {plan.label()} is no mixture; ask the mixture itself")
-        runs = engine.draws.has_to_run(plan)
+        runs = dryrun.draw_counts.inputs_to_run(plan)
         if options.seed is None and (plan.unseeded or any(map(rewrite.seeds.needs_seed, runs))):
             raise PlanError(
                 "drawn(): without a seed every dataset draws in another order; give one to the mixture and to what it "
@@ -170,7 +170,7 @@ class Mixtures(Handle[T_co]):
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
         passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
         settings, most = engine.runs.settings.settings_of(self._plan), wanted if plan.length < 0 else plan.length
-        counts = engine.draws.drawn(bound, min(wanted, most), epoch, settings, passes)
+        counts = dryrun.draw_counts.draw_counts(bound, min(wanted, most), epoch, settings, passes)
         if (there := max(sum(counts), plan.length)) < wanted:
             raise ValueError(f"drawn({wanted}): the mixture has {there} elements")
         return counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.engine.tasks.memory import Memory
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 
 
 class CarryOver:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from penstock.core.errors import CursorError
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
 from penstock.plan.deferred import settled
 from penstock.plan.flow import BEYOND, Mark, Piece
 

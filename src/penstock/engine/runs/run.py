@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.core.errors import ClosedError
 from penstock.elements.size import bytes_of
-from penstock.engine.cursor import Cursor
+from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
@@ -24,7 +24,7 @@ from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.native import Gathered
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tuning import LOOKS, THREAD_PAYS, Tuner
+from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.producer import Producer
 from penstock.engine.workers.window import WHILE_WAITING

@@ -16,7 +16,7 @@ from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers, Workers, shares_memory
 from penstock.engine.workers.inline import Inline
 from penstock.engine.workers.threads import Threads

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from penstock import engine
 from penstock.core.options import AUTOTUNE, Options
-from penstock.engine.budget import default_memory_budget
+from penstock.engine.tuning.budget import default_memory_budget
 from penstock.ops.buffer.options import options_of
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
@@ -19,7 +19,7 @@ from penstock.plan.node import Node
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from penstock.engine.tuning import Tuner
+    from penstock.engine.tuning.tuner import Tuner
 
 
 @dataclass(frozen=True)

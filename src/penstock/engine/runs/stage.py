@@ -18,7 +18,7 @@ from penstock.engine.tasks.read_ahead import ReadAhead, spacing
 from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
-from penstock.engine.tuning import THREAD_PAYS
+from penstock.engine.tuning.tuner import THREAD_PAYS
 from penstock.engine.workers.executors import Workers
 from penstock.engine.workers.inline import Inline, NativeThread, made_here
 from penstock.engine.workers.producer import Producer

@@ -57,8 +57,8 @@ class Choose(Mixture):
     def countable(self) -> bool:
         return True
 
-    def drawn(self, count: int, epoch: int) -> list[int]:
-        return self.chosen.drawn(count).tolist()
+    def draw_counts(self, count: int, epoch: int) -> list[int]:
+        return self.chosen.drawn_before(count).tolist()
 
     def arguments(self) -> str:
         endless = " for ever" if self.choices.endless else ""

@@ -42,10 +42,10 @@ class Mixture(Node):
 
     @property
     def countable(self) -> bool:
-        """Whether arithmetic tells how many elements of each member come before another (`drawn`)."""
+        """Whether arithmetic tells how many elements of each member come before another (`draw_counts`)."""
         return False
 
-    def drawn(self, count: int, epoch: int) -> list[int]:
+    def draw_counts(self, count: int, epoch: int) -> list[int]:
         """How many elements of each member are among the first `count` of an epoch."""
         raise NotImplementedError
 

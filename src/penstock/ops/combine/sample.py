@@ -74,12 +74,12 @@ class Sample(Mixture):
         """Of streams where none can end before the mixture does."""
         return self.indexed or self.first or all(node.length == INFINITE for node in self.members)
 
-    def drawn(self, count: int, epoch: int) -> list[int]:
+    def draw_counts(self, count: int, epoch: int) -> list[int]:
         if not self.indexed:
             schedule, key = self._as_endless(epoch, 0, [])
-            return schedule.drawn(count, key).tolist()
+            return schedule.drawn_before(count, key).tolist()
         keys = self._keys(np.array([epoch]))
-        return self.schedule.drawn(count, None if keys is None else int(keys[0])).tolist()
+        return self.schedule.drawn_before(count, None if keys is None else int(keys[0])).tolist()
 
     def _keys(self, epochs: Rows) -> Words | None:
         if self.exact:

@@ -1,9 +1,9 @@
-"""How many threads to go on with: a climb on what was made while they ran, one measured step at a time.
+"""The number of threads while they run: a hill climb on throughput, one measured step at a time.
 
-- *More* are tried where tasks wait and cores are idle; they stay if they make a tenth more.
-- *Fewer* are tried where somebody uses the cores while tasks wait, so that perhaps they wait for each other: as many
-  as there are cores, or as ran at a time; they stay if they make as much.
-- What was tried in vain is tried again only after four times as long, so the number comes to rest.
+- *More* threads are tried if tasks wait and cores are idle; they stay if throughput grows by a tenth.
+- *Fewer* threads are tried if the cores are in use while tasks wait, since tasks may wait for each other: as many as
+  there are cores, or as ran at the same time; they stay if throughput is the same.
+- After an attempt that fails, the next one waits four times as long, so the number settles.
 """
 
 from __future__ import annotations
@@ -16,54 +16,54 @@ from penstock.engine.tasks.cost import Cost
 MS = 1_000_000  # ns
 MOST_WORKERS = 64
 SHORTEST_LOOK, LONGEST_LOOK = 50 * MS, 200 * MS
-SAMPLE = 16  # tasks of a look, at the least
-ROUNDS = 4  # tasks of each thread in a look, at the least
-PACED = 0.1  # of the time that the consumer waited; below, it sets the pace
-FULL = 0.95  # of the cores in use: none is left for more threads
-ONE_CORE = 0.7  # in use: somebody runs for whom others may wait
+SAMPLE_TASKS = 16  # the fewest tasks of a look
+ROUNDS = 4  # the fewest tasks of each thread in a look
+PACED = 0.1  # share of the time that the consumer waited; below it, the consumer sets the pace
+FULL = 0.95  # share of the cores in use at which none is left for more threads
+ONE_CORE = 0.7  # cores in use at which some task runs that others may wait for
 JUST_ONE = 1.2
-STARVED = 0.2  # of tasks' time without a core; beyond, other processes may have had it
-CONTENDED = 0.4  # CPU times that a task waits longer than alone
-SLOWED = 2.0  # times that a task takes longer than alone
-AT_LEAST = 0.5  # CPU times that a task waits before more threads are tried
-FURTHER = 1.5  # times as many, where tasks seem to have the threads that they want and still leave cores idle
-WORTH = 1.1  # times as much have more threads to make
-AS_MUCH = 0.95  # times as much have fewer threads than cores to make
-GUILTY = 0.75  # times as much one thread makes at the least, where it is the GIL that two wait for
-PLAIN = 1.6  # times more or less than what is needed: half a short look is enough to judge
-PATIENCE = 4  # looks before what was tried in vain is tried again, and how many times longer the next time
+STARVED = 0.2  # share of tasks' time without a core; above it, other processes may have used the core
+CONTENDED = 0.4  # CPU times of a task by which it waits longer than alone
+SLOWED = 2.0  # ratio of the time of a task to its time alone
+AT_LEAST = 0.5  # CPU times that a task waits, for more threads to be tried
+FURTHER = 1.5  # factor to try if tasks seem to have the threads they need and still leave cores idle
+WORTH = 1.1  # throughput ratio that more threads need to stay
+AS_MUCH = 0.95  # throughput ratio that fewer threads than cores need to stay
+GUILTY = 0.75  # least throughput ratio of one thread to two if the two wait for the GIL
+CLEAR_RATIO = 1.6  # throughput this much above or below the needed one is judged after half a short look
+PATIENCE = 4  # looks before a failed attempt is repeated, and the factor for each time after
 LONGEST_PATIENCE = 1024
-CONVICTED = 2  # looks in a row that find the GIL held before it is believed
-LONGEST_YIELD = 10 * MS  # ns; who waits for the GIL asks again every 5 ms
+CONVICTED = 2  # looks in a row that must find the GIL held
+LONGEST_YIELD = 10 * MS  # ns; a thread that waits for the GIL asks again every 5 ms
 
 
 @dataclass
 class Look:
-    """What tasks did for a while, all with one number of threads, once `settling` tasks begun before it have ended."""
+    """A measured period with one number of threads; it starts when `settling` earlier tasks have ended."""
 
     settling: int = 0
-    lasts: int = SHORTEST_LOOK  # ns at the least
+    lasts: int = SHORTEST_LOOK  # the fewest ns
     tasks: int = 0
     made: float = 0.0  # items
     spent: Cost = field(default_factory=lambda: Cost(0, 0))
     passed: int = 0  # ns on the wall clock
     used: int = 0  # ns of CPU time, by the whole process
-    waited: int = 0  # ns that the consumer waited, for whom threads then had work to do
+    waited: int = 0  # ns that the consumer waited while threads had work to do
 
     @property
     def rate(self) -> float:
-        """Items a ns."""
+        """The throughput in items per ns."""
         return self.made / self.passed
 
     @property
     def cores_used(self) -> float:
-        """Cores that this process kept busy."""
+        """The mean number of cores that this process kept busy."""
         return self.used / self.passed
 
     def waiting(self, threads: int) -> float:
-        """How many times their CPU time tasks waited for something other than a core: within them, or to begin.
+        """Return the time tasks waited, within them or to begin, for anything but a core, in units of their CPU time.
 
-        What is blocked has given up its core; time that a virtual machine lost only looks like it.
+        Blocked tasks give up their core. Without that, the time is one that a virtual machine lost.
         """
         spent = self.spent
         within = spent.blocked if spent.yields else 0
@@ -72,38 +72,38 @@ class Look:
 
     @property
     def ran_one(self) -> bool:
-        """Whether tasks used one core, as those do that hold the GIL."""
+        """True if tasks used one core, as tasks that hold the GIL do."""
         return ONE_CORE * self.passed < self.spent.cpu < JUST_ONE * self.passed
 
     @property
     def waited_for_others(self) -> bool:
-        """Whether tasks waited no longer at a time than for the GIL, while somebody used a core."""
+        """True if each wait was no longer than a wait for the GIL, while a core was in use."""
         return self.cores_used > ONE_CORE and self.spent.yields >= self.spent.blocked / LONGEST_YIELD
 
     @property
     def starved(self) -> bool:
-        """Whether tasks were without a core for much of the time."""
+        """True if tasks were without a core for much of the time."""
         return self.spent.starved > STARVED * self.spent.wall
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Another number of threads being tried: how many there were before, and what was seen of them."""
+    """An attempt at another number of threads, with the number before and the look at it."""
 
     before: int
     look: Look  # at those
-    need: float  # times what they made, to stay
+    need: float  # throughput ratio to stay
     suspects_gil: bool = False
 
 
 @dataclass
-class Climb:
-    """The number of threads while they run; `decisions` is where it says why it changed."""
+class HillClimb:
+    """The number of threads while they run, with the reasons for each change in `decisions`."""
 
     cores: float
     threads: int
-    alone: float  # ns an item took with no more threads than cores; 0 where it is not known
-    waiting: float  # how many times its CPU time a task waited then; infinite where it is not known
+    alone: float  # ns an item took with no more threads than cores; 0 if unknown
+    waiting: float  # the wait of a task then, in units of its CPU time; infinite if unknown
     decisions: list[str]
     fixed: bool = False  # the number was asked for, and does not change
     holds_gil: bool = False
@@ -118,13 +118,13 @@ class Climb:
 
     @property
     def enough(self) -> int:
-        """Threads that keep the cores busy where nobody waits."""
+        """The number of threads that keep the cores busy if no task waits."""
         return max(round(self.cores), 1)
 
-    def heir(self, decisions: list[str]) -> Climb:
-        """A climb that goes on where this one is, in another run.
+    def heir(self, decisions: list[str]) -> HillClimb:
+        """Return a hill climb for the next run that continues from this one.
 
-        Fewer threads may be tried again at once, though not run after run: what was on a disk may be in memory now.
+        Fewer threads may be tried again at once, though not in every run: data that was on a disk may be in memory now.
         """
         fewer_in = min(self.fewer_in, 0) if self.patience_for_fewer <= PATIENCE**2 else self.fewer_in
         return replace(
@@ -136,7 +136,7 @@ class Climb:
         )
 
     def observe(self, cost: Cost, items: float) -> None:
-        """Take in what a task took that made this many items."""
+        """Add the cost of a task that made this many items."""
         look = self.look
         if look.settling:
             look.settling -= 1
@@ -146,9 +146,9 @@ class Climb:
         look.spent += cost
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
-        """How many threads to go on with, where that is another number; asked after some parcels.
+        """Return the number of threads to continue with if it changes; called after every few tasks.
 
-        It is `now` on the wall clock; this process has `used` so much CPU time, and they were `waited` for.
+        `now` is the wall clock, `used` the CPU time of this process, and `waited` the time the consumer waited (ns).
         """
         look, clocks, self.clocks = self.look, self.clocks, (now, used)
         if look.settling or clocks is None:
@@ -166,12 +166,12 @@ class Climb:
     def _has_seen_enough(self, look: Look) -> bool:
         if self.attempt is not None and 2 * look.passed > SHORTEST_LOOK and look.tasks >= 2 * self.threads:
             needed = self.attempt.need * self.attempt.look.rate
-            if not needed / PLAIN < look.rate < needed * PLAIN:
+            if not needed / CLEAR_RATIO < look.rate < needed * CLEAR_RATIO:
                 return True
-        return look.passed >= look.lasts and look.tasks >= max(SAMPLE, ROUNDS * self.threads)
+        return look.passed >= look.lasts and look.tasks >= max(SAMPLE_TASKS, ROUNDS * self.threads)
 
     def _considered(self, look: Look) -> int | None:
-        """Whether to try another number of threads, after a look at this one."""
+        """Return another number of threads to try after a look at this one, if any."""
         self.more_in -= 1
         self.fewer_in -= 1
         if self.threads <= self.enough:
@@ -191,11 +191,11 @@ class Climb:
         return self._try(more, look, WORTH) if self.more_in < 0 and (more := self._more(look)) else None
 
     def _may_be_too_many(self, look: Look) -> bool:
-        """Whether threads beyond the cores may wait for each other, or take longer than they should."""
+        """Return whether threads beyond the cores may wait for each other, or slow tasks down."""
         return look.cores_used > ONE_CORE or 0 < look.rate * self.alone * SLOWED < self.threads
 
     def _more(self, look: Look) -> int | None:
-        """How many threads may make more than there are now."""
+        """Return a larger number of threads that may raise throughput, if any."""
         waiting = look.waiting(self.threads)
         if waiting < AT_LEAST or look.starved or look.cores_used > FULL * self.cores:
             return None
@@ -209,7 +209,7 @@ class Climb:
         return self._go_on_with(threads, look.lasts)
 
     def _judged(self, look: Look, attempt: Attempt) -> int | None:
-        """Whether the number of threads that was tried stays."""
+        """Keep the number of threads that was tried, or return the one before."""
         self.attempt = None
         ratio, before, tried = look.rate / attempt.look.rate, attempt.before, self.threads
         stays, more = ratio >= attempt.need, tried > before
@@ -228,7 +228,7 @@ class Climb:
             self.decisions.append(f"{_threads(tried)} in place of {before}: they {made}")
             self.look = Look()
             return None
-        if before <= self.enough:  # what they wait for is each other where more made no more
+        if before <= self.enough:  # if more threads made no more, tasks wait for each other
             self.waiting = 0.0 if more or self.holds_gil else attempt.look.waiting(before)
         self.decisions.append(f"{_threads(before)} stay: {tried} {made}")
         return self._go_on_with(before)
@@ -239,7 +239,7 @@ class Climb:
         return threads
 
     def _suspect(self, look: Look, contended: bool) -> None:
-        """Tell whether the GIL is held by what tasks wait, where no other number of threads can be tried."""
+        """Detect by waits alone that the GIL is held, if no other number of threads can be tried."""
         held = contended and look.ran_one and self.threads > 1 and not look.starved
         self.suspicions = self.suspicions + 1 if held else 0
         if self.suspicions == CONVICTED and not self.holds_gil:
@@ -257,5 +257,5 @@ def _threads(count: int) -> str:
 
 
 def threads_for(waiting: float, cores: float) -> int:
-    """As many threads as keep the cores busy with tasks that wait for this many times their CPU time (Little's law)."""
+    """Return the threads that keep the cores busy if tasks wait this multiple of their CPU time (Little's law)."""
     return max(1, round(min(MOST_WORKERS, cores * (1 + waiting))))

@@ -1,4 +1,4 @@
-"""One element of every stage, whatever the stage is: indexed, of each element alone, or a stream."""
+"""A dry run makes one element of every operation, be it indexed, elementwise or a stream."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 
 from penstock import Dataset
+from penstock.dryrun import dry_run
+from penstock.dryrun.dry_run import DryRun
 from penstock.elements.spec import ArraySpec
-from penstock.engine import trial
-from penstock.engine.trial import Trial
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.plans import datasets
 
@@ -17,7 +17,7 @@ INT = ArraySpec((), np.dtype(np.int64))
 
 
 def tried(ds, rows=1):
-    return Trial(bind_seeds(ds._plan, 0), rows).stages
+    return DryRun(bind_seeds(ds._plan, 0), rows).stages
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ def test_every_stage_is_made_once_with_all_that_the_last_takes(ds):
 
 
 @pytest.mark.parametrize("ds", [Dataset.range(30), Dataset.counter(), Dataset.range(30).filter(bool)])
-def test_as_many_rows_come_out_as_asked_for(ds):
+def test_a_dry_run_makes_the_number_of_rows_asked_for(ds):
     assert [tried(ds, rows)[-1].made for rows in (1, 3)] == [1, 3]
 
 
 @pytest.mark.parametrize("ds", [Dataset.range(2), Dataset.range(3).filter(bool)])
-def test_no_more_than_there_are(ds):
+def test_a_dry_run_ends_with_the_dataset(ds):
     assert tried(ds, 9)[-1].made == 2
 
 
@@ -56,16 +56,16 @@ def test_an_error_belongs_to_the_operation_that_raised_it(streamed):
     assert after.made == 0
 
 
-def test_inputs_of_several_stand_one_step_in():
+def test_inputs_of_a_node_with_several_are_one_level_deeper():
     ds = Dataset.zip(Dataset.range(3).skip(1), Dataset.zip(Dataset.range(2), Dataset.range(2))).take(1)
     assert [stage.depth for stage in tried(ds)] == [1, 1, 2, 2, 1, 0, 0]
 
 
-def test_a_source_ends_early_where_nothing_comes_of_it(monkeypatch):
-    monkeypatch.setattr(trial, "MOST_READ", 50)
+def test_a_source_ends_early_if_all_its_elements_are_dropped(monkeypatch):
+    monkeypatch.setattr(dry_run, "MOST_SOURCE_ELEMENTS", 50)
     source, kept = tried(Dataset.counter().filter(lambda x: x < 0))
     assert (source.made, kept.made) == (50, 0)
-    monkeypatch.setattr(trial, "LONGEST", 0.0)
+    monkeypatch.setattr(dry_run, "LONGEST_DRY_RUN", 0.0)
     source, kept = tried(Dataset.counter().filter(lambda x: x < 0))
     assert (source.made, kept.made) == (1, 0)
 
@@ -76,14 +76,14 @@ def test_an_empty_dataset_is_not_run():
 
 @given(datasets(seeded=False))
 @settings(max_examples=40)
-def test_it_goes_through_any_plan(ds):
+def test_a_dry_run_works_on_any_plan(ds):
     stages = tried(ds)
     assert [stage.error for stage in stages] == [None] * len(stages)
     if ds.cardinality() >= 0:
         assert stages[-1].made == min(ds.cardinality(), 1)
 
 
-def test_what_stands_for_many_is_gone_into():
+def test_datasets_that_are_elements_are_run_too():
     ds = Dataset.range(4).interleave(lambda x: Dataset.range(3).shuffle(), cycle_length=2).batch(2)
     assert [stage.made > 0 for stage in tried(ds)] == [True] * 4
     failing = Dataset.range(4).flat_map(lambda x: Dataset.range(3).map(lambda y: 1 // y))
@@ -91,16 +91,16 @@ def test_what_stands_for_many_is_gone_into():
     assert [stage.error for stage in tried(failing)[:-1]] == [None, None]
 
 
-def test_a_cache_keeps_nothing_of_it(monkeypatch):
-    monkeypatch.setattr(trial, "MOST_READ", 5)
+def test_a_dry_run_writes_nothing_to_caches(monkeypatch):
+    monkeypatch.setattr(dry_run, "MOST_SOURCE_ELEMENTS", 5)
     cached = Dataset.range(20).filter(lambda x: True).cache()
     *_, kept, _ = tried(cached.filter(lambda x: x < 0))
     assert kept.made == 5
     assert list(cached) == list(range(20))
 
 
-def test_what_is_left_out_as_ignored_is_no_error_and_comes_to_an_end(monkeypatch):
-    monkeypatch.setattr(trial, "MOST_READ", 50)
+def test_ignored_failures_are_no_errors_and_the_dry_run_ends(monkeypatch):
+    monkeypatch.setattr(dry_run, "MOST_SOURCE_ELEMENTS", 50)
     some = tried(Dataset.range(9).map(lambda x: 6 // x).ignore_errors())
     assert [stage.error for stage in some] == [None] * 3
     assert some[-1].made == 1
@@ -108,6 +108,6 @@ def test_what_is_left_out_as_ignored_is_no_error_and_comes_to_an_end(monkeypatch
     assert (none[0].made, none[-1].made) == (50, 0)
 
 
-def test_what_one_operation_takes_is_not_counted_for_another():
+def test_the_time_of_one_operation_is_not_counted_for_another():
     ds = Dataset.range(40).filter(lambda x: True).window(4).map(lambda window: np.zeros(50_000).sum()).batch(2)
     assert all(stage.seconds for stage in tried(ds))

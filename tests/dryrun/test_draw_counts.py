@@ -1,4 +1,4 @@
-"""What was drawn of each input of a mixture, where only running some of them tells."""
+"""The counts drawn of each input of a mixture, if only running some of them tells."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def streams_of(kind):
 )
 @pytest.mark.parametrize("weights", [[1, 3], {0: [9, 1], 30: [1, 1], 50: [0, 1], 60: [1, 0]}, "data", "choices"])
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_what_was_drawn_of_streams_that_end_is_found_by_running_them(kind, weights, epoch):
+def test_counts_of_streams_that_end_are_found_by_running_them(kind, weights, epoch):
     members = streams_of(kind)
     if weights == "choices":
         old = Dataset.choose_from_datasets(
@@ -47,7 +47,7 @@ def test_what_was_drawn_of_streams_that_end_is_found_by_running_them(kind, weigh
             assert old.drawn(count, epoch=epoch) == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
 
 
-def test_what_was_drawn_runs_no_more_than_it_has_to():
+def test_only_inputs_of_unknown_length_are_run_and_no_further_than_drawn():
     asked = []
 
     def noted(x):

@@ -1,54 +1,53 @@
-"""The resumable position of an iterator: a few integers and the plan's fingerprint, as plain JSON data."""
+"""The resumable position of an iterator, saved as JSON data: a few integers and the fingerprint of the plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
-from penstock import engine
 from penstock.core.errors import CursorError
-from penstock.engine.outline import Outline, differences
-from penstock.plan.fingerprint import FORM_DIGITS
+from penstock.engine import cursors
+from penstock.engine.cursors.summary import PlanSummary, plan_mismatch
 from penstock.plan.types import INFINITE_STRIDE
 
-VERSION = 2
-READ = (1, VERSION)  # before 2 marks were never packed, and all lines of the plan were in a state
-MOST_ROWS = 1 << 63  # that global row numbers can count
-Spans = tuple[tuple[int, int], ...]
-MOST_SEED = 1 << 64
+STATE_VERSION = 3
+ROW_COUNT = 1 << 63  # global row numbers are int64
+SEED_COUNT = 1 << 64  # seeds are uint64
+Pairs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where an iterator stands: all items before `row` of `epoch` were received, and those in `ahead`.
+    """The position of an iterator: all items before `row` of `epoch` were received, and those in `ahead`.
 
-    `ahead` holds half-open spans; it is empty unless items are handed out as they are finished. A stream stands
-    `offset` elements after a `mark` of its own, which only a plan run in the same `form` understands; it has `ended`
-    where its end was seen. `drawn` are the seeds of operations that are not derived from `seed`, by their number.
+    `ahead` holds half-open spans of items; it is empty unless items come in the order they finish. A stream is `offset`
+    elements after its `mark`, which only a plan run in the same `form` understands; `ended` is true if the end
+    of the stream was seen. `drawn` holds pairs of an operation's number and its seed, for seeds that are not derived
+    from `seed`.
     """
 
     seed: int
     epoch: int
     row: int
-    ahead: Spans = ()
+    ahead: Pairs = ()
     mark: Any = None
     offset: int = 0
     form: str = ""
     ended: bool = False
-    drawn: Spans = ()
+    drawn: Pairs = ()
 
     def in_form(self, form: str) -> Cursor:
-        """The same place as a plan run in this form finds it, by leaving out all that came before if it has to."""
+        """Return the same position for a plan run in this form, which may have to skip all elements before it."""
         if form == self.form:
             return self
         return replace(self, form=form, mark=None, offset=self.offset if self.mark is None else self.row)
 
-    def state_dict(self, fingerprint: str, outline: Outline) -> dict[str, Any]:
-        """The cursor as JSON data that names the plan it belongs to."""
+    def state_dict(self, fingerprint: str, plan: PlanSummary) -> dict[str, Any]:
+        """Return the cursor as JSON data that names its plan."""
         state: dict[str, Any] = {
-            "version": VERSION,
+            "version": STATE_VERSION,
             "fingerprint": fingerprint,
-            "plan": outline if isinstance(outline, str) else list(outline),
+            "plan": plan if isinstance(plan, str) else list(plan),
             "seed": self.seed,
             "epoch": self.epoch,
             "row": self.row,
@@ -56,20 +55,20 @@ class Cursor:
         if self.offset:
             state["offset"] = self.offset
         if self.mark is not None:
-            state["mark"], state["form"] = engine.marks.packed(self.mark), self.form
+            state["mark"], state["form"] = cursors.codec.packed(self.mark), self.form
         if self.ended:
             state["ended"] = True
         if self.drawn:
             state["drawn"] = [list(pair) for pair in self.drawn]
         if self.ahead:
-            state["ahead"] = engine.marks.packed([list(span) for span in self.ahead])
+            state["ahead"] = cursors.codec.packed([list(span) for span in self.ahead])
         return state
 
 
 def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int | None) -> Cursor:
-    """Read a cursor that `state_dict` made for the same plan, of `items` to an epoch; else a `CursorError`.
+    """Return the cursor of a state that `state_dict` made for the same plan, or raise a `CursorError`.
 
-    `items` is `None` for a stream.
+    An epoch of the plan has `items` items, `None` if it is a stream.
     """
     if not isinstance(state, dict):
         raise CursorError(
@@ -79,13 +78,13 @@ def cursor_of(state: object, fingerprint: str, plan: tuple[str, ...], items: int
     missing = [name for name in ("version", "fingerprint", "seed", "epoch", "row") if name not in fields]
     if missing:
         raise CursorError(f"the saved state lacks {', '.join(missing)}; pass what state_dict() returned")
-    if fields["version"] not in READ:
+    if fields["version"] != STATE_VERSION:
         raise CursorError(
-            f"the saved state has version {_shown(fields['version'])}, and this Penstock reads versions {READ[0]} and "
-            f"{READ[1]}; load it with the release that saved it"
+            f"the saved state has version {_shown(fields['version'])}, and this Penstock reads version "
+            f"{STATE_VERSION}; load it with the release that saved it"
         )
     if fields["fingerprint"] != fingerprint:
-        raise CursorError(differences(fields.get("plan"), plan))
+        raise CursorError(plan_mismatch(fields.get("plan"), plan))
     return _checked(fields, items)
 
 
@@ -95,23 +94,19 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise CursorError(f"the saved state's {name} is {_shown(value)}; expected a whole number of at least 0")
-        if value >= MOST_SEED:
+        if value >= SEED_COUNT:
             raise CursorError(f"the saved state's {name} is {_shown(value)}, which is too large to count")
-    if (numbers["epoch"] + 1) * (items or 1) > MOST_ROWS:
+    if (numbers["epoch"] + 1) * (items or 1) > ROW_COUNT:
         raise CursorError(f"the saved state's epoch is {numbers['epoch']}, which is too large to count")
     drawn = _drawn(fields.get("drawn", ()))
     if items is None:
         _check_stream(numbers["row"], numbers["offset"])
-        mark = fields.get("mark")
-        mark = engine.marks.unpacked(mark) if isinstance(mark, str) else mark
-        form = str(fields.get("form", ""))
-        if fields["version"] == 1:
-            form = form[:FORM_DIGITS] + form[2 * FORM_DIGITS :]
-        return Cursor(**numbers, mark=mark, form=form, ended=fields.get("ended") is True, drawn=drawn)
+        mark = _unpacked(fields.get("mark"), "mark")
+        form, ended = str(fields.get("form", "")), fields.get("ended") is True
+        return Cursor(**numbers, mark=mark, form=form, ended=ended, drawn=drawn)
     if numbers["row"] > items:
         raise CursorError(f"the saved state stands at row {numbers['row']} of an epoch that has {items}")
-    spans = fields.get("ahead", ())
-    spans = engine.marks.unpacked(spans, "'ahead'") if isinstance(spans, str) else spans
+    spans = _unpacked(fields.get("ahead", ()), "'ahead'")
     try:
         ahead = tuple(sorted((int(low), int(high)) for low, high in spans))
     except (TypeError, ValueError, OverflowError):
@@ -124,19 +119,24 @@ def _checked(fields: dict[str, Any], items: int | None) -> Cursor:
     return Cursor(**numbers, ahead=ahead, drawn=drawn)
 
 
-def _drawn(told: Any) -> Spans:
-    """The seeds of a state that are not derived from its own, checked."""
+def _unpacked(mark: Any, name: str) -> Any:
+    """Return the mark, unpacked if it is text; the codec is imported only for that."""
+    return cursors.codec.unpacked(mark, name) if isinstance(mark, str) else mark
+
+
+def _drawn(told: Any) -> Pairs:
+    """Return the seeds of a state that are not derived from its own, checked."""
     try:
         drawn = tuple((int(number), int(seed)) for number, seed in told)
     except (TypeError, ValueError, OverflowError):
         drawn = ((-1, 0),)
-    if not all(number >= 0 and 0 <= seed < MOST_SEED for number, seed in drawn):
+    if not all(number >= 0 and 0 <= seed < SEED_COUNT for number, seed in drawn):
         raise CursorError(f"the saved state's 'drawn' is {_shown(told)}; expected pairs of an operation and its seed")
     return drawn
 
 
 def _check_stream(row: int, offset: int) -> None:
-    """Refuse a place of a stream that cannot be: going on from it would make elements again without end."""
+    """Refuse a position that no stream can have: resuming there would make elements again without end."""
     if offset > row:
         raise CursorError(f"the saved state's offset is {offset}, more than the {row} items that were received")
     if row > INFINITE_STRIDE:
@@ -144,7 +144,7 @@ def _check_stream(row: int, offset: int) -> None:
 
 
 def _shown(value: object) -> str:
-    """What a state has, as far as that is worth saying."""
+    """Return the first characters of a value, for an error message."""
     try:
         return f"{value!r:.60}"
     except ValueError:  # Python does not write out numbers of thousands of digits

@@ -1,4 +1,4 @@
-"""How much memory and how many cores this process may use: what the control group grants, not what the machine has."""
+"""The memory and the cores that this process may use: those its control group grants, not those of the machine."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import re
 from functools import lru_cache
 from time import monotonic
 
-SHARE = 4  # a quarter of what is available may hold batches made ahead
-LEAST = 64 << 20
+BUDGET_DIVISOR = 4  # a quarter of the available memory may hold batches made ahead
+LEAST_BUDGET = 64 << 20  # bytes
 CGROUP = "/sys/fs/cgroup"
 
 
 def default_memory_budget() -> int:
-    """Bytes that batches made ahead may take unless the options say otherwise; as they were up to a second ago.
+    """Return the bytes that batches made ahead may take if the options set no budget.
 
-    To ask the system takes 0.1 ms, and short epochs follow each other fast.
+    The number is up to a second old: asking the system takes 0.1 ms, and short epochs follow each other fast.
     """
     return _budget_at(int(monotonic()))
 
 
 @lru_cache(maxsize=1)
 def _budget_at(_second: int) -> int:
-    return max(available_memory() // SHARE, LEAST)
+    return max(available_memory() // BUDGET_DIVISOR, LEAST_BUDGET)
 
 
 def available_memory() -> int:
-    """Bytes this process can still take: the least of the machine's and the control group's."""
+    """Return the bytes that this process can still take, by the limits of the machine and of its control group."""
     machine = _available_kib() << 10
     limit, used = _number(f"{CGROUP}/memory.max"), _number(f"{CGROUP}/memory.current")
     return machine if limit is None or used is None else max(min(machine, limit - used), 0)
 
 
 def available_cores() -> float:
-    """Cores this process may use: those it is bound to, or fewer where the control group has a quota."""
+    """Return the number of cores this process is bound to, or fewer if its control group has a quota."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = _text(f"{CGROUP}/cpu.max").split()
@@ -43,7 +43,7 @@ def available_cores() -> float:
 
 
 def _available_kib() -> int:
-    """What the system says is available, in KiB; 4 GiB where it does not tell."""
+    """Return the available memory of the system in KiB; 4 GiB if the system does not say."""
     try:
         found = re.search(r"^MemAvailable: *(\d+)", _text("/proc/meminfo"), re.MULTILINE)
     except OSError:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from penstock.engine import budget
+from penstock.engine.tuning import budget
 
 
 @pytest.fixture
@@ -28,17 +28,17 @@ def test_a_control_groups_memory_is_the_limit(cgroup):
     assert budget.available_memory() == 2 << 30
 
 
-def test_no_limit_and_a_group_that_is_full(cgroup):
+def test_a_group_without_a_limit_or_full_still_gives_a_budget(cgroup):
     (cgroup / "memory.current").write_text("5")
     (cgroup / "memory.max").write_text("max\n")
     assert budget.available_memory() == 8 << 30
     budget._budget_at.cache_clear()
     (cgroup / "memory.max").write_text("4")
     assert budget.available_memory() == 0
-    assert budget.default_memory_budget() == budget.LEAST
+    assert budget.default_memory_budget() == budget.LEAST_BUDGET
 
 
-def test_a_quota_of_cores(cgroup):
+def test_a_quota_limits_the_cores(cgroup):
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     (cgroup / "cpu.max").write_text("50000 100000\n")
     assert budget.available_cores() == 0.5
@@ -56,7 +56,7 @@ def test_a_quota_of_cores(cgroup):
         (None, 4 << 30),
     ],
 )
-def test_what_a_machine_says_of_its_memory(told, available, tmp_path, monkeypatch):
+def test_available_memory_is_read_from_the_system(told, available, tmp_path, monkeypatch):
     def text(path):
         if told is None or "meminfo" not in path:
             raise OSError(path)

@@ -1,3 +1,5 @@
+"""Plan summaries: small for any plan, and enough to name what differs."""
+
 from __future__ import annotations
 
 import json
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from penstock import Dataset
 from penstock.core.digest import digest
 from penstock.core.errors import CursorError
-from penstock.engine.outline import MOST_CHARACTERS, MOST_DIGESTS, differences, outline_of
+from penstock.engine.cursors.summary import LONGEST_SUMMARY, MOST_DIGESTS, plan_mismatch, summary_of
 
 
 def lines(*labels):
@@ -21,57 +23,53 @@ LARGE = lines(*(f"range({n})" for n in range(40)), "sample_from_datasets(40 data
 LARGER = lines(*(f"range({n})" for n in range(1000)), "sample_from_datasets(1000 datasets)")
 
 
-def test_a_small_plan_is_there_line_by_line():
-    assert outline_of(SMALL) == [line[: line.index("#") + 7] for line in SMALL]
-    assert outline_of([]) == []
+def test_a_small_plan_is_saved_line_by_line():
+    assert summary_of(SMALL) == [line[: line.index("#") + 7] for line in SMALL]
+    assert summary_of([]) == []
 
 
 @given(st.integers(0, 2000), st.integers(1, 99))
 @example(1, 53)  # JSON has six characters for an é, which `ascii` has four for
-def test_it_takes_a_few_hundred_bytes_whatever_the_plan(count, length):
-    assert len(json.dumps(outline_of(lines(*["é" * length] * count)))) < MOST_CHARACTERS + 9
+def test_a_summary_takes_a_few_hundred_bytes_for_a_plan_of_any_size(count, length):
+    assert len(json.dumps(summary_of(lines(*["é" * length] * count)))) < 2 * LONGEST_SUMMARY
 
 
 @given(st.lists(st.text(max_size=60), max_size=9))
 @example(["\x01" * 53])
 @example(["\U0001f600" * 27])
 @example(['"' * 154])
-def test_nor_more_whatever_its_labels_are(labels):
-    assert len(json.dumps(outline_of(lines(*labels)))) < MOST_CHARACTERS + 9
+def test_a_summary_takes_a_few_hundred_bytes_for_any_labels(labels):
+    assert len(json.dumps(summary_of(lines(*labels)))) < 2 * LONGEST_SUMMARY
 
 
 def test_a_label_may_be_of_any_text():
-    assert isinstance(outline_of(lines("x" * 9999)), str)
-    assert outline_of(["read('\udcff') #0011223344"]) == ["read('\udcff') #001122"]
-    assert isinstance(outline_of(["read('\udcff') #0011223344"] * 99), str)
+    assert isinstance(summary_of(lines("x" * 9999)), str)
+    assert summary_of(["read('\udcff') #0011223344"]) == ["read('\udcff') #001122"]
+    assert isinstance(summary_of(["read('\udcff') #0011223344"] * 99), str)
 
 
-def test_of_small_plans_all_lines_are_compared():
-    told = differences(outline_of(SMALL), lines("range(9)", "skip(1)", "batch(2)"))
+def test_the_message_compares_all_lines_of_small_plans():
+    told = plan_mismatch(summary_of(SMALL), lines("range(9)", "skip(1)", "batch(2)"))
     assert [line[2:8] for line in told.splitlines()[1:]] == ["  rang", "+ skip", "  batc"]
-    assert "\n  - range(9) #" in differences(outline_of(SMALL), lines("range(8)", "batch(2)"))
+    assert "\n  - range(9) #" in plan_mismatch(summary_of(SMALL), lines("range(8)", "batch(2)"))
 
 
-def test_states_of_version_1_had_all_digits():
-    assert differences(list(SMALL), lines("range(9)")) == differences(outline_of(SMALL), lines("range(9)"))
-
-
-def test_of_large_plans_it_says_what_is_new():
+def test_the_message_names_what_is_new_in_a_large_plan():
     changed = [*LARGE[:7], *lines("skip(3)", "take(7)"), *LARGE[7:]]
-    told = differences(outline_of(LARGE), changed)
+    told = plan_mismatch(summary_of(LARGE), changed)
     assert told.startswith(
         "the saved state belongs to another plan, of 42 operations, more than a state names; this one "
     )
     assert [line[:11] for line in told.splitlines()[1:]] == ["  + skip(3)", "  + take(7)"]
-    assert differences(outline_of(LARGE), LARGE[3:]).endswith("this one has 39, and all of them are in that one too")
+    assert plan_mismatch(summary_of(LARGE), LARGE[3:]).endswith("this one has 39, and all of them are in that one too")
 
 
-def test_of_very_large_plans_it_says_about_where():
+def test_the_message_names_the_region_that_differs_in_a_very_large_plan():
     changed = [*LARGER[:700], *lines("range(5000)"), *LARGER[701:]]
-    told = differences(outline_of(LARGER), changed).splitlines()
+    told = plan_mismatch(summary_of(LARGER), changed).splitlines()
     assert any(line.startswith("  + range(5000) #") for line in told)
     assert len(told) <= 2 + len(LARGER) // MOST_DIGESTS
-    other = differences(outline_of(LARGER), lines(*(f"counter({n})" for n in range(1000))))
+    other = plan_mismatch(summary_of(LARGER), lines(*(f"counter({n})" for n in range(1000))))
     assert other.endswith("\n  + and 988 more")
     assert len(other.splitlines()) == 14
 
@@ -84,11 +82,11 @@ def test_of_very_large_plans_it_says_about_where():
     | st.lists(st.text() | st.none() | st.integers()),
     st.sampled_from([(), SMALL, LARGE]),
 )
-def test_whatever_a_state_says_becomes_words(saved, plan):
-    assert differences(saved, plan).startswith("the saved state belongs to another plan")
+def test_any_saved_summary_gives_a_message(saved, plan):
+    assert plan_mismatch(saved, plan).startswith("the saved state belongs to another plan")
 
 
-def test_a_large_plan_in_a_pipeline():
+def test_a_state_of_another_large_plan_is_refused_with_the_difference():
     def mixed(skipped):
         parts = [Dataset.range(9 * n + 9).filter(bool).skip(skipped if n == 7 else 1) for n in range(20)]
         return Dataset.sample_from_datasets(parts, seed=1).iterator()

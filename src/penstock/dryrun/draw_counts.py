@@ -1,4 +1,4 @@
-"""How many elements of each input a mixture draws, where only running some of them tells when one has ended."""
+"""Count the elements that a mixture draws from each input, running inputs if only that tells when they end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from penstock.plan.types import INFINITE, UNKNOWN
 from penstock.rewrite.passes import Passes, rewritten
 
 
-def has_to_run(mixture: Mixture) -> tuple[Node, ...]:
-    """What has to be run to tell what was drawn of each member: the members of unknown length, and the guide."""
+def inputs_to_run(mixture: Mixture) -> tuple[Node, ...]:
+    """Return the inputs to run for the counts: the members of unknown length, and the guide of weights or choices."""
     if mixture.countable:
         return ()
     return tuple(
@@ -29,14 +29,14 @@ def has_to_run(mixture: Mixture) -> tuple[Node, ...]:
     )
 
 
-def drawn(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: Passes) -> list[int]:
-    """How many elements of each member the first `count` of an epoch are made of; fewer where there are not so many.
+def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: Passes) -> list[int]:
+    """Return how many of the first `count` elements of an epoch come from each member; fewer if the epoch is shorter.
 
-    The mixture goes through its members as it always does, but each gives its number in the place of its elements. One
-    of a known length is not run for that; others are run, and so is what says which to draw from. Seeds are bound.
+    The seeds of the mixture are bound. It runs as usual, but on members that yield their own number instead of their
+    elements. Only the members of `inputs_to_run` are run for that.
     """
     if mixture.countable:
-        return mixture.drawn(count, epoch)
+        return mixture.draw_counts(count, epoch)
     counts, left = np.zeros(len(mixture.members), np.int64), count
     with closing(Session(settings, CarryOver(), Unobserved())) as shop:
         members = [_numbers(number, node, shop, passes) for number, node in enumerate(mixture.members)]
@@ -53,18 +53,18 @@ def drawn(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: 
 
 
 def _numbers(number: int, member: Node, shop: Session, passes: Passes) -> Open:
-    """What gives a member's number as often as the member has elements."""
+    """Return a stream that repeats the number of a member, once for each of its elements."""
     if member.length != UNKNOWN:
-        return lambda epoch, mark=None: _so_often(number, member.length)
+        return lambda epoch, mark=None: _repeated(number, member.length)
     source = opened(rewritten(member, passes).plan, shop)
     return lambda epoch, mark=None: _for_each(number, source, epoch, mark)
 
 
-def _so_often(number: int, length: int) -> Flow:
+def _repeated(number: int, length: int) -> Flow:
     given = 0
     while length == INFINITE or given < length:
         size = MOST_READ if length == INFINITE else min(length - given, MOST_READ)
-        yield Piece(_of(number, size), np.zeros(size, np.int64))
+        yield Piece(_chunk_of(number, size), np.zeros(size, np.int64))
         given += size
 
 
@@ -72,10 +72,10 @@ def _for_each(number: int, source: Open, epoch: int, mark: Mark) -> Flow:
     flow = source(epoch, mark)
     try:
         for piece in flow:
-            yield Piece(_of(number, len(piece)), piece.ids)
+            yield Piece(_chunk_of(number, len(piece)), piece.ids)
     finally:
         close(flow)
 
 
-def _of(number: int, count: int) -> Chunk:
+def _chunk_of(number: int, count: int) -> Chunk:
     return Columns(LEAF, [np.full(count, number)], count)

@@ -6,10 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from penstock.engine import tuning
-from penstock.engine.climb import AS_MUCH, MOST_WORKERS, WORTH, Climb, Look, threads_for
 from penstock.engine.task import Cost
-from penstock.engine.tuning import Tuner
+from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, Look, threads_for
+from penstock.engine.tuning.tuner import Tuner
 from tests.engine.simulated import MS, US, Machine, Part
 
 CORES = 2
@@ -19,7 +18,7 @@ FACTORS = [DRAWN.lognormvariate(0, 0.7) for _ in range(10_000)]
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
-    monkeypatch.setattr(tuning, "available_cores", lambda: float(CORES))
+    monkeypatch.setattr("penstock.engine.tuning.tuner.available_cores", lambda: float(CORES))
 
 
 def computing(i):
@@ -95,7 +94,7 @@ WORKLOADS = [
 
 
 @pytest.mark.parametrize(("work", "count", "settles", "best", "share"), WORKLOADS)
-def test_it_settles_where_most_is_made(work, count, settles, best, share):
+def test_the_climb_settles_on_the_number_of_threads_with_the_highest_throughput(work, count, settles, best, share):
     tuner, machine = Tuner(None), Machine(work, CORES, bandwidth=1)
     took = machine.run(count, tuner)
     assert settles[0] <= tuner.threads <= settles[1], tuner.decisions
@@ -104,8 +103,8 @@ def test_it_settles_where_most_is_made(work, count, settles, best, share):
 
 
 @pytest.mark.parametrize(("work", "settles"), [(computing, (6, 16)), (holding_the_gil, (1, 1)), (sleeping, (64, 64))])
-def test_it_settles_on_many_cores_too(monkeypatch, work, settles):
-    monkeypatch.setattr(tuning, "available_cores", lambda: 16.0)
+def test_the_climb_settles_on_many_cores_too(monkeypatch, work, settles):
+    monkeypatch.setattr("penstock.engine.tuning.tuner.available_cores", lambda: 16.0)
     tuner, machine = Tuner(None), Machine(work, 16)
     took = machine.run(2000, tuner)
     assert settles[0] <= tuner.threads <= settles[1], tuner.decisions
@@ -115,7 +114,7 @@ def test_it_settles_on_many_cores_too(monkeypatch, work, settles):
 @pytest.mark.parametrize(
     "work", [holding_the_gil, half_holding_half_sleeping, sleeping_and_computing, waiting_for_a_lock]
 )
-def test_it_comes_to_rest(work):
+def test_the_climb_stops_trying_other_numbers(work):
     machine = Machine(work, CORES)
     machine.run(8000, Tuner(None))
     changes = [at / machine.now for at, _ in machine.history]
@@ -129,7 +128,7 @@ def test_a_slow_consumer_sets_the_pace():
     assert len(machine.history) == 1
 
 
-def test_a_number_that_was_asked_for_stays():
+def test_a_fixed_number_of_threads_stays():
     for work in (holding_the_gil, sleeping):
         tuner, machine = Tuner(3), Machine(work, CORES)
         machine.run(1000, tuner)
@@ -138,7 +137,7 @@ def test_a_number_that_was_asked_for_stays():
         assert tuner.holds_gil == (work is holding_the_gil)
 
 
-def test_it_says_in_words_what_it_found():
+def test_decisions_say_in_words_what_was_found():
     tuner = Tuner(None)
     Machine(holding_the_gil, CORES).run(300, tuner)
     assert tuner.holds_gil
@@ -158,7 +157,7 @@ LOOK = 50 * MS
 
 
 def climb(threads=2, waiting=0.0, **known):
-    return Climb(2.0, threads, 0.0, waiting, [], **known)
+    return HillClimb(2.0, threads, 0.0, waiting, [], **known)
 
 
 def look(climb, wall, cpu, *, rate=0.32, used=None, starved=0, yields=1, waited=1.0):
@@ -177,7 +176,7 @@ def look(climb, wall, cpu, *, rate=0.32, used=None, starved=0, yields=1, waited=
     )
 
 
-def test_more_threads_are_tried_where_tasks_wait_and_cores_are_idle():
+def test_more_threads_are_tried_if_tasks_wait_and_cores_are_idle():
     assert look(climb(), wall=5 * MS, cpu=MS) == 8  # they hardly use a core: four times as many at once
     assert look(climb(waiting=3.0), wall=5 * MS, cpu=4 * MS, rate=0.4) is None  # a fifth of their time is not worth it
     assert look(climb(waiting=3.0), wall=5 * MS, cpu=2 * MS, rate=0.4) == 4
@@ -186,7 +185,7 @@ def test_more_threads_are_tried_where_tasks_wait_and_cores_are_idle():
     assert look(climb(), wall=5 * MS, cpu=MS, waited=0.05) is None  # nobody waits for them
 
 
-def test_more_threads_stay_where_they_make_more():
+def test_more_threads_stay_if_throughput_grows():
     climbing = climb()
     assert look(climbing, wall=5 * MS, cpu=MS) == 8
     assert look(climbing, wall=5 * MS, cpu=MS, rate=0.32 * WORTH * 1.01) is None
@@ -194,7 +193,7 @@ def test_more_threads_stay_where_they_make_more():
     assert climbing.decisions == ["8 threads in place of 2: they made 1.11 times as much"]
 
 
-def test_more_threads_go_again_where_they_make_no_more_and_are_tried_again_after_ever_longer():
+def test_more_threads_are_dropped_without_higher_throughput_and_tried_again_ever_later():
     climbing, tried = climb(), []
     for number in range(200):
         if look(climbing, wall=5 * MS, cpu=MS) == 8:
@@ -216,7 +215,7 @@ def test_tasks_that_wait_for_each_other_get_fewer_threads():
     assert look(climb(waiting=1.0), wall=2 * MS, cpu=MS, rate=1.0) != 1  # it waits as long alone
 
 
-def test_one_thread_that_makes_less_is_not_enough_even_where_the_gil_is_held():
+def test_one_thread_with_lower_throughput_does_not_stay_even_if_the_gil_is_held():
     for makes, held in ((0.9, True), (0.5, False)):
         climbing = climb()
         assert look(climbing, wall=2 * MS, cpu=MS, rate=1.0) == 1
@@ -224,7 +223,7 @@ def test_one_thread_that_makes_less_is_not_enough_even_where_the_gil_is_held():
         assert climbing.holds_gil is held
 
 
-def test_threads_beyond_the_cores_have_to_make_more_than_as_many_as_cores():
+def test_threads_beyond_the_cores_need_higher_throughput_than_one_for_each_core():
     for makes, stays in ((1.0, 2), (0.5, 12)):
         climbing = climb(threads=12, waiting=5.0)
         assert look(climbing, wall=12 * MS, cpu=MS, rate=1.0, used=1.6) == 2
@@ -235,13 +234,13 @@ def test_threads_beyond_the_cores_have_to_make_more_than_as_many_as_cores():
 
 @pytest.mark.parametrize(("cores", "threads"), [(0.5, 1), (1.0, 1), (1.5, 2)])
 def test_parts_of_cores_are_rounded(cores, threads):
-    climbing = Climb(cores, threads, 0.0, 0.0, [])
+    climbing = HillClimb(cores, threads, 0.0, 0.0, [])
     for _ in range(20):
         assert look(climbing, wall=MS, cpu=MS, rate=float(threads)) is None
     assert climbing.decisions == []
 
 
-def test_a_plain_result_is_believed_at_half_a_look():
+def test_a_clear_result_is_judged_after_half_a_look():
     climbing = climb()
     assert look(climbing, wall=5 * MS, cpu=MS) == 8
     for _ in range(8 + 16):
@@ -259,7 +258,7 @@ def test_looks_become_longer_while_nothing_changes():
     assert lasted == [LOOK, 2 * LOOK, 4 * LOOK, 4 * LOOK]
 
 
-def test_an_attempt_goes_on_in_the_next_run():
+def test_an_attempt_continues_in_the_next_run():
     climbing = climb()
     look(climbing, wall=5 * MS, cpu=MS)
     said: list[str] = []
@@ -272,14 +271,14 @@ def test_an_attempt_goes_on_in_the_next_run():
     assert climbing.decisions == []
 
 
-def test_what_another_run_sees_is_not_added_to_this_one():
+def test_costs_of_another_run_are_not_added_to_this_one():
     climbing = climb()
     heir = climbing.heir([])
     heir.observe(Cost(5, 4), 1)
     assert (climbing.look.spent, heir.look.spent) == (Cost(0, 0), Cost(5, 4))
 
 
-def test_another_run_tries_fewer_threads_again_at_once_but_not_run_after_run():
+def test_the_next_run_tries_fewer_threads_at_once_but_not_every_run():
     climbing, tried = climb(threads=12, waiting=5.0), []
     for _ in range(6):
         tried.append(look(climbing, wall=12 * MS, cpu=MS, rate=1.0, used=2.0))
@@ -289,7 +288,7 @@ def test_another_run_tries_fewer_threads_again_at_once_but_not_run_after_run():
     assert tried == [2, 2, None, None, None, None]
 
 
-def test_a_look_counts_what_was_begun_with_its_number_of_threads():
+def test_a_look_counts_tasks_begun_with_its_number_of_threads():
     climbing = climb()
     look(climbing, wall=5 * MS, cpu=MS)
     assert climbing.look.settling == 2  # each of the two had one in hand

@@ -2,26 +2,28 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.engine import tuning
-from penstock.engine.climb import MOST_WORKERS, Attempt, Look
 from penstock.engine.task import Cost
-from penstock.engine.tuning import (
-    AHEAD_BYTES,
+from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt, Look
+from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,
     INLINE_BYTES,
     INLINE_TASK,
+    LONGEST_PIECE,
     LOOKS,
     MOST_GROUPED,
     MS,
     SETTLED,
     SPARE,
+    SPARE_BYTES,
+    SURELY_PAYS,
+    THREAD_PAYS,
     Tuner,
 )
 
 
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
-    monkeypatch.setattr(tuning, "available_cores", lambda: 2.0)
+    monkeypatch.setattr("penstock.engine.tuning.tuner.available_cores", lambda: 2.0)
 
 
 def looked(item, cpu=None, workers=None, looks=LOOKS, yields=1):
@@ -31,13 +33,13 @@ def looked(item, cpu=None, workers=None, looks=LOOKS, yields=1):
     return tuner
 
 
-def test_threads_pay_only_for_items_dearer_than_a_hand_over():
+def test_threads_pay_only_for_items_that_cost_more_than_a_hand_over():
     assert not Tuner(None).threads_pay()
     assert not looked(20_000, looks=100).threads_pay()
-    assert looked(tuning.THREAD_PAYS).threads_pay()
-    assert not looked(tuning.THREAD_PAYS, looks=LOOKS - 1).threads_pay()
-    assert looked(tuning.SURELY_PAYS, looks=2).threads_pay()
-    assert not looked(tuning.SURELY_PAYS, looks=1).threads_pay()  # the first has files to open and memory to touch
+    assert looked(THREAD_PAYS).threads_pay()
+    assert not looked(THREAD_PAYS, looks=LOOKS - 1).threads_pay()
+    assert looked(SURELY_PAYS, looks=2).threads_pay()
+    assert not looked(SURELY_PAYS, looks=1).threads_pay()  # the first has files to open and memory to touch
 
 
 def test_as_many_threads_as_keep_the_cores_busy():
@@ -52,7 +54,7 @@ def test_time_that_a_virtual_machine_lost_is_not_waiting():
     assert looked(4 * MS, cpu=MS, yields=0).start_threads() == 2  # nobody gave up a core, and yet it was gone
 
 
-def test_it_says_why():
+def test_decisions_give_the_reason_for_the_number_of_threads():
     tuner = looked(4 * MS, cpu=MS)
     tuner.start_threads()
     assert tuner.decisions[0].startswith("8 threads: 2 cores × 4.0")
@@ -89,7 +91,7 @@ def test_a_group_that_is_nearly_right_stays():
     assert tuner.group == 1
 
 
-def test_a_settled_group_grows_only_where_it_is_plainly_too_small():
+def test_a_settled_group_grows_only_if_it_is_clearly_too_small():
     tuner = looked(INLINE_TASK, looks=SETTLED)
     assert tuner.group_items() == 1
     for factor, group in ((2, 1), (4, 2)):
@@ -97,7 +99,7 @@ def test_a_settled_group_grows_only_where_it_is_plainly_too_small():
         assert tuner.group_items() == group
 
 
-def test_a_group_beside_the_consumer_is_as_large_as_it_can_be_whatever_one_here_is():
+def test_a_group_beside_the_consumer_has_its_largest_size_at_once():
     tuner = looked(1_000)
     tuner.item_bytes, tuner.item_rows = INLINE_BYTES // 16, BESIDE_ROWS // 32
     for _ in range(10):
@@ -115,11 +117,11 @@ def test_a_group_that_takes_too_many_bytes_is_halved_at_once():
     assert tuner.group_items() == largest // 2
 
 
-def test_a_dear_batch_is_split_over_the_workers():
+def test_an_expensive_batch_is_split_over_the_workers():
     tuner = looked(100 * MS, workers=4)
     tuner.start_threads()
     assert tuner.split_item() == 4
-    short = looked(tuning.LONGEST_PIECE - 1, workers=4)
+    short = looked(LONGEST_PIECE - 1, workers=4)
     short.start_threads()
     assert short.split_item() == 1
 
@@ -130,7 +132,7 @@ def test_one_outlier_does_not_change_the_measure():
     assert tuner.item_wall < 2_000
 
 
-def test_the_first_task_does_not_say_how_much_the_others_wait():
+def test_the_wait_of_the_first_task_is_not_taken_for_that_of_the_others():
     tuner = Tuner(None)
     tuner.observe(Cost(20 * MS, MS, 0, 1), 1)
     for _ in range(LOOKS - 1):
@@ -155,19 +157,19 @@ def test_the_window_is_deep_enough_for_every_worker():
 def test_the_window_covers_tasks_that_take_longer_than_others_if_they_are_small():
     assert uneven([MS, 3 * MS]).depth() == 4 * 4 + 1
     assert uneven([MS, 1.1 * MS]).depth() == 9  # this is even enough
-    assert uneven([MS, 3 * MS], item_bytes=AHEAD_BYTES // 3).depth() == 9 + 3
-    assert uneven([MS, 3 * MS], item_bytes=AHEAD_BYTES + 1).depth() == 9
+    assert uneven([MS, 3 * MS], item_bytes=SPARE_BYTES // 3).depth() == 9 + 3
+    assert uneven([MS, 3 * MS], item_bytes=SPARE_BYTES + 1).depth() == 9
 
 
-def test_small_tasks_are_begun_several_at_a_time():
+def test_small_tasks_are_started_several_at_a_time():
     assert uneven([MS]).spare() == 0  # what they take is not known yet
     assert uneven([MS], item_bytes=1).spare() == SPARE
-    assert uneven([MS], item_bytes=AHEAD_BYTES // 3).spare() == 3
-    assert uneven([MS], item_bytes=AHEAD_BYTES + 1).spare() == 0
+    assert uneven([MS], item_bytes=SPARE_BYTES // 3).spare() == 3
+    assert uneven([MS], item_bytes=SPARE_BYTES + 1).spare() == 0
 
 
 @pytest.mark.parametrize("tried", [5, 6, 8])
-def test_threads_that_are_tried_take_no_more_memory(tried):
+def test_an_attempt_at_more_threads_takes_no_more_memory(tried):
     tuner = uneven([MS], item_bytes=1)
     before = tuner.depth() + tuner.spare()
     tuner.climb.attempt = Attempt(tuner.threads, Look(), need=1.1)
@@ -176,7 +178,7 @@ def test_threads_that_are_tried_take_no_more_memory(tried):
 
 
 def test_uneven_tasks_take_no_more_memory():
-    for item_bytes in (1, AHEAD_BYTES // 3, AHEAD_BYTES + 1):
+    for item_bytes in (1, SPARE_BYTES // 3, SPARE_BYTES + 1):
         even, odd = (uneven(walls, item_bytes=item_bytes) for walls in ([MS], [MS, 3 * MS]))
         assert odd.depth() + odd.spare() == even.depth() + even.spare()
 
@@ -189,7 +191,7 @@ def test_waiting_for_a_core_does_not_make_tasks_uneven():
     assert tuner.depth() == 9
 
 
-def test_the_window_is_never_less_deep_than_its_workers_are_many():
+def test_the_window_has_a_task_for_each_worker():
     """Time without a core is read from another clock, and may be more than the wall's."""
     tuner = looked(1_000_000)
     tuner.start_threads()
@@ -198,7 +200,7 @@ def test_the_window_is_never_less_deep_than_its_workers_are_many():
         assert 2 * tuner.threads + 1 <= tuner.depth() <= 4 * tuner.threads + 1
 
 
-def test_what_is_made_beside_the_consumer_may_be_larger():
+def test_groups_beside_the_consumer_may_be_larger():
     tuner = looked(20_000)
     tuner.item_bytes = 100_000
     assert [tuner.group_items() for _ in range(9)][-1] == 16

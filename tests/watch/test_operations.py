@@ -1,4 +1,4 @@
-"""Which operations are told of, and of which each is a part: as an observer is told, whatever the plan."""
+"""The operations that reports list: those that an observer counts, each as part of one that the user wrote."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from hypothesis import given, settings
 import penstock as ps
 from penstock.engine.legacy import Legacy
 from penstock.engine.opening import opened
-from penstock.engine.parts import parts_of
 from penstock.engine.settings import settings_of
 from penstock.engine.workshop import Workshop
 from penstock.rewrite.passes import PASSES, rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.streams import streams
 from penstock.watch.counters import Counters
+from penstock.watch.operations import operation_parts
 
 D = ps.Dataset
 
@@ -25,8 +25,8 @@ def kept(x):
 
 @given(streams())
 @settings(max_examples=150)
-def test_they_are_those_that_an_observer_is_told_of(ds):
-    assert_told(ds)
+def test_operation_parts_are_those_that_an_observer_counts(ds):
+    assert_counted(ds)
 
 
 @pytest.mark.parametrize(
@@ -38,15 +38,15 @@ def test_they_are_those_that_an_observer_is_told_of(ds):
         D.range(9).unique().filter(kept).shuffle(2).unique().flat_map(lambda x: [x]),
     ],
 )
-def test_also_where_streams_are_cut_or_come_together(ds):
-    assert_told(ds)
+def test_operation_parts_of_cut_and_joined_streams_are_those_that_an_observer_counts(ds):
+    assert_counted(ds)
 
 
-def assert_told(ds):
+def assert_counted(ds):
     plan = rewritten(bind_seeds(ds._plan, 0), PASSES).plan
     counters = Counters()
     opened(plan, Workshop(settings_of(plan), Legacy(), counters))
-    parts = parts_of(plan)
+    parts = operation_parts(plan)
     assert [part.node.label() for part in parts] == [operation.label for operation in counters.operations]
     places = [part.place for part in parts if part.is_whole]
     assert len(set(places)) == len(places)
@@ -71,7 +71,7 @@ def assert_told(ds):
         (D.range(9).rejection_resample(lambda x: x % 2, [0.5, 0.5]), ["range", "rejection_resample"]),
     ],
 )
-def test_there_is_one_line_for_each_operation_as_it_is_written(ds, names):
+def test_stats_have_one_line_for_each_operation_as_written(ds, names):
     it = ds.iterator()
     list(it)
     operations = it.stats().operations
@@ -79,7 +79,7 @@ def test_there_is_one_line_for_each_operation_as_it_is_written(ds, names):
     assert operations[-1].rows == it.stats().rows
 
 
-def test_what_a_part_took_counts_as_what_the_whole_took():
+def test_the_time_of_a_part_counts_as_that_of_the_whole_operation():
     def fails(x):
         if x == 7:
             raise LookupError(x)

@@ -1,4 +1,4 @@
-"""Make an element of every stage of a plan once, here and alone, to see what comes of it and what it takes."""
+"""Make one element of every operation of a plan, inline, to find its spec, its cost, or the error that it raises."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from penstock.plan.node import Guard, Node, RowMap
 from penstock.plan.step import Out, Step
 from penstock.plan.types import INFINITE, Program
 
-MOST_READ = 10_000  # elements of a source, which then counts as over: a filter may want none of them
-LONGEST = 10.0  # seconds, after which the sources of streams count as over
+MOST_SOURCE_ELEMENTS = 10_000  # read of a source, which then counts as exhausted: a filter may drop all of them
+LONGEST_DRY_RUN = 10.0  # seconds, after which the sources of streams count as exhausted
 
 
 @dataclass(eq=False)
-class Stage:
-    """What came of one node: `made` elements in `wall` ns, without what other nodes took meanwhile; or its error."""
+class DryRunStage:
+    """The result of one node: `made` elements in `wall` ns, without the time of other nodes; or its error."""
 
     node: Node
     depth: int = 0
@@ -50,11 +50,11 @@ class Stage:
 
     @property
     def seconds(self) -> float | None:
-        """The time of one element."""
+        """The time of one element; `None` if none was made."""
         return self.wall / self.made / 1e9 if self.made else None
 
     def note(self, chunk: Chunk) -> None:
-        """Count what was made, and look at the first of it."""
+        """Count the elements of a chunk, and keep the first one and its spec."""
         if self.element is None and len(chunk):
             self.first = chunk.element(0)
             self.element = spec_of(self.first)
@@ -62,11 +62,10 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Way:
-    """How to make the elements of a stage: any rows, by the program of `line`, where it is indexed; or piece by piece.
+class _Compiled:
+    """A node compiled with its inputs: the program of `line` if the node is indexed, else a stream of pieces.
 
-    Each piece of `base`, in which `depth` flows are nested, goes through `spreads`, elementwise operations in one go,
-    as by the engine.
+    Each piece of `base`, in which `depth` flows are nested, goes through `spreads`, a run of elementwise operations.
     """
 
     line: Line | None
@@ -75,7 +74,7 @@ class Way:
     depth: int = 0
 
     def open(self, epoch: int, mark: Mark = None) -> Flow:
-        """The pieces of an epoch."""
+        """Yield the pieces of an epoch."""
         if self.line is not None:
             spread = of_rows(self.line.program)
         else:
@@ -88,25 +87,26 @@ class Way:
             close(flow)
 
 
-class Trial:
-    """Takes the first `rows` elements of a plan whose seeds are bound, or as many as there are before one fails.
+class DryRun:
+    """Makes the first `rows` elements of a plan whose seeds are bound, or as many as there are before one fails.
 
-    The sources of streams end early: at `MOST_READ` elements, or after `LONGEST` seconds. Caches keep nothing of it.
+    The sources of streams end early: after `MOST_SOURCE_ELEMENTS` elements or `LONGEST_DRY_RUN` seconds. Nothing is
+    written to caches.
     """
 
     def __init__(self, plan: Node, rows: int) -> None:
         self._began = perf_counter_ns()
-        self._inside = 0  # ns that operations took which the one at work has called
-        self._failures: dict[int, tuple[Exception, Stage]] = {}  # by the exception's identity: where it came from
+        self._inside = 0  # ns spent in the operations that the current one has called
+        self._failures: dict[int, tuple[Exception, DryRunStage]] = {}  # by the exception's id: it and where it arose
         self._shop = Session(replace(settings_of(plan), executor="inline"), CarryOver(), Unobserved())
-        self.stages: list[Stage] = []
+        self.stages: list[DryRunStage] = []
         run = rebuild(plan, _without_cache)
         self._guards = _guards_over(run)
-        way = fold(run, self._way)
+        compiled = fold(run, self._compile)
         for stage, (_, depth) in zip(self.stages, with_depth(run), strict=True):
             stage.depth = depth
         try:
-            _take(way, self.stages[-1], plan, rows)
+            _take(compiled, self.stages[-1], plan, rows)
         except Exception as error:
             if id(error) not in self._failures:
                 raise
@@ -114,35 +114,36 @@ class Trial:
         finally:
             self._shop.close()
 
-    def _way(self, node: Node, inputs: tuple[Way, ...]) -> Way:
-        own = Stage(node)
+    def _compile(self, node: Node, inputs: tuple[_Compiled, ...]) -> _Compiled:
+        own = DryRunStage(node)
         self.stages.append(own)
-        watching = _Watching(own, self._watch)
+        measuring = _Measuring(own, self._measured)
         if node.indexed:
-            lines = tuple(way.line for way in inputs if way.line is not None)
-            return Way(lined(node, lines, np.empty, watching), partial(self._one_by_one, own))
+            lines = tuple(below.line for below in inputs if below.line is not None)
+            return _Compiled(lined(node, lines, np.empty, measuring), partial(self._one_by_one, own))
         inputs = tuple(
-            _in_pieces(way, each, self._guards[id(each)]) for way, each in zip(inputs, node.inputs, strict=True)
+            _in_pieces(below, each, self._guards[id(each)]) for below, each in zip(inputs, node.inputs, strict=True)
         )
         if node.elementwise and inputs:
             (below,) = inputs
             guard = self._guards[id(node)] if node.guard is None else None
-            return replace(below, spreads=spread_after(node, below.spreads, np.empty, watching, guard))
+            return replace(below, spreads=spread_after(node, below.spreads, np.empty, measuring, guard))
         if isinstance(node, Unfolding):
             unpack = node.in_tasks(Given())
             inputs = tuple(
-                replace(way, spreads=spread_after(unpack, way.spreads, np.empty, Unobserved())) for way in inputs
+                replace(below, spreads=spread_after(unpack, below.spreads, np.empty, Unobserved())) for below in inputs
             )
-        begin = partial(self._watching_flow, own, beginning(node, tuple(way.open for way in inputs), self._shop))
-        depth = 2 + max((way.depth for way in inputs), default=0)
-        return Way(None, begin, depth=depth) if depth < DEEPEST else Way(None, flow_on_another_stack(begin))
+        flow = beginning(node, tuple(below.open for below in inputs), self._shop)
+        begin = partial(self._measured_flow, own, flow)
+        depth = 2 + max((below.depth for below in inputs), default=0)
+        return _Compiled(None, begin, depth=depth) if depth < DEEPEST else _Compiled(None, flow_on_another_stack(begin))
 
-    def _watching_flow(self, stage: Stage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
-        with self._watch(stage):
+    def _measured_flow(self, stage: DryRunStage, begin: Open, epoch: int, mark: Mark = None) -> Flow:
+        with self._measured(stage):
             flow = begin(epoch, mark)
         try:
             while stage.node.inputs or not self._is_over(stage):
-                with self._watch(stage):
+                with self._measured(stage):
                     piece = next(flow, None)
                     if piece is None:
                         return
@@ -151,20 +152,20 @@ class Trial:
         finally:
             close(flow)
 
-    def _one_by_one(self, stage: Stage, epoch: int, mark: Mark = None) -> Flow:
-        """The rows of an indexed node, whose elements are still to be made; the mark is the next row."""
+    def _one_by_one(self, stage: DryRunStage, epoch: int, mark: Mark = None) -> Flow:
+        """Yield the rows of an indexed node one by one, without elements; the mark is the next row."""
         stride = stage.node.stride
         for row in range(mark or 0, stride):
             if self._is_over(stage):
                 return
             yield Piece(NOTHING, np.array([epoch * stride + row], np.int64), row + 1)
 
-    def _is_over(self, stage: Stage) -> bool:
-        read = max(stage.calls, stage.made)  # all may fail, and be left out
-        return read >= MOST_READ or (read > 0 and perf_counter_ns() - self._began > LONGEST * 1e9)
+    def _is_over(self, stage: DryRunStage) -> bool:
+        read = max(stage.calls, stage.made)  # all may fail and be skipped
+        return read >= MOST_SOURCE_ELEMENTS or (read > 0 and perf_counter_ns() - self._began > LONGEST_DRY_RUN * 1e9)
 
     @contextmanager
-    def _watch(self, stage: Stage) -> Generator[None]:
+    def _measured(self, stage: DryRunStage) -> Generator[None]:
         above, self._inside = self._inside, 0
         began = perf_counter_ns()
         try:
@@ -179,16 +180,16 @@ class Trial:
             self._inside = above + spent
 
 
-class _Watching(Unobserved):
-    """Watches the making of one stage's elements."""
+class _Measuring(Unobserved):
+    """Measures the making of one stage's elements."""
 
-    def __init__(self, stage: Stage, watch: Callable[[Stage], AbstractContextManager[None]]) -> None:
+    def __init__(self, stage: DryRunStage, measure: Callable[[DryRunStage], AbstractContextManager[None]]) -> None:
         self._stage = stage
-        self._watch = watch
+        self._measured = measure
 
     def wrap(self, node: Node, program: Program, /) -> Program:
         def run(rows: Rows, out: Out = None) -> Chunk:
-            with self._watch(self._stage):
+            with self._measured(self._stage):
                 chunk = program(rows, out)
                 self._stage.note(chunk)
                 return chunk
@@ -198,17 +199,17 @@ class _Watching(Unobserved):
     def wrap_step(self, node: Node, step: Step, /) -> Step:
         rows_of, change, passes = step
 
-        def watched(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
-            with self._watch(self._stage):
+        def measured(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
+            with self._measured(self._stage):
                 chunk = chunk if change is None else change(chunk, rows, out)
                 self._stage.note(chunk)
                 return chunk
 
-        return Step(rows_of, watched, passes)
+        return Step(rows_of, measured, passes)
 
     def wrap_spread(self, node: Node, spread: Spread, /) -> Spread:
         def run(piece: Piece) -> Piece:
-            with self._watch(self._stage):
+            with self._measured(self._stage):
                 made = spread(piece)
                 self._stage.note(made.chunk)
                 return made
@@ -216,16 +217,16 @@ class _Watching(Unobserved):
         return run
 
 
-def _in_pieces(way: Way, node: Node, guard: Guard | None) -> Way:
-    """The way to make the elements of a node piece by piece; `guard` runs the program of an indexed one by itself."""
-    if way.line is None:
-        return way
-    rows = of_rows(way.line.program)
-    return Way(None, way.base, SpreadLine(rows if guard is None else guard(node, rows)))
+def _in_pieces(compiled: _Compiled, node: Node, guard: Guard | None) -> _Compiled:
+    """Return the node compiled to yield pieces; `guard` runs the program of an indexed node by itself."""
+    if compiled.line is None:
+        return compiled
+    rows = of_rows(compiled.line.program)
+    return _Compiled(None, compiled.base, SpreadLine(rows if guard is None else guard(node, rows)))
 
 
 def _guards_over(plan: Node) -> dict[int, Guard | None]:
-    """The guard that each node is run by, by the node's identity: that of the nearest one above in its stretch."""
+    """Return the guard of each node by the node's id: that of the nearest node above in its stretch."""
     guards: dict[int, Guard | None] = {}
     waiting: list[tuple[Node, Guard | None]] = [(plan, None)]
     while waiting:
@@ -237,13 +238,13 @@ def _guards_over(plan: Node) -> dict[int, Guard | None]:
     return guards
 
 
-def _take(way: Way, last: Stage, plan: Node, rows: int) -> None:
-    if way.line is not None:
+def _take(compiled: _Compiled, last: DryRunStage, plan: Node, rows: int) -> None:
+    if compiled.line is not None:
         count = rows if plan.length == INFINITE else min(rows, plan.length)
         if count:
-            way.line.program(np.arange(count, dtype=np.int64))
+            compiled.line.program(np.arange(count, dtype=np.int64))
         return
-    flow = way.open(0)
+    flow = compiled.open(0)
     try:
         while last.made < rows and next(flow, None) is not None:
             pass

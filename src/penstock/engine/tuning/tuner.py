@@ -1,9 +1,9 @@
-"""How many threads to begin with, how much to a task, how far ahead: arithmetic on what tasks were measured to cost.
+"""The first number of threads, the size of tasks, and how far to run ahead: arithmetic on the measured cost of tasks.
 
-- Threads pay when an item costs more than handing it to another thread does; then, by Little's law, as many are busy as
-  there are cores times (CPU time + time blocked) / CPU time of a task, measured while no other task ran.
-- From then on their number follows what they make (`engine.climb`).
-- A task is long enough that its overhead is under 1 %, and short enough that a batch is soon there.
+- Threads pay if an item costs more than handing it to another thread. By Little's law the cores are busy with cores ×
+  (CPU time + time blocked) / CPU time threads, for a task measured while no other task ran.
+- From then on the number of threads follows throughput (`hill_climb`).
+- A task is long enough to keep its overhead under 1 %, and short enough for a batch to be ready soon.
 """
 
 from __future__ import annotations
@@ -11,50 +11,49 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from penstock.engine.budget import available_cores
-from penstock.engine.climb import Climb, threads_for
 from penstock.engine.tasks.cost import Cost
+from penstock.engine.tuning.budget import available_cores
+from penstock.engine.tuning.hill_climb import MS, HillClimb, threads_for
 
-MS = 1_000_000  # ns
 THREAD_PAYS = 300_000  # ns an item; a hand-over between threads costs some 50 µs
-BESIDE_PAYS = 60_000  # ns a task; to begin a thread for it and to let it go costs some 30 µs
-BESIDE_TASK = 4 * MS  # ns of work for such a thread, which the consumer shares while it waits
-SURELY_PAYS = 5 * MS  # ns; enough to stop measuring inline
+BESIDE_PAYS = 60_000  # ns a task; to start and end a thread for it costs some 30 µs
+BESIDE_TASK = 4 * MS  # ns of work for such a thread; the consumer does part of it while it waits
+SURELY_PAYS = 5 * MS  # ns; no more measuring inline is needed
 LOOKS = 3  # tasks measured inline before threads are considered
-BESIDE_ROWS = 1 << 13  # of such a task at the most: 64 KiB of row numbers, at several places
-INLINE_TASK = 500_000  # ns of work that cheap items are grouped to; a group costs some 60 µs of Python
-INLINE_BYTES = 2 << 20  # bytes such a group may take: about a core's cache
-THREAD_TASK = 2 * MS  # the same where each task is handed over to a thread
+BESIDE_ROWS = 1 << 13  # the most rows of such a task: 64 KiB of row numbers, in several copies
+INLINE_TASK = 500_000  # ns of work in a group of cheap items; a group costs some 60 µs of Python
+INLINE_BYTES = 2 << 20  # the most bytes of such a group: about a core's cache
+THREAD_TASK = 2 * MS  # the same if each task is handed to a thread
 THREAD_BYTES = 2 << 20
 LONGEST_PIECE = 4 * MS  # ns; a batch that costs more is split over the workers
 MOST_GROUPED = 256
-LONG_TASK = 3 * MS  # ns of inline work on the elements of a stream, which pass through several hands
+LONG_TASK = 3 * MS  # ns of inline work on the elements of a stream, which cost more overhead each
 MOST_IN_A_PIECE = 1 << 14
-AHEAD_BYTES = 4 << 20  # that tasks beyond two a thread may take, so that batches stay in a core's cache
-SPARE = 8  # small tasks that are begun, and taken, at once: enough for the first, which finds all caches cold
-UNEVEN = 0.1  # of the mean cost of a task is the mean deviation from it; beyond, some hold up others
-UNUSUAL = 4  # times the mean is what a task counts for at the most
-PLAINLY = 3  # times the work of a task is too much
-SETTLED = 64  # looks after which a group that is nearly large enough stays
-ALONE = 0.9  # of a task one thread at a time may do; beyond, a second thread has nothing to do meanwhile
-RECENT = 16  # tasks that the mean is of
-WARM = 2  # looks of which one is sure to be no first one, with files to open and memory to touch
+SPARE_BYTES = 4 << 20  # the most bytes of tasks beyond two a thread, so that batches stay in a core's cache
+SPARE = 8  # small tasks that are started and taken together: the first of them finds all caches cold
+UNEVEN = 0.1  # ratio of the mean deviation of task costs to their mean; above it, some tasks hold up others
+UNUSUAL = 4  # a task counts for at most this multiple of the mean
+PLAINLY = 3  # this multiple of the work of a task is too much
+SETTLED = 64  # looks after which a group that is nearly large enough stays as it is
+ALONE = 0.9  # share of a task that only one thread at a time may do; above it, a second thread has no work
+RECENT_TASKS = 16  # tasks in the mean
+WARM = 2  # looks, one of which is not the first, which has files to open and memory to touch
 
 
 @dataclass
 class Tuner:
-    """Watches the cost of tasks and says what the next ones should be; `decisions` are its reasons, in words."""
+    """Measures the cost of tasks and sizes the next ones; `decisions` are its reasons in words."""
 
     workers: int | None
     item_bytes: int = 0
     item_rows: int = 1
     item_wall: float = 0.0  # ns
     looks: int = 0
-    item_mean: float = 0.0  # ns, of recent ones, without what they waited for a core
-    deviation: float = 0.0  # ns, the mean of theirs from that
-    waiting: float = math.inf  # time blocked / CPU time of a task while no other ran, the least there was
-    alone: float = 0.0  # of the time of a task that was in functions which one thread at a time may call
-    climb: Climb | None = None
+    item_mean: float = 0.0  # ns, of recent items, without waiting for a core
+    deviation: float = 0.0  # ns, the mean deviation from that
+    waiting: float = math.inf  # the least time blocked / CPU time of a task while no other ran
+    alone: float = 0.0  # share of the time of a task in functions that one thread at a time may call
+    climb: HillClimb | None = None
     inline_task: int = INLINE_TASK
     most_grouped: int = MOST_GROUPED
     group: int = 1
@@ -62,14 +61,14 @@ class Tuner:
     decisions: list[str] = field(default_factory=list)
 
     def observe(self, cost: Cost, items: float) -> None:
-        """Take in what a task took that made this many items (a fraction where several tasks share one)."""
+        """Add the cost of a task that made this many items (a fraction if several tasks share one)."""
         per_item = cost.wall / items
-        # the least is what the work costs; the average is drawn up by first calls and by noise
+        # the least is the cost of the work; first calls and noise raise the average
         self.item_wall = per_item if self.looks == 0 else min(per_item, 1.25 * self.item_wall)
-        if self.looking:  # first calls would draw up the mean
+        if self.looking:  # first calls would raise the mean
             self.item_mean = self.item_wall
         steady = min(max(cost.wall - cost.starved, 0) / items, UNUSUAL * self.item_mean)
-        recent = min(max(self.looks - LOOKS + 1, 1), RECENT)
+        recent = min(max(self.looks - LOOKS + 1, 1), RECENT_TASKS)
         self.item_mean += (steady - self.item_mean) / recent
         self.deviation += (abs(steady - self.item_mean) - self.deviation) / recent
         if self.climb is not None:
@@ -81,26 +80,26 @@ class Tuner:
         self.looks += 1
 
     def long_groups(self) -> None:
-        """Group as suits elements of a stream, not whole batches."""
+        """Size groups for elements of a stream, not for whole batches."""
         self.inline_task, self.most_grouped = LONG_TASK, MOST_IN_A_PIECE
 
     @property
     def looking(self) -> bool:
-        """Whether the first tasks are still being measured closely."""
+        """True while the first tasks are still being measured inline."""
         return self.looks < LOOKS
 
     @property
     def threads(self) -> int:
-        """How many threads tasks run in; 0 while they run inline."""
+        """The number of threads; 0 while tasks run inline."""
         return 0 if self.climb is None else self.climb.threads
 
     @property
     def holds_gil(self) -> bool:
-        """Whether the functions were found to hold the GIL."""
+        """True if the functions were found to hold the GIL."""
         return self.climb is not None and self.climb.holds_gil
 
     def threads_pay(self) -> bool:
-        """Whether to leave the inline start."""
+        """Return whether threads should replace inline tasks."""
         return self._knows(self.item_wall) and self.item_wall >= THREAD_PAYS
 
     def _knows(self, wall: float) -> bool:
@@ -110,18 +109,18 @@ class Tuner:
     def pays_to_split(self, cost: Cost, rows: int, left: int) -> bool | None:
         """Return whether threads are to make the `left` rows of a batch, of which a task has made some, if known.
 
-        The overhead of a task counts for little only where that takes long, and the first task may have files to open.
+        The overhead of a task matters little only if the task is long, and the first task may have files to open.
         """
         if cost.wall * left < SURELY_PAYS * rows:
             return False
         return True if self._knows(cost.wall) and cost.wall >= THREAD_PAYS else None
 
     def worth_beside(self, group: int) -> bool:
-        """Whether a task of so many items, without the GIL, is worth a thread for itself while the consumer goes on."""
+        """Return whether a task of `group` items without the GIL is worth a thread while the consumer continues."""
         return group > 0 and not self.looking and group * self.item_wall >= BESIDE_PAYS
 
     def heir(self) -> Tuner:
-        """A tuner for another run of the same work."""
+        """Return a tuner for the next run of the same work."""
         decisions: list[str] = []
         if self.climb is None:
             return replace(self, decisions=decisions)
@@ -129,7 +128,7 @@ class Tuner:
         return replace(self, decisions=decisions, climb=self.climb.heir(decisions))
 
     def start_threads(self) -> int:
-        """How many threads to begin with: those of the run before, if there was one."""
+        """Return the number of threads to begin with: that of the run before, if there was one."""
         if self.climb is not None:
             return self.threads
         cores, waiting = available_cores(), 0.0 if math.isinf(self.waiting) else self.waiting
@@ -144,24 +143,24 @@ class Tuner:
         cost = f"; an item costs {self.item_wall / MS:.2f} ms" if self.looks else ""
         self.decisions.append(f"{chosen} threads: {why}{cost}")
         fixed = self.workers is not None
-        self.climb = Climb(
+        self.climb = HillClimb(
             cores, chosen, self.item_wall, waiting if fixed else self.waiting, self.decisions, fixed=fixed
         )
         return chosen
 
     def retuned(self, now: int, used: int, waited: int) -> int | None:
-        """How many threads to go on with, where that is another number; asked after some parcels.
+        """Return the number of threads to continue with if it changes; called after every few tasks.
 
-        It is `now` on the wall clock; this process has `used` so much CPU time, and they were `waited` for (ns).
+        `now` is the wall clock, `used` the CPU time of this process, and `waited` the time the consumer waited (ns).
         """
         return None if self.climb is None else self.climb.retuned(now, used, waited)
 
     def group_items(self, *, beside: bool = False) -> int:
-        """How many cheap items one task makes, here or `beside` the consumer: a power of two, for few sizes of memory.
+        """Return the number of cheap items in one task, here or `beside` the consumer.
 
-        It doubles up to a bound on the task's work and one on its bytes, and is there at once where only native code
-        runs. Once settled it changes only where it is plainly too small or too large: going to and fro would take
-        memory of several sizes.
+        The number is a power of two, for few sizes of memory. It doubles up to a bound on the task's work and one on
+        its bytes, and starts there if only native code runs. Once settled it changes only if it is clearly too small or
+        too large: changing back and forth would take memory of several sizes.
         """
         if self.looks == 0 or self.item_mean <= 0:
             return 1
@@ -175,7 +174,7 @@ class Tuner:
         return self.group
 
     def _fitting(self, group: int, work: int, room: int, largest: int) -> int:
-        """The `group`, or where that does not fit so much work (ns) and `room` for so many items one that does."""
+        """Return `group`, or the group that fits if that is clearly off this much work (ns) and `room` for items."""
         most = min(math.ceil(work / self.item_mean), room, self.most_grouped)
         too_small = self.looks < SETTLED or most >= PLAINLY * group
         fitting = 1 << (max(min(most, largest), 1).bit_length() - 1)
@@ -189,22 +188,22 @@ class Tuner:
         return max(1, min(self.threads, int(self.item_wall // LONGEST_PIECE)))
 
     def depth(self) -> int:
-        """How many tasks' worth of items to have under way: each worker one in hand and one waiting, and one more.
+        """Return the number of tasks to have under way: one running and one waiting for each worker, and one more.
 
-        Where some take longer than others, they hold up those behind them: then two more wait for each worker.
+        If some tasks take longer than others, they hold up those behind them; then two more wait for each worker.
         """
         return 2 * max(self.threads, 1) + 1 + self._more()
 
     def _more(self) -> int:
         more = 2 * max(self.threads, 1) if self.deviation > UNEVEN * self.item_mean else 0
-        return min(more, AHEAD_BYTES // (self.item_bytes * self.group)) if self.item_bytes else more
+        return min(more, SPARE_BYTES // (self.item_bytes * self.group)) if self.item_bytes else more
 
     def spare(self) -> int:
-        """How many small tasks to have under way beyond that, so that the consumer begins and takes several at once.
+        """Return the number of small tasks to have under way beyond that, to start and take several at once.
 
-        They are fewer where tasks are uneven, and while more threads are tried, so that memory stays as it was.
+        There are fewer if tasks are uneven, and while more threads are tried, so that memory stays the same.
         """
-        small = min(SPARE, AHEAD_BYTES // (self.item_bytes * self.group)) if self.item_bytes else 0
+        small = min(SPARE, SPARE_BYTES // (self.item_bytes * self.group)) if self.item_bytes else 0
         attempt = None if self.climb is None else self.climb.attempt
         tried = 0 if attempt is None else max(self.threads - attempt.before, 0)
         return max(small - self._more() - 2 * tried, 0)

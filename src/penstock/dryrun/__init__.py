@@ -1,0 +1,12 @@
+"""Run parts of a plan once, here and now, to tell about it: dry runs, and the counts that a mixture draws."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["draw_counts", "dry_run"]
+
+if TYPE_CHECKING:
+    from penstock.dryrun import draw_counts, dry_run
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -1,0 +1,12 @@
+"""Saved positions of iterators: cursors, what was received, and how they become JSON data."""
+
+from typing import TYPE_CHECKING
+
+from penstock.core.lazy import files_on_demand
+
+__all__ = ["codec", "reshard", "sharding"]
+
+if TYPE_CHECKING:
+    from penstock.engine.cursors import codec, reshard, sharding
+else:
+    __getattr__ = files_on_demand(__name__, __all__)

@@ -1,0 +1,97 @@
+"""A summary of the plan for saved states: with it, the error for a state of another plan names what differs."""
+
+from __future__ import annotations
+
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias, cast
+
+from penstock.core.digest import digest
+
+PlanSummary: TypeAlias = list[str] | str
+"""The lines of a small plan. Of a large one the number of lines, and digests of groups of lines, as text."""
+
+LONGEST_SUMMARY = 320
+"""Characters of lines that are saved as they are."""
+MOST_DIGESTS = 48
+MOST_NAMED_LINES = 12
+"""Lines of a large plan that an error names."""
+LINE_DIGITS = 6
+"""Hexadecimal digits saved of the digest in a line. They only explain; the fingerprint is compared first."""
+SAME_LABELS = (
+    "\nWhat reads the same and has another # differs in its data, in the code of a function, or in what that refers to."
+    " What a function changes counts as it was before the dataset was first used; for it not to count, let an object "
+    "hold it as an attribute whose name begins with an underscore."
+)
+
+
+def summary_of(plan: Sequence[str]) -> PlanSummary:
+    """Return the summary of the plan that has these lines.
+
+    >>> summary_of(["range(9) #00112233445566", "batch(2) #8899aabbccddee"])
+    ['range(9) #001122', 'batch(2) #8899aa']
+    >>> summary_of([f"range({n}) #{n:014x}" for n in range(99)])[:9]
+    '99 huJKEM'
+    """
+    lines = _shortened(plan)
+    if len(ascii(lines)) <= LONGEST_SUMMARY:
+        return lines
+    digests = b"".join(_digests(plan, _group_size(len(plan))))
+    return f"{len(plan)} {b2a_base64(digests, newline=False).decode()}"
+
+
+def plan_mismatch(saved: object, plan: Sequence[str]) -> str:
+    """Return the message for a state whose plan had the summary `saved`, and is loaded into the plan of these lines."""
+    if isinstance(saved, str):
+        return _mismatch_of_digests(saved, plan)
+    import difflib  # only for this error
+
+    before = list(map(str, cast("list[object]", saved))) if isinstance(saved, list) else []
+    lines = [line for line in difflib.ndiff(before, _shortened(plan)) if not line.startswith("?")]
+    message = "\n  ".join(["the saved state belongs to another plan (- saved, + this one):", *lines])
+    removed, added = ({line[2:].rpartition(" #")[0] for line in lines if line.startswith(sign)} for sign in "-+")
+    return message + SAME_LABELS if removed & added else message
+
+
+def _mismatch_of_digests(saved: str, plan: Sequence[str]) -> str:
+    import difflib
+
+    count, digests = _parsed(saved)
+    size = _group_size(count)
+    parts = difflib.SequenceMatcher(None, digests, _digests(plan, size), autojunk=False).get_opcodes()
+    groups = [slice(low * size, high * size) for kind, _, _, low, high in parts if kind != "equal"]
+    changed = [line for group in groups for line in _shortened(plan[group])]
+    message = (
+        f"the saved state belongs to another plan, of {count:,} operations, more than a state names; "
+        f"this one has {len(plan):,}, and "
+    )
+    if not changed:
+        return f"{message}all of them are in that one too"
+    more = [f"and {len(changed) - MOST_NAMED_LINES} more"] if len(changed) > MOST_NAMED_LINES else []
+    return "\n  + ".join([f"{message}what differs is among (+ this one):", *changed[:MOST_NAMED_LINES], *more])
+
+
+def _parsed(saved: str) -> tuple[int, list[bytes]]:
+    """Return the number of lines of a large plan and its digests; none of them if the text is damaged."""
+    number, _, text = saved.partition(" ")
+    try:
+        count, digests = int(number), a2b_base64(text)
+    except ValueError:
+        return 0, []
+    return count, [digests[at : at + 2] for at in range(0, len(digests), 2)]
+
+
+def _group_size(lines: int) -> int:
+    return max(-(-lines // MOST_DIGESTS), 1)
+
+
+def _digests(plan: Sequence[str], size: int) -> list[bytes]:
+    """Return a digest of two bytes for each group of `size` lines."""
+    own = [line.rpartition("#")[2] for line in plan]
+    groups = ("\n".join(own[low : low + size]) for low in range(0, len(own), size))
+    return [bytes.fromhex(digest(group.encode(), size=2)) for group in groups]
+
+
+def _shortened(plan: Iterable[str]) -> list[str]:
+    parts = (line.rpartition("#") for line in plan)
+    return [f"{label}{sign}{own[:LINE_DIGITS]}" if sign else own for label, sign, own in parts]
