@@ -13,11 +13,11 @@ from typing import Any
 from penstock.core.errors import ClosedError
 from penstock.elements.size import bytes_of
 from penstock.engine.cursors.cursor import Cursor
+from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
 from penstock.engine.runs.lowering import opened
-from penstock.engine.runs.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
 from penstock.engine.runs.stage import Stage
