@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset, Options
+from penstock.core.blame import note_blames
 from penstock.core.errors import ClosedError, CursorError
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
@@ -143,6 +144,7 @@ def until_failure(stage, mark=None):
 def test_what_comes_before_a_failure_comes_first_and_can_be_gone_on_from(shop):
     elements, mark, failure = until_failure(over_rows(Dataset.range(100).filter(at_17), shop))
     assert elements == list(range(17))
+    note_blames(failure)
     assert failure.__notes__ == ["in filter(at_17), at row 17", "made from the number 17"]
     assert until_failure(over_rows(Dataset.range(100).filter(at_17), shop), mark)[0] == []
     rest = elements_of(over_rows(Dataset.range(100).filter(kept), shop), 0, mark)

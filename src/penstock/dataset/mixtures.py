@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from penstock import engine, index, rewrite
+from penstock.core.blame import noting_blames
 from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
@@ -169,7 +170,8 @@ class Mixtures(Handle[T_co]):
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
         passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
         settings, most = engine.settings.settings_of(self._plan), wanted if plan.length < 0 else plan.length
-        counts = engine.draws.drawn(bound, min(wanted, most), epoch, settings, passes)
+        with noting_blames():
+            counts = engine.draws.drawn(bound, min(wanted, most), epoch, settings, passes)
         if (there := max(sum(counts), plan.length)) < wanted:
             raise ValueError(f"drawn({wanted}): the mixture has {there} elements")
         return counts
@@ -304,7 +306,9 @@ def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
     ):
         return None
     program = engine.compile.compiled(plan, np.empty, engine.observer.Unobserved())
-    return combine.choose.Choices(combine.choose.choices_of(program(np.arange(plan.length)), members, 0), endless)
+    with noting_blames():
+        known = combine.choose.choices_of(program(np.arange(plan.length)), members, 0)
+    return combine.choose.Choices(known, endless)
 
 
 def _without_settings(plan: Node) -> Node:

@@ -26,7 +26,7 @@ from penstock.engine.progress import received_between
 from penstock.engine.settings import Settings
 from penstock.engine.task import Cost
 from penstock.engine.window import Window
-from penstock.plan.locate import blame_rows
+from penstock.plan.blame import blame_rows
 from penstock.plan.node import Rows
 
 if TYPE_CHECKING:

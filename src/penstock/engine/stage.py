@@ -24,9 +24,9 @@ from penstock.engine.task import Cost, Spreaded
 from penstock.engine.tuning import Tuner
 from penstock.engine.window import Window
 from penstock.engine.workshop import Workshop
+from penstock.plan.blame import blame_given
 from penstock.plan.flow import BEYOND, Asked, Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.graph import post_order
-from penstock.plan.locate import blame_given
 from penstock.plan.node import Node, Rows
 
 

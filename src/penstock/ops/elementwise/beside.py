@@ -14,9 +14,9 @@ from penstock.elements.chunk import Chunk, Columns, Items
 from penstock.elements.nesting import nested, part_of
 from penstock.elements.spec import ObjectSpec
 from penstock.elements.structure import LEAF, flatten
+from penstock.plan.blame import BLAMED, blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
-from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Allocate, Node, Rows, Spec
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns

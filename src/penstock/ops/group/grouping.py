@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.core.blame import blames_of
 from penstock.elements.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
-from penstock.plan.locate import blame, blame_rows
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows
 
 MOST_IN_ONE_GO = 64  # groups of a stream
@@ -88,7 +89,8 @@ class Grouping(Batching):
             for low, high in spans(counts):
                 made.append(self._whole(chunk.slice(low, high), its_rows[low:high], allocate))
         except Exception as error:
-            self.blame(error, int(rows[len(made)]))
+            if not blames_of(error):  # else an input has said more
+                blame(error, self, int(rows[len(made)]))
             raise
         return Items(made)
 
@@ -134,14 +136,9 @@ class Grouping(Batching):
         try:
             return self._whole(run.chunk.slice(low, high), rows[low:high], allocate)
         except Exception as error:
-            blame_rows(error, self.input, dict(zip(rows.tolist(), run.ids.tolist(), strict=True)))
-            blame(error, self, int(rows[low]) // self.size)
+            ids = dict(zip(rows.tolist(), run.ids.tolist(), strict=True))
+            blame(error, self, int(rows[low]) // self.size, ids=ids)
             raise
-
-    def blame(self, error: Exception, row: int) -> None:
-        """Say in the error's notes which group failed, unless an input has said more."""
-        if not getattr(error, "__notes__", None):
-            blame(error, self, row)
 
     def arguments(self) -> str:
         return ", ".join([str(self.size), *self.policy()])

@@ -12,9 +12,9 @@ from penstock.elements.chunk import Chunk, Items
 from penstock.elements.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
 from penstock.elements.variants import variants
 from penstock.index.padded import padded
+from penstock.plan.blame import blame
 from penstock.plan.flow import MOST_READ as MOST
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
-from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 
 

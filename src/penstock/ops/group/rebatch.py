@@ -18,8 +18,8 @@ from penstock.index.windowed import cycled, cycled_in
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.grouping import spans
 from penstock.ops.group.uneven import UnevenBatch
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, ordinals, resumed
-from penstock.plan.locate import blame
 from penstock.plan.node import INFINITE, UNKNOWN, Allocate, Node, Program, Rows, Spec
 
 

@@ -17,8 +17,8 @@ from penstock.elements.values import read_only
 from penstock.index.windowed import windowed, windows_in
 from penstock.ops.group.grouping import spans
 from penstock.ops.read.source import Read
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, ordinals, resumed
-from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Node, Program, Rows, Spec
 from penstock.sources.arrays import ArraySource
 

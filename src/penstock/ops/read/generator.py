@@ -14,9 +14,9 @@ from penstock.elements.chunk import Items
 from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.sharing import with_own_arrays
 from penstock.elements.spec import compatible, describe, spec_of
+from penstock.plan.blame import blame
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, left_out, ordinals, resumed
 from penstock.plan.functions import name_of
-from penstock.plan.locate import blame
 from penstock.plan.node import Allocate, Spec, Streamed
 
 AT_ONCE = 1_000_000  # ns for which elements are collected at most, so that whoever waits for many can be stopped
