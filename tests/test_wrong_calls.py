@@ -147,19 +147,22 @@ def test_a_record_is_named_once(failing: Any) -> None:
 @pytest.mark.parametrize(
     ("fails", "said"),
     [
-        (lambda refuse: NUMBERS.reduce(0, lambda total, x: refuse(total + x)), "in reduce(lambda), at element 0"),
-        (NUMBERS.exclude, "in exclude(refuse), of the number 0"),
-        (lambda refuse: NUMBERS.batch(2).exclude(refuse), "in exclude(refuse), of the number 0"),
-        (lambda refuse: ps.Dataset.zip(NUMBERS, NUMBERS).exclude(refuse), "in exclude(refuse), of the number 0"),
+        (lambda refuse: NUMBERS.reduce(0, lambda total, x: refuse(total + x)), ["in reduce(lambda), at element 0"]),
+        (NUMBERS.exclude, ["in exclude(refuse)", "made from the number 0"]),
+        (lambda refuse: NUMBERS.batch(2).exclude(refuse), ["in exclude(refuse)", "made from the number 0"]),
+        (
+            lambda refuse: ps.Dataset.zip(NUMBERS, NUMBERS).exclude(refuse),
+            ["in exclude(refuse)", "made from the number 0"],
+        ),
     ],
 )
-def test_a_function_that_is_called_at_once_is_named_when_it_raises(fails: Any, said: str) -> None:
+def test_a_function_that_is_called_at_once_is_named_when_it_raises(fails: Any, said: list[str]) -> None:
     def refuse(_: Any) -> Any:
         raise KeyError("refused")
 
     with pytest.raises(KeyError) as error:
         fails(refuse)
-    assert said in error.value.__notes__
+    assert error.value.__notes__ == said
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import penstock as ps
 from penstock.engine.advice import (
     AHEAD_BYTES,
     BLOCK,
@@ -27,6 +25,8 @@ from penstock.engine.advice import (
     spacing,
 )
 from penstock.engine.task import Cost
+
+import penstock as ps
 from penstock.engine.tuning.tuner import Tuner
 from penstock.ops.read.source import Read
 from penstock.plan.graph import rebuild

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.engine.job import Job
+from penstock.engine.maker import Maker
 
 import penstock as ps
 from penstock.core.errors import ClosedError
-from penstock.engine.job import Job
-from penstock.engine.maker import Maker
 from penstock.testing.laws import same, verify_resume
 
 INLINE = ps.Options(seed=3, executor="inline")

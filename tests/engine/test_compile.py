@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import penstock as ps
 from penstock.engine.compile import compiled, compiled_with_single
 from penstock.engine.observer import Unobserved
+
+import penstock as ps
 
 
 def test_every_nodes_program_is_wrapped_inputs_first():

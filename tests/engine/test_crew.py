@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from penstock.engine.executors.threads import Threads
 
 import penstock as ps
 from penstock.core.errors import WorkerError
-from penstock.engine.executors.threads import Threads
 
 D = ps.Dataset
 

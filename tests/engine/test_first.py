@@ -7,9 +7,9 @@ import time
 
 import numpy as np
 import pytest
+from penstock.engine.task import Cost
 
 import penstock as ps
-from penstock.engine.task import Cost
 from penstock.engine.tuning.tuner import Tuner
 
 D = ps.Dataset

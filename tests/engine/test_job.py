@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from penstock.engine.job import Job
 
 import penstock as ps
 from penstock.elements.nested.structure import flatten
-from penstock.engine.job import Job
 
 
 def job(ds):

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-import penstock as ps
-from penstock.elements.nested.structure import LEAF
 from penstock.engine.advice import Advisor
 from penstock.engine.ledger import Ledger, Made
 from penstock.engine.parcel import Parcel
 from penstock.engine.run import Run
 from penstock.engine.task import Cost, Listed, Stacked
+
+import penstock as ps
+from penstock.elements.nested.structure import LEAF
 from penstock.engine.tuning.tuner import Tuner
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import gc
 
 import numpy as np
-
-from penstock import Dataset, Options
 from penstock.engine.legacy import Legacy
 from penstock.engine.task import Cost
+
+from penstock import Dataset, Options
 from penstock.engine.tuning.hill_climb import MS
 from penstock.engine.tuning.tuner import INLINE_BYTES
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from penstock.engine.executors.threads import Threads
 
 from penstock.engine import lifetime
-from penstock.engine.executors.threads import Threads
 
 ROOT = Path(__file__).resolve().parents[2]
 

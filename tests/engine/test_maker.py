@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-import penstock as ps
-from penstock.core.errors import ElementError
 from penstock.engine.compile import compiled_with_single
 from penstock.engine.job import Job
 from penstock.engine.maker import Maker
 from penstock.engine.memory import Memory
 from penstock.engine.observer import Unobserved
+
+import penstock as ps
+from penstock.core.errors import ElementError
 from penstock.testing.laws import same
 
 D = ps.Dataset

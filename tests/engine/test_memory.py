@@ -4,9 +4,9 @@ import gc
 
 import numpy as np
 import pytest
+from penstock.engine.memory import SMALL, Memory
 
 import penstock as ps
-from penstock.engine.memory import SMALL, Memory
 
 D = ps.Dataset
 FLOAT = np.dtype(np.float32)

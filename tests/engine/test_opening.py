@@ -6,14 +6,14 @@ import json
 
 import numpy as np
 import pytest
-
-from penstock import Dataset, Options
-from penstock.engine import opening
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.opening import Stretch, first_element, opened
 from penstock.engine.settings import settings_of
 from penstock.engine.workshop import Workshop
+
+from penstock import Dataset, Options
+from penstock.engine import opening
 from penstock.ops.read.given import Given
 from penstock.rewrite.passes import PASSES
 from tests.plan.flows import assert_reopens, elements_of

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Cost, Listed
 

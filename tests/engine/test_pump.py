@@ -6,11 +6,11 @@ import threading
 
 import numpy as np
 import pytest
+from penstock.engine.lifetime import WORKER
+from penstock.engine.pump import Pump
 
 from penstock.core.errors import ClosedError
 from penstock.elements.chunks.chunk import Items
-from penstock.engine.lifetime import WORKER
-from penstock.engine.pump import Pump
 from penstock.plan.flow import Piece
 from tests.workers import PATIENCE, await_workers
 

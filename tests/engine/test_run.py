@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from penstock.engine.job import Job
 
 import penstock as ps
 from penstock.core.errors import BudgetError, ClosedError, ElementError, WorkerError
-from penstock.engine.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 D = ps.Dataset

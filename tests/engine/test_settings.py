@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from penstock.engine.settings import settings_of
 
 import penstock as ps
-from penstock.engine.settings import settings_of
 
 D = ps.Dataset
 

@@ -6,14 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
-
-from penstock import Dataset
-from penstock.core.errors import ElementError
-from penstock.elements.chunks.chunk import Items
 from penstock.engine.executors.remote import shipped
 from penstock.engine.observer import Unobserved
 from penstock.engine.spreader import Spreader, Unit
 from penstock.engine.stage import NOTHING
+
+from penstock import Dataset
+from penstock.core.errors import ElementError
+from penstock.elements.chunks.chunk import Items
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.read.given import Given

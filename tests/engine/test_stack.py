@@ -5,7 +5,6 @@ import sys
 import threading
 
 import pytest
-
 from penstock.engine.stack import flow_on_another_stack, on_another_stack
 
 PLACE = contextvars.ContextVar("place", default="nowhere")

@@ -7,16 +7,17 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-
-from penstock import Dataset, Options
-from penstock.core.errors import ClosedError, CursorError
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.settings import settings_of
 from penstock.engine.spreader import Unit
 from penstock.engine.stage import NOTHING, Coming, Stage, given_units, row_units
-from penstock.engine.tuning.tuner import Tuner
 from penstock.engine.workshop import Workshop
+
+from penstock import Dataset, Options
+from penstock.core.blame import note_blames
+from penstock.core.errors import ClosedError, CursorError
+from penstock.engine.tuning.tuner import Tuner
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
 from penstock.ops.order.expand import Expand
@@ -143,6 +144,7 @@ def until_failure(stage, mark=None):
 def test_what_comes_before_a_failure_comes_first_and_can_be_gone_on_from(shop):
     elements, mark, failure = until_failure(over_rows(Dataset.range(100).filter(at_17), shop))
     assert elements == list(range(17))
+    note_blames(failure)
     assert failure.__notes__ == ["in filter(at_17), at row 17", "made from the number 17"]
     assert until_failure(over_rows(Dataset.range(100).filter(at_17), shop), mark)[0] == []
     rest = elements_of(over_rows(Dataset.range(100).filter(kept), shop), 0, mark)

@@ -4,11 +4,11 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-
-import penstock as ps
 from penstock.engine.compile import compiled
 from penstock.engine.observer import Unobserved
 from penstock.engine.task import EVERY, FULLY, Cost, Listed, Meter, make_listed, make_stacked
+
+import penstock as ps
 
 
 def program_of(ds):

@@ -4,11 +4,11 @@ import threading
 
 import numpy as np
 import pytest
-
-from penstock.core.errors import ClosedError
 from penstock.engine.parcel import Parcel
 from penstock.engine.task import Cost, Listed
 from penstock.engine.window import Window
+
+from penstock.core.errors import ClosedError
 
 DONE = Listed([], (1, Cost(1, 1)))
 

@@ -9,15 +9,15 @@ from time import perf_counter_ns
 
 import numpy as np
 import pytest
-
-from penstock import Dataset, Options
-from penstock.core.errors import ClosedError
 from penstock.engine.legacy import Legacy
 from penstock.engine.observer import Unobserved
 from penstock.engine.settings import settings_of
 from penstock.engine.spreader import Spreader
 from penstock.engine.task import Cost
 from penstock.engine.workshop import Workshop
+
+from penstock import Dataset, Options
+from penstock.core.errors import ClosedError
 from tests.workers import await_workers
 
 PLAN = Dataset.range(9).filter(lambda x: True)._plan

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from penstock.engine.compile import compiled_with_single
+from penstock.engine.observer import Unobserved
 
 import penstock as ps
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import compatible, spec_of
-from penstock.engine.compile import compiled_with_single
-from penstock.engine.observer import Unobserved
 from penstock.testing import functions
 from penstock.testing.laws import difference, multiset
 from penstock.testing.plans import datasets

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
+from penstock.core.blame import Blame, ElementPlace, add_blame
 from penstock.core.errors import DecodeError
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.read.given import Given
@@ -32,9 +33,11 @@ def test_it_tells_the_row_the_records_and_the_traceback():
     assert pickle.loads(pickle.dumps(failure)) == failure
 
 
-def test_the_operation_that_failed_is_named_by_its_notes():
+def test_the_operation_is_that_which_the_error_is_blamed_on():
     error = raised(KeyError("x"))
-    error.add_note("in map(f), at row 3")
+    error.add_note("in the user's own words, at row 3")
+    add_blame(error, Blame("map(f)", ElementPlace("row", 3)))
+    add_blame(error, Blame("flat_map(g)"))
     plan = Dataset.range(3).map(abs).filter(bool)._plan
     assert failure_of(error, 0, 3, plan, None).operation == "map(f)"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from penstock.engine.advice import advising
 
 import penstock as ps
-from penstock.engine.advice import advising
 from penstock.kernels import advise_files
 from penstock.kernels.clocks import thread_times
 from penstock.sources.block_advice import _TOLD

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
+from penstock.core.blame import blames_of
 from penstock.core.errors import ElementError
 from penstock.sources.indexable import indexable
 from penstock.testing.sources import verify_source
@@ -94,7 +95,9 @@ def test_the_exception_of_an_item_keeps_its_type_and_says_which():
 def test_a_length_that_promises_too_much_is_explained():
     with pytest.raises(IndexError, match="beyond") as caught:
         read(indexable(Squares(length=9, gives=5)), 7)
-    assert "len(Squares) was 9, but there is no item 7" in caught.value.__notes__[1]
+    (blame,) = blames_of(caught.value)
+    assert (blame.operation, str(blame.place)) == ("from_source(Squares)", "item 7")
+    assert "len(Squares) was 9, but there is no item 7" in blame.hints[0]
 
 
 class Frame:

@@ -10,12 +10,12 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from penstock.engine.compile import compiled, compiled_with_single
 
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.nesting import leaf_column
-from penstock.engine.compile import compiled, compiled_with_single
 from penstock.plan.flow import Piece
 from penstock.testing.laws import difference
 from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, SINGLE_WALL, WALL, Counters

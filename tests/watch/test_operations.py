@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-
-import penstock as ps
 from penstock.engine.legacy import Legacy
 from penstock.engine.opening import opened
 from penstock.engine.settings import settings_of
 from penstock.engine.workshop import Workshop
+
+import penstock as ps
 from penstock.rewrite.passes import PASSES, rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.streams import streams

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from penstock.core.blame import blames_of, note_blames, noting_blames
 from penstock.dryrun.dry_run import DryRun, DryRunStage
 from penstock.elements.spec import Spec, describe
 from penstock.lint.finding import Finding
@@ -95,7 +96,11 @@ class Check:
 
 def checked(written: Written, bound: Node, rows: int) -> Check:
     """Return the results of a dry run of a plan, given as it was written and with its seeds bound."""
-    tried = list(zip(post_order(written.plan), DryRun(bound, rows).stages, strict=True))
+    with noting_blames():
+        tried = list(zip(post_order(written.plan), DryRun(bound, rows).stages, strict=True))
+    for _, stage in tried:
+        if stage.error is not None:
+            note_blames(stage.error)
     stages = tuple(_stages(tried))
     firsts = {id(node): stage.first for node, stage in tried if stage.element is not None}
     made = {id(node): stage.made for node, stage in tried}
@@ -123,11 +128,11 @@ def _stages(tried: list[tuple[Node, DryRunStage]]) -> Iterator[StageCheck]:
 
 
 def one_line(error: Exception) -> str:
-    """The error's type and the first line of its message, and the row at fault where a note names it."""
+    """The error's type and the first line of its message, and the place of the element at fault, if it is known."""
     message = (str(error).splitlines() or [""])[0]
     shown = message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
-    at = next((note.rpartition(", at ")[2] for note in getattr(error, "__notes__", []) if ", at row " in note), None)
-    return ": ".join(filter(None, [type(error).__name__, shown])) + (f" (at {at})" if at else "")
+    place = next((blame.place for blame in blames_of(error) if blame.place is not None), None)
+    return ": ".join(filter(None, [type(error).__name__, shown])) + ("" if place is None else f" (at {place})")
 
 
 def _time(seconds: float | None) -> str:

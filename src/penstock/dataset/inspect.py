@@ -12,6 +12,7 @@ import numpy as np
 
 from penstock import dataset, engine, rewrite
 from penstock import plan as plans
+from penstock.core.blame import hand_on_blames, note_blames, noting_blames
 from penstock.core.checks import check_count, whole
 from penstock.core.errors import PlanError
 from penstock.core.surroundings import is_asked_by_pytorch, is_read_by_a_dataloader
@@ -71,8 +72,8 @@ class Inspect(Handle[T_co]):
             return self._spec
         except AttributeError as error:
             wrong = RuntimeError(f"element_spec: a function raised {type(error).__name__}: {error}")
-            for note in getattr(error, "__notes__", ()):
-                wrong.add_note(note)
+            hand_on_blames(error, wrong)
+            note_blames(wrong)
             raise wrong from error
 
     @cached_property
@@ -298,12 +299,13 @@ def _first_stream(plan: Node) -> Node:
 
 
 def _made(plan: Node, row: int) -> Any:
-    if not plan.indexed:
-        return engine.runs.lowering.first_element(plan)
-    if plan.length == 0:
-        raise IndexError("no element")
-    program = engine.tasks.compile.compiled(plan, np.empty, engine.tasks.observer.Unobserved())
-    return program(np.array([row], np.int64)).elements()[0]
+    with noting_blames():
+        if not plan.indexed:
+            return engine.runs.lowering.first_element(plan)
+        if plan.length == 0:
+            raise IndexError("no element")
+        program = engine.tasks.compile.compiled(plan, np.empty, engine.tasks.observer.Unobserved())
+        return program(np.array([row], np.int64)).elements()[0]
 
 
 def _chain(plan: Node) -> str:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock import dataset, engine, feed, sources
 from penstock import plan as plans
+from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
 from penstock.core.checks import check_count, check_flag, check_path
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.plan.functions import name_of
-from penstock.plan.locate import tell_to_copy
 from penstock.plan.types import INFINITE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -142,8 +142,9 @@ class Iterate(Handle[T_co]):
                 try:
                     before, state = state, reduce_func(state, element)
                 except Exception as error:
-                    error.add_note(f"in reduce({name_of(reduce_func)}), at element {number}")
-                    tell_to_copy(error)
+                    place = ElementPlace("element", number)
+                    add_blame(error, Blame(f"reduce({name_of(reduce_func)})", place, hints=copy_hint(error)))
+                    note_blames(error)
                     raise
                 if state is None and before is not None:
                     raise ElementError(f"reduce: at element {number} the function {RETURNED_NO_STATE}")

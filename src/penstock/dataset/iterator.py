@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from penstock import engine, watch
 from penstock import plan as plans
+from penstock.core.blame import note_blames
 from penstock.core.errors import PlanError
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.runs.carry_over import CarryOver
@@ -108,9 +109,10 @@ class Iterator(Generic[T]):
             self._first = asked
         try:
             items: Any = self._run.items()
-        except BaseException:
+        except BaseException as error:
             if self._stop is not None:  # the run is over; what would close it holds the error, whose frames hold this
                 self._stop()
+            note_blames(error)
             raise
         finally:
             self._last = perf_counter_ns()

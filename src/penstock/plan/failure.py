@@ -6,6 +6,7 @@ import traceback
 
 import numpy as np
 
+from penstock.core.blame import blames_of, note_blames
 from penstock.core.frames import is_ours
 from penstock.plan.failed import Failure
 from penstock.plan.locate import base_of, ground_of, number_of, records
@@ -18,7 +19,8 @@ LONGEST_TEXT = 8192  # characters of a message or of a traceback
 def failure_of(
     error: Exception, at: int, row: int, node: Node, base: Node | None, part: tuple[int, ...] = ()
 ) -> Failure:
-    """What there is to say of an element that failed at `node`, made of row `row` of the indexed node `base`."""
+    """Return what is known of an element that failed at `node`, made of row `row` of the indexed node `base`."""
+    note_blames(error)  # for the traceback's text
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     failure = Failure(at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], (), _traceback(error), part)
@@ -43,11 +45,8 @@ def _made_from(failure: Failure, base: Node) -> Failure:
 
 
 def _operation(error: Exception, node: Node) -> str:
-    """The operation that failed: named by the error's notes, for it may be one far below `node`."""
-    for note in getattr(error, "__notes__", ()):
-        if note.startswith("in "):
-            return note.removeprefix("in ").partition(", at row ")[0]
-    return node.label()
+    """The operation that failed, which may be far below `node`."""
+    return next((blame.operation for blame in blames_of(error) if blame.operation), node.label())
 
 
 def _traceback(error: Exception) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
 from penstock.core.attributes import attribute_of
+from penstock.core.blame import Blame, ElementPlace, add_blame
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items, Kept
 from penstock.elements.chunks.sharing import own_array, with_own_arrays
@@ -28,7 +29,6 @@ from penstock.sources.protocol import Called
 
 SAFE = (list, tuple, range, str, bytes, array.array, np.ndarray, np.memmap)
 """Types whose items any number of threads may read."""
-MOST_NAMED = 3  # items that an error of several names
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +68,13 @@ class IndexableSource:
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         many = attribute_of(self.data, "read_many")
         if many is not None:
-            with self._named(rows):
+            with self._blamed(rows, "read_many"):
                 made = many(rows)
             return self._chunk(made, len(rows))
         positions = rows.tolist()
         items = attribute_of(self.data, "__getitems__")
         if items is not None and len(rows):  # asked for nothing, some fail
-            with self._named(rows):
+            with self._blamed(rows, "__getitems__"):
                 made = items(positions)
             return self._items(made, len(rows), "__getitems__")
         if type(self.data) in (list, tuple):
@@ -109,26 +109,26 @@ class IndexableSource:
                 elements += with_own_arrays([get(position)])  # now: the object may write into it for the next one
         except Exception as error:
             failed = positions[len(elements)]
-            error.add_note(f"in {self.name}, at item {failed}")
-            if isinstance(error, IndexError):
-                error.add_note(
-                    f"len({type(self.data).__name__}) was {self.length}, but there is no item {failed}: "
-                    "its __len__ says more than its __getitem__ gives, or it has shrunk since"
-                )
+            hint = (
+                f"len({type(self.data).__name__}) was {self.length}, but there is no item {failed}: "
+                "its __len__ says more than its __getitem__ gives, or it has shrunk since"
+            )
+            hints = (hint,) if isinstance(error, IndexError) else ()
+            add_blame(error, Blame(self.name, ElementPlace("item", failed), hints=hints))
             with suppress(AttributeError):  # an exception that takes no attributes
                 error.element = len(elements)  # type: ignore[attr-defined]
             raise
         return elements
 
     @contextmanager
-    def _named(self, rows: Rows) -> Generator[None]:
-        """Say in the notes of an error what was asked for."""
+    def _blamed(self, rows: Rows, door: str) -> Generator[None]:
+        """Keep on an error which items a method was asked for: the first and the number of them."""
         try:
             yield
         except Exception as error:
-            first = ", ".join(map(str, rows[:MOST_NAMED].tolist()))
-            more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-            error.add_note(f"in {self.name}, at item{'s' if len(rows) > 1 else ''} {first}{more}")
+            place = ElementPlace("item", int(rows[0])) if len(rows) else None
+            several = f"which is the first of {len(rows)} that {door} was asked for at once"
+            add_blame(error, Blame(self.name, place, detail=several if len(rows) > 1 else ""))
             raise
 
     def _chunk(self, result: Any, count: int) -> Chunk:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock.core.blame import blames_of
 from penstock.core.options import Options
 from penstock.dataset.dataset import Dataset
 from penstock.elements.nested.structure import flatten, paths
@@ -46,8 +47,8 @@ def first_write(dataset: Dataset[Any], epoch: int, most: int | None) -> str | No
             for _ in islice(it, most):
                 pass
     except _WroteError as error:
-        place = next((note for note in getattr(error, "__notes__", ()) if note.startswith("in ")), "")
-        return f"{place.removeprefix('in ') or found[0]} {error}"
+        where = next((blame.where for blame in blames_of(error) if blame.operation), found[0])
+        return f"{where} {error}"
     return f"{found[0]} wrote into its input; {CURE}" if found else None
 
 

@@ -23,7 +23,7 @@ class OperationPart:
     @property
     def is_whole(self) -> bool:
         """True if the user wrote this node; false if it is an internal part of what the user wrote."""
-        return not (self.node.helps or isinstance(self.node, Unpack))
+        return not (self.node.internal or isinstance(self.node, Unpack))
 
 
 def operation_parts(plan: Node) -> list[OperationPart]:

@@ -4,10 +4,10 @@ import pickle
 from pathlib import Path
 
 import numpy as np
-
-import penstock as ps
 from penstock.engine.executors.remote import LARGEST_CARRIED, run_shipped, shipped
 from penstock.engine.observer import Unobserved
+
+import penstock as ps
 from penstock.watch.counters import Counters
 
 ROWS = np.array([3, 1], np.int64)

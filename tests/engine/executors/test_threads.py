@@ -3,8 +3,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-
 from penstock.engine.executors.threads import Threads
+
 from penstock.testing.executors import CHECKS
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from penstock import Dataset
+from penstock.core.blame import noting_blames
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.nesting import leaf_column
 from penstock.elements.spec import ArraySpec
@@ -25,7 +26,7 @@ def fails_at_7(x, **_):
     "apply", [element_wise(NODE, fails_at_7), drawing(NODE, fails_at_7, 3)], ids=["plain", "draws"]
 )
 def test_the_row_at_fault_is_named_wherever_it_stands_in_the_chunk(apply):
-    with pytest.raises(KeyError) as caught:
+    with pytest.raises(KeyError) as caught, noting_blames():
         apply(leaf_column(ROWS), ROWS, None)
     assert caught.value.__notes__ == ["in map(abs), at row 7", "made from the number 7"]
 
@@ -61,7 +62,7 @@ def test_a_declarative_function_writes_into_the_memory_given():
 
 
 def test_a_declarative_function_says_which_element_was_at_fault():
-    with pytest.raises(OSError, match="gone") as caught:
+    with pytest.raises(OSError, match="gone") as caught, noting_blames():
         in_one_call(NODE, Doubled())(leaf_column(ROWS), ROWS, None)
     assert "at row 33" in caught.value.__notes__[0]
 
@@ -79,6 +80,6 @@ def test_a_function_of_columns_says_of_how_many_rows_it_may_have_been(count, sai
     def refuse(column):
         raise OSError("gone")
 
-    with pytest.raises(OSError, match="gone") as caught:
+    with pytest.raises(OSError, match="gone") as caught, noting_blames():
         column_wise(NODE, refuse, np.empty)(leaf_column(ROWS[:count]), ROWS[:count], None)
     assert caught.value.__notes__ == ["in map(abs), at row 40", "made from the number 40", *said]

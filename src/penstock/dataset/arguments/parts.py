@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock import plan as plans
+from penstock.core.blame import Blame, RecordNames, add_blame, note_blames
 from penstock.core.errors import PlanError
 from penstock.ops import combine, order
 from penstock.plan.functions import name_of
@@ -52,7 +53,8 @@ def _judged(is_bad: Callable[[plans.locate.Record], Any], record: plans.locate.R
     try:
         return bool(is_bad(record))
     except Exception as error:
-        error.add_note(f"in exclude({name_of(is_bad)}), of {record}")
+        add_blame(error, Blame(f"exclude({name_of(is_bad)})", records=RecordNames((str(record),))))
+        note_blames(error)
         raise
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 
 from penstock import dryrun, engine, index, rewrite
+from penstock.core.blame import noting_blames
 from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
 from penstock.dataset.handle import Handle, T_co
@@ -170,7 +171,8 @@ class Mixtures(Handle[T_co]):
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
         passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
         settings, most = engine.runs.settings.settings_of(self._plan), wanted if plan.length < 0 else plan.length
-        counts = dryrun.draw_counts.draw_counts(bound, min(wanted, most), epoch, settings, passes)
+        with noting_blames():
+            counts = dryrun.draw_counts.draw_counts(bound, min(wanted, most), epoch, settings, passes)
         if (there := max(sum(counts), plan.length)) < wanted:
             raise ValueError(f"drawn({wanted}): the mixture has {there} elements")
         return counts
@@ -305,7 +307,9 @@ def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
     ):
         return None
     program = engine.tasks.compile.compiled(plan, np.empty, engine.tasks.observer.Unobserved())
-    return combine.choose.Choices(combine.choose.choices_of(program(np.arange(plan.length)), members, 0), endless)
+    with noting_blames():
+        known = combine.choose.choices_of(program(np.arange(plan.length)), members, 0)
+    return combine.choose.Choices(known, endless)
 
 
 def _without_settings(plan: Node) -> Node:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from penstock.core.blame import Blame, add_blame, hand_on_blames
 from penstock.core.errors import ClosedError
 from penstock.core.frames import is_ours
 
 
 def named_failure(failure: BaseException, what: str, epoch: int, again: str | None) -> BaseException:
-    """The failure with a note of what was being made and how to make it again, and its traceback from the user's on."""
+    """Return the failure with what was being made and how to make it again; its traceback begins at the user's frames.
+
+    A `StopIteration` would end the consumer's loop without a word: a `RuntimeError` stands for it.
+    """
     of_epoch = f" of epoch {epoch}" if epoch else ""
     failure.__traceback__ = _without_ours(failure.__traceback__)
-    failure.add_note(f"{what}{of_epoch}" + (f"; make it again with {again}" if again else ""))
-    if isinstance(failure, StopIteration | StopAsyncIteration):  # would end the consumer's loop without a word
+    add_blame(failure, Blame(detail=f"{what}{of_epoch}" + (f"; make it again with {again}" if again else "")))
+    if isinstance(failure, StopIteration | StopAsyncIteration):
         error = RuntimeError(f"a function of the pipeline raised {type(failure).__name__}")
         error.__cause__ = failure
+        hand_on_blames(failure, error)
         return error
     return failure
 

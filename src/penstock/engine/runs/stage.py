@@ -24,9 +24,9 @@ from penstock.engine.workers.inline import Inline, NativeThread, made_here
 from penstock.engine.workers.producer import Producer
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.unit import batching_of
+from penstock.plan.blame import blame_given
 from penstock.plan.flow import Asked, Flow, Mark, Piece
 from penstock.plan.ids import NO_IDS
-from penstock.plan.locate import blame_given
 from penstock.plan.node import Node
 
 

@@ -18,8 +18,8 @@ from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.nested.nesting import leaf_column
 from penstock.ops.elementwise.map import Map
+from penstock.plan.blame import blame
 from penstock.plan.flow import Asked, Flow, Mark, Open, Piece, Reader, left_out, resumed
-from penstock.plan.locate import blame
 from penstock.plan.node import Node, RowMap, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns

@@ -18,8 +18,8 @@ from penstock.elements.chunks.stacking import Stack
 from penstock.elements.nested.structure import LEAF, flatten, paths, unflatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
+from penstock.plan.blame import BLAMED, blame
 from penstock.plan.functions import ChunkFunction, ColumnFunction, TracedFunction
-from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Node
 from penstock.plan.safety.writing import elements_for
 
@@ -165,9 +165,8 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
                 _column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)
             ]
         except BLAMED as error:
-            blame(error, node, int(rows[0]))
-            if len(rows) > 1:
-                error.add_note(f"which is the first of {len(rows)} that the function was called with at once")
+            several = f"which is the first of {len(rows)} that the function was called with at once"
+            blame(error, node, int(rows[0]), detail=several if len(rows) > 1 else "")
             raise
         return Columns(structure, columns, len(rows))
 

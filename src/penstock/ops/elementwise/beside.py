@@ -15,9 +15,9 @@ from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.nested.nesting import nested, part_of
 from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.spec import ObjectSpec
+from penstock.plan.blame import BLAMED, blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import name_of
-from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Node
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns

@@ -14,9 +14,9 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Chunk, Columns, Items
 from penstock.elements.nested.structure import LEAF
 from penstock.ops.elementwise.apply import Apply, column_wise, drawing, element_wise, traced
+from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.functions import TracedFunction, name_of
-from penstock.plan.locate import blame
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import in_turns
 from penstock.plan.types import Spec

@@ -17,9 +17,9 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
 from penstock.kernels import first_draws
 from penstock.ops.elementwise.apply import Apply, element_wise
+from penstock.plan.blame import blame
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
-from penstock.plan.locate import blame
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import in_turns
 from penstock.plan.step import Step

@@ -15,9 +15,9 @@ from penstock.elements.chunks.chunk import Items
 from penstock.elements.exact import Classes, classes_in, copied, decoded, encoded
 from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
+from penstock.plan.blame import BLAMED, blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
-from penstock.plan.locate import BLAMED, blame
 from penstock.plan.node import Node, Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.writing import elements_for

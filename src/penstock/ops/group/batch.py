@@ -42,13 +42,20 @@ class Batch(Grouping):
         return unflatten(structure, arrays)
 
     def collect_all(
-        self, chunk: Chunk, its_rows: Rows, counts: np.ndarray, rows: Rows, out: Slot, allocate: Allocate
+        self,
+        chunk: Chunk,
+        its_rows: Rows,
+        counts: np.ndarray,
+        rows: Rows,
+        out: Slot,
+        allocate: Allocate,
+        ids: Rows | None = None,
     ) -> Chunk:
         """Stack the elements of all batches at once, in the memory given for elements: no step for each batch."""
         try:
             structure, arrays = self._stacked(chunk, its_rows, out, allocate, to_largest=len(rows) == 1)
         except ElementError:  # of elements of one batch, or of several, which may fit by themselves
-            return super().collect_all(chunk, its_rows, counts, rows, None, allocate)
+            return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
         if len(rows) and bool((counts == counts[0]).all()):
             return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
         return self._cut(structure, arrays, counts, allocate)

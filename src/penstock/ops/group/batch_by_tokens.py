@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 from penstock.ops.group.by_length import ByLength
-from penstock.plan.locate import blame
+from penstock.plan.blame import blame
 
 
 @dataclass(frozen=True)

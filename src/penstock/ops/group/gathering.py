@@ -9,14 +9,15 @@ from itertools import chain
 from typing import Any
 
 from penstock.core.arrays import Allocate
+from penstock.core.blame import blames_of
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
 from penstock.ops.elementwise.beside import Beside
 from penstock.ops.group.grouping import BYTES_IN_ONE_GO, MOST_IN_ONE_GO
 from penstock.ops.group.pending import Full, Pending
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame
 from penstock.plan.node import Streamed
 from penstock.plan.types import INFINITE, UNKNOWN
 
@@ -79,7 +80,7 @@ class Gathering(Streamed):
         try:
             return self.collect(group, allocate)
         except Exception as error:
-            if not getattr(error, "__notes__", None):
+            if not blames_of(error):
                 blame(error, self, number)
             raise
 

@@ -12,10 +12,10 @@ from penstock.elements.chunks.chunk import Items
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.ops.elementwise.beside import Beside, parted
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame
 from penstock.plan.node import Streamed
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.safety.guard import Turns
@@ -58,8 +58,7 @@ class GroupByReducer(Streamed):
                 if out is None:
                     raise ElementError(f"group_by_reducer: None came out for the key {key}; {RETURNED_NONE}")
             except Exception as error:
-                blame(error, self, None)
-                error.add_note(f"for the key {key}")
+                blame(error, self, None, detail=f"for the key {key}")
                 raise
             made += 1
             yield Piece(Items([out]), ordinals(epoch, made - 1, 1), [made])

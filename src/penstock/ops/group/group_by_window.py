@@ -17,8 +17,8 @@ from penstock.ops.elementwise.beside import whole
 from penstock.ops.group.gathering import Gathering
 from penstock.ops.group.pending import Full
 from penstock.ops.read.source import Read
+from penstock.plan.blame import blame
 from penstock.plan.functions import name_of
-from penstock.plan.locate import blame
 from penstock.plan.types import Spec
 from penstock.sources.arrays import ArraySource
 from penstock.sources.indexable import indexable
@@ -54,8 +54,7 @@ class GroupByWindow(Gathering):
             if size < 1:
                 raise ElementError(f"group_by_window: window_size_func returned {size} for {key}; expected at least 1")
         except Exception as error:
-            blame(error, self, None)
-            error.add_note(f"for the key {key}")
+            blame(error, self, None, detail=f"for the key {key}")
             raise
         return size
 

@@ -11,14 +11,15 @@ from typing import Any, cast
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.blame import blames_of
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.in_slot import InSlot, Slot
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame, blame_rows
 from penstock.plan.node import Node
 from penstock.plan.step import Step
 from penstock.plan.types import INFINITE, UNKNOWN
@@ -63,11 +64,19 @@ class Grouping(Batching):
         raise NotImplementedError
 
     def collect_all(
-        self, chunk: Chunk, its_rows: Rows, counts: np.ndarray, rows: Rows, out: Slot, allocate: Allocate
+        self,
+        chunk: Chunk,
+        its_rows: Rows,
+        counts: np.ndarray,
+        rows: Rows,
+        out: Slot,
+        allocate: Allocate,
+        ids: Rows | None = None,
     ) -> Chunk:
         """Return the groups `rows`, each made of `counts[i]` elements of `chunk`, which are `its_rows` of the input.
 
-        They are written into `out` where they fit there, an array of shape (groups, ...) for each leaf.
+        They are written into `out` where they fit there, an array of shape (groups, ...) for each leaf. In a stream the
+        elements have these `ids`.
         """
         made: list[Any] = []
         slot = InSlot(out, len(rows), allocate)
@@ -76,7 +85,9 @@ class Grouping(Batching):
                 group = self.collect(chunk.slice(low, high), its_rows[low:high], slot.next(len(made)))
                 made.append(self.completed(group, high - low, self.size, allocate))
         except Exception as error:
-            self.blame(error, int(rows[len(made)]))
+            if not blames_of(error):  # else an input has said more
+                named = None if ids is None else dict(zip(its_rows.tolist(), ids.tolist(), strict=True))
+                blame(error, self, int(rows[len(made)]), ids=named)
             raise
         return slot.whole(made)
 
@@ -140,16 +151,7 @@ class Grouping(Batching):
         rows = np.arange(first, first + high - low, dtype=np.int64)
         groups = np.arange(made, made + -(-(high - low) // self.size), dtype=np.int64)
         counts = np.minimum(self.size, high - low - self.size * np.arange(len(groups)))
-        try:
-            return self.collect_all(run.chunk.slice(low, high), rows, counts, groups, None, allocate)
-        except Exception as error:
-            blame_rows(error, self.input, dict(zip(rows.tolist(), run.ids[low:high].tolist(), strict=True)))
-            raise
-
-    def blame(self, error: Exception, row: int) -> None:
-        """Say in the error's notes which group failed, unless an input has said more."""
-        if not getattr(error, "__notes__", None):
-            blame(error, self, row)
+        return self.collect_all(run.chunk.slice(low, high), rows, counts, groups, None, allocate, run.ids[low:high])
 
     def arguments(self) -> str:
         return ", ".join([str(self.size), *self.policy()])

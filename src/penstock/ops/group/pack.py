@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.blame import blames_of
 from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Columns
 from penstock.elements.nested.nesting import part_in
@@ -20,9 +21,9 @@ from penstock.elements.spec import ArraySpec
 from penstock.index.packed import Packed, fitted, joined
 from penstock.kernels import Begun, Fit, Held, SideThread, begin_filling
 from penstock.ops.group.documents import Documents, Key, Texts, fault
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame, blame_rows
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN, Spec
 
@@ -116,11 +117,10 @@ class Pack(Node):
                     yield Piece(chunk, ordinals(epoch, made, len(chunk)), after)
                     made += len(chunk)
             except ElementError as error:
-                if not getattr(error, "__notes__", None):
-                    if self.input.indexed and epoch < self.input.epochs:
-                        stride = self.input.stride
-                        blame_rows(error, self.input, {row: epoch * stride + row for row in error.rows})
-                    blame(error, self, None)
+                if not blames_of(error):
+                    stride, has_rows = self.input.stride, self.input.indexed and epoch < self.input.epochs
+                    ids = {row: epoch * stride + row for row in error.rows} if has_rows else None
+                    blame(error, self, None, ids=ids)
                 raise
 
     def _fitted(self, documents: Documents, made: int, out: int, fit: Fit) -> Fillings:

@@ -13,10 +13,10 @@ from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.chunks.padding import flagged, flagged_spec, without_flags, zero_of, zeroed
 from penstock.elements.chunks.variants import variants
 from penstock.index.padded import padded
+from penstock.plan.blame import blame
 from penstock.plan.flow import MOST_READ as MOST
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame
 from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
 

@@ -19,9 +19,9 @@ from penstock.index.windowed import cycled, cycled_in
 from penstock.ops.group.batching import Batching
 from penstock.ops.group.grouping import spans
 from penstock.ops.group.uneven import UnevenBatch
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 

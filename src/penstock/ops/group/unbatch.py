@@ -17,9 +17,9 @@ from penstock.index.grouped import group_of
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.ops.group.batch import Batch
+from penstock.plan.blame import blame
 from penstock.plan.flow import Piece, Spread
 from penstock.plan.ids import child_ids
-from penstock.plan.locate import blame
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 

@@ -18,9 +18,9 @@ from penstock.elements.spec import ObjectSpec
 from penstock.index.windowed import windowed, windows_in
 from penstock.ops.group.grouping import spans
 from penstock.ops.read.source import Read
+from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, joined, resumed
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame
 from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
 from penstock.sources.arrays import ArraySource

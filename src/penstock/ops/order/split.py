@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Allocate, Rows
+from penstock.core.blame import Blame, ElementPlace, add_blame, noting_blames
 from penstock.core.digest import hashed
 from penstock.core.errors import ElementError
 from penstock.core.seeds import mix, written_seed
@@ -67,7 +68,8 @@ class Hashes:
     def all(self) -> NDArray[np.uint64]:
         """Shape `(n,)`, in the order of the elements."""
         made = (_hash(element, self._key, self._seed, row) for row, element in enumerate(self._elements()))
-        return np.fromiter(made, np.uint64)
+        with noting_blames():  # whatever asks for it
+            return np.fromiter(made, np.uint64)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _found, (self.all, self._key, self._seed)
@@ -141,7 +143,7 @@ def _hash(element: Any, key: Callable[..., Any], seed: int, row: int | None = No
     try:
         return hashed(_checked(key(*element) if type(element) is tuple else key(element)), seed)
     except Exception as error:
-        error.add_note(f"in split(key={name_of(key)})" + ("" if row is None else f", at row {row}"))
+        add_blame(error, Blame(f"split(key={name_of(key)})", None if row is None else ElementPlace("row", row)))
         raise
 
 

@@ -15,10 +15,10 @@ from penstock.elements.chunks.chunk import Items
 from penstock.elements.chunks.sharing import with_own_arrays
 from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.spec import compatible, describe, spec_of
+from penstock.plan.blame import blame
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, left_out, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame
 from penstock.plan.node import Streamed
 from penstock.plan.types import Spec
 

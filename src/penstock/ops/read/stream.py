@@ -16,10 +16,10 @@ from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.buffer.options import WithOptions
 from penstock.ops.buffer.prefetch import Prefetch
 from penstock.plan import safety
+from penstock.plan.blame import blame
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Spread, resumed
 from penstock.plan.graph import with_inputs
 from penstock.plan.ids import ordinals
-from penstock.plan.locate import blame
 from penstock.plan.node import Node, Streamed
 from penstock.plan.types import Spec
 from penstock.sources.stream import Faulty, Stream
@@ -175,13 +175,14 @@ class Sound(Streamed):
 
 
 def _again(error: Exception) -> Exception:
-    """The error as it was first raised: what is noted on one that is raised belongs to that time alone."""
+    """A copy of the error as it was first raised: what is kept on one that is raised belongs to that time alone."""
     try:
         made = copy(error)
     except Exception:  # noqa: BLE001 - one of the user's that cannot be copied
         return error
     made.__cause__ = error.__cause__
-    made.__dict__.pop("__notes__", None)
+    if "__notes__" in vars(error):
+        made.__notes__ = list(error.__notes__)  # of its own: more are added where it is raised
     return made
 
 

@@ -1,0 +1,211 @@
+"""On every way by which an error reaches the user, its notes name the operation, the place and the records, once."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.core.blame import blames_of
+from penstock.core.errors import ElementError
+
+NUMBERS = ps.Dataset.range(3, 23)
+SEVEN = "made from the number 7"
+
+
+class RefusedError(Exception):
+    pass
+
+
+def refuse(x):
+    if np.any(np.asarray(x) == 7):
+        raise RefusedError(x)
+    return x
+
+
+def same(x):
+    return refuse(x)
+
+
+def accept(x):
+    refuse(x)
+    return True
+
+
+def one_more(state, x):
+    refuse(x)
+    return state + 1, x
+
+
+def total(state, x):
+    return state + refuse(x) * 0
+
+
+def listed(x):
+    return [refuse(x)]
+
+
+def begun(x):
+    yield x
+    refuse(x)
+
+
+def nothing(key):
+    return 0
+
+
+def window(key, elements):
+    return elements
+
+
+INDEXED = {
+    "map(refuse)": lambda ds: ds.map(refuse),
+    "map(refuse, vectorized=False)": lambda ds: ds.map(refuse, vectorized=False).batch(4),
+    "map(accept)": lambda ds: ps.Dataset.zip(ds.shuffle(seed=2).map(accept), ds),
+}
+STREAMED = {
+    "filter(accept)": lambda ds: ds.filter(accept),
+    "map(same)": lambda ds: ds.filter(bool).map(same),
+    "flat_map(listed)": lambda ds: ds.flat_map(listed),
+    "flat_map(begun)": lambda ds: ds.flat_map(begun),
+    "interleave(listed)": lambda ds: ds.interleave(listed),
+    "scan(..., one_more)": lambda ds: ds.scan(0, one_more),
+    "take_while(predicate=accept)": lambda ds: ds.take_while(accept),
+    "unique(key=refuse)": lambda ds: ds.unique(refuse),
+    "group_by_window(key_func=refuse)": lambda ds: ds.group_by_window(refuse, window, 2),
+    "group_by_reducer(nothing, nothing, total)": lambda ds: ds.group_by_reducer(nothing, nothing, total),
+    "rejection_resample(refuse)": lambda ds: ds.rejection_resample(refuse, [1 / 32] * 32, seed=0),
+    "batch_by_tokens(length_func=refuse)": lambda ds: ds.batch_by_tokens(64, refuse),
+}
+EACH = INDEXED | STREAMED
+ITERATED = {
+    "the whole": list,
+    "inline": lambda ds: list(ds.with_options(ps.Options(executor="inline"))),
+    "threads": lambda ds: list(ds.with_options(ps.Options(executor="threads", workers=3))),
+    "any order": lambda ds: list(ds.with_options(ps.Options(executor="threads", workers=3, deterministic=False))),
+    "batches": lambda ds: list(ds.ragged_batch(3)),
+    "two steps": lambda ds: list(ds.prefetch(2)),
+    "reduce": lambda ds: ds.reduce(0, lambda total, x: total),
+    "as PyTorch's": lambda ds: list(ds.to_torch()),
+}
+
+
+def told(reach, ds, kind=RefusedError):
+    with pytest.raises(kind) as caught:
+        reach(ds)
+    return caught.value
+
+
+def assert_says(error, operation, record=SEVEN):
+    notes = error.__notes__
+    named = [note for note in notes if note.startswith("in ")]
+    assert len(named) == 1
+    assert named[0].startswith(f"in {operation}, at row ")
+    assert [note for note in notes if note.startswith("made from ")][:1] == [record]
+    assert len(set(notes)) == len(notes)
+    (blame,) = [blame for blame in blames_of(error) if blame.operation]
+    assert (blame.operation, blame.place.unit) == (operation, "row")
+    assert blame.records.first[0] in record
+
+
+@pytest.mark.parametrize("way", ITERATED)
+@pytest.mark.parametrize(("operation", "make"), EACH.items(), ids=EACH)
+def test_who_iterates_is_told(operation, make, way):
+    if way == "as PyTorch's":
+        pytest.importorskip("torch")
+    assert_says(told(ITERATED[way], make(NUMBERS)), operation)
+
+
+@pytest.mark.parametrize(("operation", "make"), EACH.items(), ids=EACH)
+def test_what_comes_back_from_another_process_says_it(operation, make, processes):
+    error = told(list, make(NUMBERS).with_options(ps.Options(executor=processes)))
+    assert_says(error, operation)
+
+
+@pytest.mark.parametrize(("operation", "make"), INDEXED.items(), ids=INDEXED)
+def test_who_asks_for_a_row_or_a_slice_is_told(operation, make):
+    assert_says(told(lambda ds: [ds[row] for row in range(len(ds))], make(NUMBERS)), operation)
+    assert_says(told(lambda ds: list(ds[::2]) + list(ds[1::2]), make(NUMBERS)), operation)
+
+
+@pytest.mark.parametrize("operation", [name for name in EACH if name not in ("map(accept)", "flat_map(begun)")])
+def test_who_asks_for_a_check_is_told(operation):
+    check = EACH[operation](ps.Dataset.range(7, 12)).check()
+    (error,) = [stage.error for stage in check.stages if stage.error is not None]
+    assert_says(error, operation)
+    assert "(at row 0" in str(check)
+
+
+@pytest.mark.parametrize("operation", ["map(refuse)", "map(same)", "scan(..., one_more)", "flat_map(listed)"])
+def test_who_asks_for_the_spec_is_told(operation):
+    assert_says(told(lambda ds: ds.element_spec, EACH[operation](ps.Dataset.range(7, 12))), operation)
+
+
+@pytest.mark.parametrize(("operation", "make"), EACH.items(), ids=EACH)
+def test_who_writes_elements_is_told(operation, make, tmp_path):
+    assert_says(told(lambda ds: ds.save(tmp_path / "saved"), make(NUMBERS)), operation)
+    records = make(NUMBERS).map(lambda *x: b"", vectorized=False)
+    assert_says(told(lambda ds: ps.write_tfrecord(ds, tmp_path / "a.tfrecord"), records), operation)
+
+
+@pytest.mark.parametrize("operation", ["map(refuse)", "map(accept)", "map(same)", "filter(accept)"])
+def test_what_is_written_of_a_failure_names_the_operation_and_the_record(operation, tmp_path):
+    path = tmp_path / "bad.jsonl"
+    list(EACH[operation](NUMBERS).ignore_errors(quarantine=path))
+    (failure,) = [json.loads(line) for line in path.read_text().splitlines()]
+    assert failure["operation"] == operation
+    assert "the number 7" in failure["records"]
+    assert f"in {operation}, at row " in failure["traceback"]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_dataset_within_a_generator_of_another_says_both_once(streamed):
+    inner = NUMBERS.filter(bool).map(refuse) if streamed else NUMBERS.map(refuse)
+
+    def numbers():
+        yield from inner
+
+    ds = ps.Dataset.from_generator(numbers).map(lambda x: x)
+    notes = told(list, ds).__notes__
+    of_inner, of_outer = [at for at, note in enumerate(notes) if note.startswith("while making element 4")]
+    assert notes[0].startswith("in map(refuse), at row 4")
+    assert notes[1] == SEVEN
+    assert notes[of_inner + 1 : of_outer] == ["in from_generator(numbers), at element 4"]
+
+
+def test_a_row_of_another_dataset_is_said_before_the_row_that_asked_for_it():
+    inner = NUMBERS.map(refuse)
+    error = told(list, ps.Dataset.range(100, 103).map(lambda x: inner[int(x) - 98]))
+    assert error.__notes__[:4] == [
+        "in map(refuse), at row 4",
+        SEVEN,
+        "in map(lambda), at row 2",
+        "made from the number 102",
+    ]
+    assert len(error.__notes__) == 5
+
+
+def test_the_keys_of_a_split_and_the_choices_of_a_mixture_are_told():
+    parts = NUMBERS.split({"a": 0.5, "b": 0.5}, key=refuse)
+    notes = told(len, parts["a"]).__notes__
+    assert notes == ["in split(key=refuse), at row 4"]
+    with pytest.raises(RefusedError) as caught:
+        ps.Dataset.choose_from_datasets([NUMBERS, NUMBERS], ps.Dataset.range(5, 9).map(refuse))
+    assert_says(caught.value, "map(refuse)")
+    streams = [ps.Dataset.range(5, 9).filter(accept), NUMBERS.filter(bool)]
+    with pytest.raises(RefusedError) as caught:
+        ps.Dataset.sample_from_datasets(streams, seed=0, stop="all").drawn(20)
+    assert_says(caught.value, blames_of(caught.value)[0].operation)
+
+
+def test_elements_that_do_not_fit_are_named_by_their_records_on_every_way():
+    uneven = NUMBERS.map(lambda x: np.zeros(1 + int(x == 7)), vectorized=False)
+    rows = ["row 4 is made from the number 7", "row 5 is made from the number 8"]
+    for reach in (list, lambda ds: ds[2], lambda ds: ds.reduce(0, lambda total, x: total)):
+        notes = told(reach, uneven.batch(2), ElementError).__notes__
+        assert notes[:2] == rows
+        assert len(set(notes)) == len(notes)
+    streamed = told(list, uneven.filter(lambda x: True).batch(2), ElementError).__notes__
+    assert streamed[:3] == [*rows, "in batch(2), at element 2"]
