@@ -119,7 +119,7 @@ def _above_and_shard(plan: Node) -> tuple[list[Node], Node]:
 def _above_turns(run: Node) -> list[Node]:
     """Return the nodes after the one that takes turns between streams, from the end; none if there is no such node."""
     above: list[Node] = []
-    while not run.within:
+    while not run.subplans:
         if not run.inputs:
             return []
         above.append(run)

@@ -23,10 +23,13 @@ NOTHING = Items([])  # the elements of rows that are still to be made
 class Feed(Protocol):
     """Gives a stage its jobs one after another, and knows the mark after each of their items."""
 
-    rows_of: RowsOf | None
-    """The rows of later positions, where they are known."""
     end: int
-    """The end of these positions."""
+    """The end of the positions that `rows_of` knows."""
+
+    @property
+    def rows_of(self) -> RowsOf | None:
+        """The function that returns the rows of later positions, where they are known."""
+        ...
 
     def take(self, count: int, wanted: int | None = None) -> Job | None:
         """Return a job of up to `count` items with one bare task, or `None` at the end.

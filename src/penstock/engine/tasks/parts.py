@@ -68,7 +68,7 @@ class Parts:
         if whole is None:
             return None
         _, change, _ = self._join
-        return change(whole, job.task.given.ids, whole.columns) if change is not None else None
+        return change(whole, job.task.given.ids, cast("Slot", whole.columns)) if change is not None else None
 
     @cached_property
     def _join(self) -> Step:

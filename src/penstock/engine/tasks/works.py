@@ -11,7 +11,7 @@ from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tasks.parts import Parts, parts_of
-from penstock.engine.tasks.read_ahead import telling
+from penstock.engine.tasks.read_ahead import Tell, telling
 from penstock.engine.tasks.task import Made, Task
 from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Piece
@@ -22,6 +22,7 @@ class Work(Protocol):
     """Makes tasks of one kind, in any thread; another process makes the same work of the plan."""
 
     plan: Node
+    tell: Tell | None
 
     def __init__(self, plan: Node, allocate: Allocate, observer: Observer) -> None: ...
     def make(self, task: Task) -> Made: ...
