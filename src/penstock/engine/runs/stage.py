@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from time import perf_counter_ns, process_time_ns
+from typing import TYPE_CHECKING
 
 from penstock.core.errors import BudgetError, ElementError, WorkerError
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
+from penstock.engine import workers
 from penstock.engine.runs.feeds import NOTHING, Feed, OpenFeed
 from penstock.engine.runs.session import Session
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.native import Gathered, Gathering, gathering_of
-from penstock.engine.tasks.parts import Parts
+from penstock.engine.tasks.gathering import Gathered, Gathering, gathering_of
 from penstock.engine.tasks.read_ahead import ReadAhead, spacing
 from penstock.engine.tasks.slots import Slots
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import PieceWork, RowWork, Work
 from penstock.engine.tuning.tuner import THREAD_PAYS
-from penstock.engine.workers.executors import Workers
 from penstock.engine.workers.inline import Inline, NativeThread, made_here
-from penstock.engine.workers.producer import Producer
+from penstock.engine.workers.protocol import Workers
 from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.unit import batching_of
 from penstock.plan.blame import blame_given
 from penstock.plan.flow import Asked, Flow, Mark, Piece
 from penstock.plan.ids import NO_IDS
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.engine.tasks.parts import Parts
 
 
 class Stage:
@@ -102,7 +105,7 @@ class Loop:
         self._window = stage.session.window(ordered=settings.ordered or not stage.top)
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers = Inline(stage.work)
-        self._native = stage.gathering()
+        self._gathering = stage.gathering()
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
 
@@ -115,7 +118,7 @@ class Loop:
                 self._session.check_open()
                 self._choose_workers()
                 if self._stage.live and type(self._workers) is not Inline:
-                    producer = Producer(self._begun(), lambda _: self._room() > 0)
+                    producer = workers.producer.Producer(self._begun(), lambda _: self._room() > 0)
                     self._session.at_close(producer.stop)
                     break
                 job = self._next_job(wanted)
@@ -139,15 +142,15 @@ class Loop:
 
     def _choose_workers(self) -> None:
         """Leave the inline start for threads, or for a native thread, once they pay."""
-        workers, tuner = self._workers, self._tuner
-        if not isinstance(workers, Inline | NativeThread):
+        current, tuner = self._workers, self._tuner
+        if not isinstance(current, Inline | NativeThread):
             return
         if not self._session.is_inline(tuner):
             self._leave_inline()
-        elif isinstance(workers, NativeThread) and not workers.gathers:
-            self._workers, self._native = Inline(self._stage.work), None
-        elif self._native is not None and type(workers) is Inline and tuner.worth_beside(self._group(beside=True)):
-            self._workers = NativeThread(self._stage.work, self._native, lambda: self._item_bytes or 0)
+        elif isinstance(current, NativeThread) and not current.gathers:
+            self._workers, self._gathering = Inline(self._stage.work), None
+        elif self._gathering is not None and type(current) is Inline and tuner.worth_beside(self._group(beside=True)):
+            self._workers = NativeThread(self._stage.work, self._gathering, lambda: self._item_bytes or 0)
             self._session.at_close(self._workers.close)
 
     def _leave_inline(self) -> None:
@@ -270,7 +273,7 @@ class Loop:
         if len(job) > 1 or stage.item_rows <= 1 or not isinstance(stage.work, RowWork):
             return None
         if type(self._workers) is Inline:  # the first elements tell whether threads are to make the others
-            pays = self._session.settings.executor == "auto" and not tuner.looks and self._native is None
+            pays = self._session.settings.executor == "auto" and not tuner.looks and self._gathering is None
         else:
             pays = not isinstance(self._workers, NativeThread) and tuner.split_item() > 1
         return stage.work.parts if pays else None
@@ -338,7 +341,8 @@ class Loop:
         if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
             raise failure
         cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
-        if len(job) > 1 or cut_apart:
+        may_be_made_again = not self._stage.top and self._feed.rows_of is not None
+        if len(job) > 1 or cut_apart or may_be_made_again:
             for at in range(len(job)):
                 result = made_here(self._stage.work, job.alone(at))
                 if not isinstance(result, Made):

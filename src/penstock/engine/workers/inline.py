@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.native import Gathering
+from penstock.engine.tasks.gathering import Gathering
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.window import Window
@@ -31,9 +31,6 @@ class Inline:
 
     def submit(self, job: Job, number: int, window: Window) -> None:
         window.finish(job, number, made_here(self._work, job.tasks[number]))
-
-    def resize(self, workers: int) -> None:
-        pass
 
     def close(self) -> None:
         pass
@@ -62,9 +59,6 @@ class NativeThread:
             window.finish(job, number, made_here(self._work, task))
         else:
             window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))
-
-    def resize(self, workers: int) -> None:
-        pass
 
     def close(self) -> None:
         self._gathering.close()
