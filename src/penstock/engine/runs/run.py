@@ -26,7 +26,7 @@ from penstock.engine.tasks.observer import Observer
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
 from penstock.engine.workers.window import WHILE_WAITING
-from penstock.ops.group.unit import batching_of, rows_in
+from penstock.ops.group.unit import batching_of, rows_in_all
 from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
 
@@ -226,7 +226,7 @@ class Run:
         if not self._item_bytes:
             self._item_bytes = bytes_of(items[0])
         made.nbytes += count * self._item_bytes
-        made.rows += sum(map(rows_in, items)) if self.unit == "batch" else count
+        made.rows += rows_in_all(piece.chunk, items) if self.unit == "batch" else count
 
     def _named(self, failure: BaseException) -> BaseException:
         """Return the failure with the item it belongs to, and the way to make that again."""

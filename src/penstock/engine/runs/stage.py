@@ -314,9 +314,8 @@ class Loop:
         if piece is None:
             yield from self._replayed(job)
             return
-        for task, result in list(zip(job.tasks, job.results, strict=True))[job.noted :]:
-            if isinstance(result, Made):
-                self._observe(result.cost, job.share(task))
+        if type(piece.chunk) is not Gathered:
+            self._note(job)
         self._learn(piece, len(job))
         # a piece of its own: `piece` may be the very one below
         yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
@@ -358,6 +357,12 @@ class Loop:
 
     # Measures
 
+    def _note(self, job: Job) -> None:
+        """Tell the tuner what the tasks of a job took, unless it knows."""
+        for task, result in list(zip(job.tasks, job.results, strict=True))[job.noted :]:
+            if isinstance(result, Made):
+                self._observe(result.cost, job.share(task))
+
     def _observe(self, cost: Cost, items: float) -> None:
         self._tuner.observe(cost, items)
         self._read_ahead.observe(cost, items)
@@ -380,6 +385,9 @@ class Loop:
     def _count_gathered(self, made: Gathered) -> None:
         """Count the batches that were taken, and the time that the native thread took."""
         taken, cost = made.taken()
-        self._stage.observer.count(taken * made.batch_rows, taken * made.batch_bytes, cost.wall, cost.cpu)
+        if self._gathering is not None:
+            for node, rows in self._gathering.rows_of_nodes(taken, made.batch_rows):
+                spent = (0, 0) if node.inputs else (cost.wall, cost.cpu)  # the others only say which rows
+                self._stage.observer.count(node, rows, taken * made.batch_bytes, *spent)
         if taken and cost.wall:
             self._observe(cost, taken)

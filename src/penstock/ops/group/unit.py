@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 from penstock.ops.group.batching import Batching
@@ -22,6 +23,13 @@ def batching_of(plan: Node) -> Batching | None:
         else:
             return None
     return plan
+
+
+def rows_in_all(chunk: Chunk, batches: list[Any]) -> int:
+    """Return how many elements the batches of a chunk hold; those of columns are counted at once."""
+    if isinstance(chunk, Columns) and chunk.columns and isinstance(first := chunk.columns[0], np.ndarray):
+        return len(batches) * (first.shape[1] if first.ndim > 1 else 1)
+    return sum(map(rows_in, batches))
 
 
 def rows_in(batch: Any) -> int:
