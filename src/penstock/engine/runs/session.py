@@ -17,7 +17,6 @@ from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
 from penstock.engine.tuning.tuner import Tuner
-from penstock.engine.workers.inline import Inline
 from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.plan.graph import same
@@ -72,9 +71,7 @@ class Session:
         """Return a session with the same workers for datasets that are elements, whose work is not counted."""
         settings = self.settings
         executor = settings.executor
-        if not isinstance(executor, str) and not workers.executors.shares_memory(
-            executor
-        ):
+        if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -108,8 +105,6 @@ class Session:
             return self._outer.workers(work, tuner, observer)
         executor = self.settings.executor
         threads = tuner.start_threads()
-        if executor == "inline":
-            return Inline(work)
         if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
             return self._remote_workers(work, executor, observer)
         self.has_threads = True

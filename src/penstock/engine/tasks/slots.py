@@ -56,9 +56,10 @@ class Slots:
 
     def learn(self, chunk: Chunk) -> None:
         """Note the shapes of batches that were made; the last of an epoch may be shorter than others."""
-        if not isinstance(chunk, Columns) or not len(chunk):
+        if not len(chunk):
             return
-        shapes = list(map(_shape_of, chunk.columns))
+        columns = chunk.columns if isinstance(chunk, Columns) else [[leaf] for leaf in flatten(chunk.element(0))[0]]
+        shapes = list(map(_shape_of, columns))
         known = self._shapes
         if known is not None and len(known) == len(shapes):
             if all(map(_is_shorter, shapes, known)):
@@ -77,6 +78,8 @@ def _is_shorter(new: LeafShape, known: LeafShape) -> bool:
 
 def _shape_of(column: Column) -> LeafShape:
     """Return the memory that a leaf of one batch takes; rows of `Ragged` or `Sparse` have memory of their own."""
+    if isinstance(column, list) and isinstance(column[0], np.ndarray):
+        column = column[0][None]
     if isinstance(column, np.ndarray):
         texts = text_bytes_of(column) * prod(column.shape[1:]) if column.dtype.hasobject else 0
         return LeafShape(column.shape[1:], column.dtype, texts)

@@ -20,22 +20,6 @@ def made_here(work: Work, task: Task) -> Result:
         return error
 
 
-class Inline:
-    """Runs each task at once, in the thread that submits it."""
-
-    name = "inline"
-    shares_gil = False
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-
-    def submit(self, job: Job, number: int, window: Window) -> None:
-        window.finish(job, number, made_here(self._work, job.tasks[number]))
-
-    def close(self) -> None:
-        pass
-
-
 class NativeThread:
     """Has batches gathered by a native thread while the consumer goes on; what it cannot gather is made at once.
 
