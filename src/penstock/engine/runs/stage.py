@@ -8,11 +8,12 @@ from functools import cached_property
 from time import perf_counter_ns, process_time_ns
 from typing import TYPE_CHECKING, cast
 
-from penstock.core.errors import BudgetError, ElementError, WorkerError
+from penstock.core.errors import BudgetError, WorkerError
 from penstock.elements.chunks.variants import duplicate
 from penstock.elements.size import own_bytes_of
 from penstock.engine import workers
 from penstock.engine.runs.feeds import NOTHING, Feed, OpenFeed
+from penstock.engine.runs.replay import replayed
 from penstock.engine.runs.session import Session
 from penstock.engine.tasks.cost import Cost
 from penstock.engine.tasks.gathering import Gathered, Gathering, gathering_of
@@ -153,7 +154,7 @@ class Loop:
             return
         if not self._session.is_inline(self._tuner):
             self._leave_inline()
-        elif current is not None and not current.gathers:
+        elif current is not None and not current.gathers and not len(self._window):
             self._workers = self._gathering = None
         elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
             self._workers = NativeThread(self._stage.work, self._gathering, lambda: self._item_bytes or 0)
@@ -364,28 +365,17 @@ class Loop:
         return None if chunk is None else Piece(chunk, job.task.given.ids)
 
     def _replayed(self, job: Job) -> Flow:
-        """Yield the items of a failed job before the one at fault, which is found by making each of them alone.
-
-        So the items that the consumer receives before an error do not depend on how they were grouped.
-        """
-        failure, at = job.failure(), 0
-        if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
-            raise failure
-        cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
-        may_be_made_again = not self._stage.top and self._feed.rows_of is not None
-        if len(job) > 1 or cut_apart or may_be_made_again:
-            for at in range(len(job)):
-                result = made_here(self._stage.work, job.alone(at))
-                if not isinstance(result, Made):
-                    failure = result
-                    break
-                yield Piece(result.piece.chunk, result.piece.ids, job.mark_after(at + 1), result.piece.failed)
-            else:
-                return  # a failure that passed, such as of a disk
-        if isinstance(failure, Exception) and self._stage.below is not None:
-            blame_given(failure, self._stage.below, int(job.task.given.ids[at]))
-        self._stage.failed_at = job.task.low + at
-        raise failure or RuntimeError("a task ended with nothing")
+        """Yield the items of a failed job before the one at fault, then raise the failure."""
+        stage = self._stage
+        of_rows_below = not stage.top and self._feed.rows_of is not None
+        at_fault = yield from replayed(job, stage.work, lone_too=of_rows_below)
+        if at_fault is None:
+            return
+        failure, item = at_fault
+        if isinstance(failure, Exception) and not isinstance(failure, WorkerError) and stage.below is not None:
+            blame_given(failure, stage.below, int(job.task.given.ids[item]))
+        stage.failed_at = job.task.low + item
+        raise failure
 
     # Measures
 
