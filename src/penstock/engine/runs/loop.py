@@ -55,6 +55,7 @@ class Loop:
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering()
+        self._held = 0  # bytes of items that were taken out of the window and wait for the consumer
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
 
@@ -128,6 +129,7 @@ class Loop:
 
     def _next_job(self, current: Workers) -> Job | None:
         """Return the next job that is done, with others begun behind it; `None` at the end."""
+        self._held = 0
         if not len(self._window):
             self._fill(current)
             if not len(self._window):
@@ -141,6 +143,7 @@ class Loop:
     def _popped(self, current: Workers | None) -> Job:
         asked = perf_counter_ns()
         job = self._window.pop()
+        self._held = job.nbytes - job.nbytes // max(len(job), 1)  # all but the first
         if current is not None and current.shares_gil:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
@@ -208,7 +211,7 @@ class Loop:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not self._item_bytes:
             return items
-        held = 0 if current is None else self._window.nbytes
+        held = 0 if current is None else self._window.nbytes + self._held
         return min(items, max(self._budget - held, 0) // self._item_bytes)
 
     def _prepare(self, job: Job) -> None:
