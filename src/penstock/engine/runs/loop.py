@@ -299,9 +299,11 @@ class Loop:
             self._note(job)
         self._learn(piece, len(job))
         # a piece of its own: `piece` may be the very one below
-        yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
-        if type(piece.chunk) is Gathered:
-            self._count_gathered(piece.chunk)
+        try:
+            yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
+        finally:
+            if type(piece.chunk) is Gathered:
+                self._count_gathered(piece.chunk)
 
     def _piece_of(self, job: Job) -> Piece | None:
         """Return the items of a job; `None` if a task failed, or parts of a batch do not fit together."""
