@@ -152,7 +152,8 @@ class Loop:
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them."""
-        if self._fed or self._failure is not None:
+        cannot_gather = isinstance(current, NativeThread) and not current.gathers
+        if self._fed or self._failure is not None or cannot_gather:
             return
         try:
             while count := self._room():
