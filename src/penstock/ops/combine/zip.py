@@ -1,4 +1,4 @@
-"""Put elements of several inputs side by side."""
+"""Combine elements of several inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 @dataclass(frozen=True)
 class Zip(Node):
-    """Put the elements of `members` side by side in `structure`, up to the end of the shortest."""
+    """Combine the elements of `members` in `structure`, up to the end of the shortest."""
 
     members: tuple[Node, ...] = field(metadata={"nodes": True})
     structure: Any
@@ -69,7 +69,7 @@ class Zip(Node):
 
 
 def _ready(readers: list[Reader]) -> int:
-    """How many elements all of them have at hand; past one at its end, nobody is asked for more."""
+    """Return how many elements all readers have ready; once one has ended, no other is asked for more."""
     fewest = MOST_READ
     for reader in readers:
         fewest = min(fewest, reader.ready()) if fewest else 0
