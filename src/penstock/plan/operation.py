@@ -1,4 +1,4 @@
-"""What every declarative element operation is: frozen data, callable on one element, with one random draw at most."""
+"""A declarative element operation: frozen data, callable on one element, with at most one random draw."""
 
 from __future__ import annotations
 
