@@ -270,7 +270,7 @@ def relax(first: Spec, second: Spec) -> Spec | None:
 
 
 def compatible(first: Spec, second: Spec) -> bool:
-    """Return whether one element could have both specs: known dimensions, dtypes and types are equal."""
+    """Return True if one element could have both specs: known dimensions, dtypes and types are equal."""
     pairs = _pairs(first, second)
     return pairs is not None and all(_compatible_leaf(a, b) for a, b in pairs)
 

@@ -220,7 +220,7 @@ def read_all(source: Open, epoch: int, mark: Mark = None) -> Asked:
 
 
 def pulled(flow: Flow, wanted: int | None) -> Piece | None:
-    """Return the next piece of a started flow, which more than one `wanted` element is sent to; `None` at the end."""
+    """Return the next piece of a flow, or `None` at the end; send a count if more than one is `wanted`."""
     if wanted is None or wanted <= 1 or (send := getattr(flow, "send", None)) is None:
         return next(flow, None)
     try:

@@ -71,7 +71,7 @@ def small(operand: Any) -> Any:
 
 
 def reading(operand: Any, dimensions: int, dtype: np.dtype[Any] | None = None, *, exact: bool = True) -> Read:
-    """Return how a step reads an operand next to others of up to `dimensions`: (k, 1, ..., *shape), or a constant.
+    """Return the way a step reads an operand next to others of up to `dimensions`: (k, 1, ..., *shape), or a constant.
 
     A Python number becomes `dtype` if that is given; a step that is not `exact` reads contiguous memory.
     """
@@ -135,7 +135,7 @@ def in_place(trace: Trace, symbol: str, a: Value, b: Any) -> bool:
 def universal(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
     """Record `np.add(a, b)` and the like, called by name."""
     if len(args) != ufunc.nin or ufunc.nout != 1 or ufunc.signature is not None or set(keywords) - {"dtype"}:
-        trace.refuse(f"{ufunc.__name__} with such arguments")
+        trace.refuse(f"{ufunc.__name__} with unsupported arguments")
     operands = [trace.lift(np.asarray(arg)) if isinstance(arg, list | tuple) else arg for arg in args]
     if all(map(is_constant, operands)):
         return ufunc(*map(settled, operands), **keywords)
@@ -204,7 +204,7 @@ def exact_or_tried(
 
 
 def _exponents_apart(base: Any, exponent: Any) -> bool:
-    """Return whether NumPy takes the same path for elements and columns: one exponent for all, or one per number.
+    """Return True if NumPy takes the same path for elements and columns: one exponent for all, or one per number.
 
     If one exponent of 2, -1 or 0.5 applies to all numbers of an inner loop, NumPy computes squares, reciprocals or
     roots; exponents of several rows lead to another inner loop.
@@ -220,7 +220,7 @@ def require_same(trace: Trace, trial: Trial, operands: Sequence[Any]) -> None:
     if not same_in_columns(trial):
         trace.refuse("a function of numbers that differs between columns and elements")
     if not all(operand.ordered for operand in operands if isinstance(operand, Value)):
-        trace.refuse("such a function of memory that is not contiguous")
+        trace.refuse("a function of memory that is not contiguous")
     trace.ordered = True
 
 
@@ -231,7 +231,7 @@ def operand_of(trace: Trace, operand: Any, taken: np.dtype[Any] | None = None) -
         return Operand(kind, operand.form.dtype, taken or operand.form.dtype, shape)
     value = np.asarray(constant_of(operand))
     if not is_plain(value.dtype):
-        trace.refuse("such a number")
+        trace.refuse("unsupported number")
     constant = value.tobytes() if value.size == 1 else None
     return Operand(kind, value.dtype, value.dtype, shape, constant, shared=constant is None)
 
@@ -265,7 +265,7 @@ def _loop(
 def _power(trace: Trace, a: Any, b: Any) -> Any:
     """Record `a ** b` where one is an array: NumPy has fast paths for some exponents, so it is called the same way."""
     if kind_of(a) is not Kind.ARRAY or not (is_constant(b) or kind_of(b) is Kind.ARRAY):
-        trace.refuse("a power of such operands")
+        trace.refuse("a power of unsupported operands")
     if not is_constant(b) or kind_of(b) is Kind.ARRAY:
         return elementary(trace, np.power, (a, b), operator.pow)
     exponent = constant_of(b)

@@ -70,7 +70,7 @@ def is_exact(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def same_in_columns(trial: Trial) -> bool:
-    """Return whether columns of any length equal elements, by trying.
+    """Return True if columns of any length equal elements, found by trying.
 
     >>> f4 = np.dtype("f4")
     >>> column, exponents = Operand(Kind.ARRAY, f4, f4, (3,)), Operand(Kind.NUMPY, f4, f4, ())

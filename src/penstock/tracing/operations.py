@@ -141,7 +141,7 @@ def _where(trace: Trace, condition: Any, x: Any, y: Any) -> Any:
     made = np.where(*map(arithmetic.small, operands))
     form = shaping.form_of_value(made)
     if form is None:
-        trace.refuse("such a choice")
+        trace.refuse("unsupported choice")
     shape = np.broadcast_shapes(*map(arithmetic.shape_of, operands))
     reads = [
         arithmetic.reading(each, len(shape), form.dtype if at and kind_of(each) is Kind.PYTHON else None)
@@ -162,7 +162,7 @@ def _clip(trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, **bounds: 
     low, high = bounds.pop("min", a_min), bounds.pop("max", a_max)
     low, high = shaping.plain(trace, low), shaping.plain(trace, high)
     if bounds or not all(each is None or is_number(each) for each in (low, high)):
-        trace.refuse("such bounds")
+        trace.refuse("unsupported bounds")
     name = (np.clip, *((type(each), repr(each)) for each in (low, high)))
     return _alone(trace, a, lambda x: np.clip(x, low, high), name)
 
@@ -179,7 +179,7 @@ def _alone(trace: Trace, a: Any, function: Callable[[Any], Any], name: Hashable)
         trace.refuse("an array that is transposed")
     made = shaping.form_of_value(function(arithmetic.small(a)))
     if made is None:
-        trace.refuse("such a function")
+        trace.refuse("unsupported function")
     if name is not None and made.dtype.kind == "f":
         arithmetic.require_same(trace, Trial(name, (arithmetic.operand_of(trace, a),), function, function), (a,))
     form = arithmetic.Form(made.kind, made.dtype, a.form.shape)

@@ -72,7 +72,7 @@ def _integers(trace: Trace, symbol: str, a: Any, b: Any) -> Value:
 
 def _power(trace: Trace, a: Any, b: Any) -> Value:
     if is_constant(a) or not is_constant(b) or not 0 <= b <= MOST_POWER:
-        trace.refuse("a power of such integers")
+        trace.refuse("a power of unsupported integers")
 
     def bounds(low: int, high: int, exponent: int, _: int) -> tuple[int, int]:
         largest = max(abs(low), abs(high)) ** exponent

@@ -27,7 +27,7 @@ def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     def rule(trace: Trace, x: Any, axis: Any = None, *, keepdims: bool = False, **keywords: Any) -> Any:
         value = array(trace, x)
         if set(keywords) - _KEYWORDS.get(function, frozenset()):
-            trace.refuse("such a reduction")
+            trace.refuse("unsupported reduction")
         if is_constant(value):
             return function(value.settled, axis=axis, keepdims=keepdims, **keywords)
         axes = tuple(each + 1 for each in axes_of(value, axis))
@@ -104,7 +104,7 @@ def _recorded(
         trace.refuse("an array made of one that is not contiguous in memory")
     form, register = form_of_value(made), value.register
     if form is None or register is None:
-        trace.refuse("such a reduction")
+        trace.refuse("unsupported reduction")
 
     def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
         return whole(frame.columns[register])

@@ -29,7 +29,7 @@ def is_upright(made: Any) -> bool:
 def array(trace: Trace, value: Any) -> Value:
     """Return the value, which must be an array."""
     if not isinstance(value, Value) or value.form.kind is not Kind.ARRAY:
-        trace.refuse("an array was expected")
+        trace.refuse("a value other than an array")
     return value
 
 
@@ -120,7 +120,7 @@ def _plain_entry(trace: Trace, entry: Any) -> Any:
             return entry
     if isinstance(entry, list) and all(type(each) is int for each in entry):
         return entry
-    return trace.refuse("such an index")
+    return trace.refuse("unsupported index")
 
 
 def _lookup(trace: Trace, table: Value, index: Value) -> Value:
@@ -236,7 +236,7 @@ def pad(trace: Trace, x: Any, pad_width: Any, mode: str = "constant", **keywords
     """Record `np.pad(x, pad_width, mode)`, for modes that move numbers without computing."""
     value = array(trace, x)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or set(keywords) - {"constant_values"}:
-        trace.refuse("such padding")
+        trace.refuse("unsupported padding")
     if not is_number(keywords.get("constant_values", 0)):
         trace.refuse("padding by several values")
     widths = np.broadcast_to(np.asarray(plain(trace, pad_width)), (len(value.form.shape), 2)).tolist()

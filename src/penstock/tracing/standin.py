@@ -206,7 +206,7 @@ def _unknown(what: str) -> Callable[..., Any]:
 
 def _usable(value: Value) -> Value:
     if value.form.kind is Kind.OBJECT:
-        value.trace.refuse("something done with an object")
+        value.trace.refuse("an operation on an object")
     return value
 
 

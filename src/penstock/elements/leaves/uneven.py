@@ -72,9 +72,7 @@ def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, 
     rank = 1 if rank is None else rank
     if arrays[0].ndim < rank:
         told = f"{arrays[0].ndim} dimension{'s' * (arrays[0].ndim != 1)}"
-        raise ElementError(
-            f"{origin.operation}: arrays{origin.where} have {told}, but {rank} or more were declared"
-        )
+        raise ElementError(f"{origin.operation}: arrays{origin.where} have {told}, but {rank} or more were declared")
     if len({(array.ndim, *array.shape[rank:]) for array in arrays}) > 1:
         specs = [ArraySpec((None,) * rank + array.shape[rank:], array.dtype) for array in arrays]
         refuse_different(specs, origin, f"only the first {rank} dimension{'s' * (rank > 1)} may differ")

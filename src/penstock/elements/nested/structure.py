@@ -156,7 +156,7 @@ def describe(structure: Structure, leaves: Iterable[str] | None = None) -> str:
 
 
 def _is_surely_a_leaf(cls: type) -> bool:
-    """True if the type is a leaf without asking optree.
+    """Return True if the type is a leaf without asking optree.
 
     Such types are dataclasses that stay leaves, such as specs, and, as long as nobody has imported optree and could
     have registered a node, all types that are no nodes by themselves.

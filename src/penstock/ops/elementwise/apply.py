@@ -165,7 +165,7 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
                 _column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)
             ]
         except BLAMED as error:
-            several = f"which is the first of {len(rows)} that the function was called with at once"
+            several = f"which is the first of {len(rows)} elements in one call of the function"
             blame(error, node, int(rows[0]), detail=several if len(rows) > 1 else "")
             raise
         return Columns(structure, columns, len(rows))

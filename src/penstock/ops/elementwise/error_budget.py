@@ -123,7 +123,7 @@ class _Counting:
         return None if self._budget is None else self._budget.exceeded(self._seen, self._failed, self._run)
 
     def mark(self) -> list[int]:
-        """The counts."""
+        """Return the counts."""
         return [self._seen, self._failed, self._run]
 
 

@@ -57,7 +57,7 @@ class Scan(Streamed):
         return None
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """A mark holds the saved state, if any, the position where it was saved, and the number of elements since."""
+        """Yield the outputs; a mark holds the saved state, if any, where it was saved, and the elements since."""
         saved, at, since = resumed(mark, (None, None, 0))
         keeper = _Keeper(classes_in(self.initial_state), saved, at, since)
         state = self._first_state() if saved is None else keeper.state()

@@ -57,7 +57,7 @@ class Gathering(Streamed):
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """A mark holds the groups yielded and the waiting elements; many keys are read again instead."""
+        """Yield the groups; a mark holds their number, and where the waiting ones begin unless there are too many."""
         made, waits = resumed(mark, (0, None))
         again = made if waits is None else 0
         collected = _Collected(epoch, made)

@@ -158,6 +158,6 @@ class Grouping(Batching):
 
 
 def spans(counts: np.ndarray) -> zip[tuple[int, int]]:
-    """Return where each group of these counts begins and ends, one after another."""
+    """Return the start and end of each group of these sizes, one group after another."""
     ends = np.cumsum(counts).tolist()
     return zip([0, *ends], ends, strict=False)

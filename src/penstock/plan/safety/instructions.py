@@ -102,7 +102,7 @@ class _Reading:
         self._key_is_constant = False
 
     def follow(self) -> None:
-        """Go through all instructions once."""
+        """Process all instructions once."""
         coming: dict[int, list[Known | None]] = {}  # the stack at jump targets
         goes_on = True
         for step in steps_of(self._code):
