@@ -43,10 +43,10 @@ class Zip(Node):
         )
 
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
-        dear = [blocks for blocks in inputs if blocks is not None]
-        if not dear or self.length < 1:
+        blocked = [blocks for blocks in inputs if blocks is not None]
+        if not blocked or self.length < 1:
             return None
-        return reduce(lambda one, other: side_by_side(one, other, self.length), dear, dear[0])
+        return reduce(lambda one, other: side_by_side(one, other, self.length), blocked, blocked[0])
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:

@@ -110,7 +110,7 @@ class _Lanes:
         count = self._delays.round - empty
         rows = permute_rows(np.arange(low * count, high * count), count, mix(self._key, OUT)).reshape(-1, count)
         lanes = rows - np.arange(low * count, high * count, count)[:, None] + empty
-        # after round r, the oldest element is in the place of the element of round r + at_once
+        # after round r, the oldest element has the place of the element of round r + at_once
         return self._piece(self._places(low + self._at_once, lanes), after)
 
     def _places(self, number: int, lanes: Rows) -> Rows:
