@@ -125,9 +125,9 @@ def test_what_are_no_rows_is_refused(rows):
 
 
 def test_splits_are_checked():
-    with pytest.raises(ElementError, match="end with 5, and there are 4 values"):
+    with pytest.raises(ElementError, match="the last is 5, but there are 4 values"):
         Ragged(np.arange(4), [0, 5])
-    with pytest.raises(ElementError, match="and there are 1 values"):
+    with pytest.raises(ElementError, match="but there are 1 values"):
         Ragged(Ragged([1], [0, 1]), [0, 2])
     for lengths in ([3], [1, 2, 3], [-1, 0]):
         with pytest.raises(ElementError, match="lengths"):

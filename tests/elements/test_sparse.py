@@ -105,11 +105,11 @@ def test_other_ways_in_are_checked_too():
         Sparse.from_coo(([0],), [1], (2, 2))
     with pytest.raises(ElementError, match="comes twice"):
         Sparse.from_coo(([0, 0], [1, 1]), [1, 2], (2, 2))
-    with pytest.raises(ElementError, match="expected one more than there are rows"):
+    with pytest.raises(ElementError, match="expected one more than the number of rows"):
         Sparse.from_csr([1], [0], [0, 1], (2, 2))
     with pytest.raises(ElementError, match="a number has no dimensions"):
         Sparse.from_dense(3)
-    with pytest.raises(ElementError, match="two dimensions, and this has 1"):
+    with pytest.raises(ElementError, match="two dimensions, but this array has 1"):
         Sparse.from_dense([1]).csr()
     with pytest.raises(ElementError, match="do not fit together"):
         Sparse.stack([Sparse.from_dense([1]), Sparse.from_dense([1, 2])])

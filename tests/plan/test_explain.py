@@ -96,9 +96,12 @@ def test_what_an_operation_is_made_of_is_not_shown():
         (lambda ds: ds.window(5), None),
         (lambda ds: ds.map(np.arange).pack(8, window=100), "in which it was again, from its first document on: 100 "),
         (lambda ds: ds.map(np.arange).pack(8, "split"), None),
-        (lambda ds: ds.flat_map(range), "flat_map(range) runs an iterator again that its function returned"),
-        (lambda ds: ds.interleave(range, 2), "interleave(range, cycle_length=2) runs an iterator again"),
-        (lambda ds: Dataset.from_generator(iter), "from_generator(iter) calls its function again and drops what was"),
+        (lambda ds: ds.flat_map(range), "flat_map(range) restarts an iterator that its function returned"),
+        (lambda ds: ds.interleave(range, 2), "interleave(range, cycle_length=2) restarts an iterator"),
+        (
+            lambda ds: Dataset.from_generator(iter),
+            "from_generator(iter) calls its function again and drops the elements",
+        ),
     ],
 )
 def test_a_stream_says_what_a_restored_iterator_does_again(changed, told):

@@ -161,7 +161,7 @@ def test_elements_with_code_of_their_own_are_not_traced(element):
 def test_what_a_program_would_have_wrong_is_found_and_said(monkeypatch):
     ds = Dataset.range(10).map(lambda x: x + 1).batch(5).with_options(Options(executor="inline"))
     monkeypatch.setattr("penstock.tracing.traced.Traced.agrees", lambda *_: False)
-    with pytest.warns(RuntimeWarning, match=r"^lambda: made in columns.*report it.*vectorized=False"):
+    with pytest.warns(RuntimeWarning, match=r"^lambda: elements computed in columns.*report it.*vectorized=False"):
         made = [batch.tolist() for batch in ds]
     assert made == [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]]
 

@@ -1,4 +1,4 @@
-"""What flows through a pipeline: nested elements, their specs, and chunks of them."""
+"""Nested elements, their specs, and chunks of elements."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What tells an element from others: equal for equal elements, and hashable."""
+"""Hashable keys that are equal exactly for equal elements."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from penstock.elements.exact import PLAIN_TYPES
 from penstock.elements.nested.structure import Structure, flatten, is_leaf
 
 LONGEST = 64
-"""Bytes of text or of an array that are kept as they are; of longer ones a digest stands for them."""
+"""Bytes of text or of an array that are kept as they are; longer ones are replaced by a digest."""
 _INT64 = np.dtype(np.int64)
 
 
 def distinct(element: Any) -> Hashable:
-    """Return what equals that of another element just where both are equal: in nesting, dtypes, shapes and values.
+    """Return a key that is equal for two elements just if these are equal: in nesting, dtypes, shapes and values.
 
-    It takes some 100 bytes, whatever the element takes. A Python number equals NumPy's of the dtype it becomes:
-    `int64`, `float64` or `bool`; 0.0 equals -0.0, and a NaN any NaN. Objects of other types have to be hashable by
-    what they hold.
+    The key takes some 100 bytes, whatever the size of the element. A Python number equals the NumPy number of the dtype
+    it becomes: `int64`, `float64` or `bool`; 0.0 equals -0.0, and a NaN any NaN. Objects of other types must be
+    hashable by their contents.
 
     >>> distinct(3) == distinct(np.int64(3)), distinct(3) == distinct(np.int32(3)), distinct(1) == distinct(True)
     (True, False, False)
@@ -38,7 +38,7 @@ def distinct(element: Any) -> Hashable:
 
 @lru_cache(maxsize=256)
 def _once(structure: Structure) -> Structure:
-    """The structure, as one object for all that are equal."""
+    """Return the structure, as one object for all equal structures."""
     return structure
 
 
@@ -53,24 +53,22 @@ def _leaf(leaf: Any) -> Hashable:
         return _array(np.asarray(leaf))
     cls = type(leaf)
     if cls.__hash__ is object.__hash__:
-        raise ElementError(f"a {cls.__name__} only equals itself; pass a key= that says what makes elements equal")
+        raise ElementError(f"a {cls.__name__} only equals itself; pass a key= that returns a comparable value")
     try:
         hash(leaf)
     except TypeError:
-        raise ElementError(
-            f"a {cls.__name__} cannot be hashed; pass a key= that says what makes elements equal"
-        ) from None
+        raise ElementError(f"a {cls.__name__} cannot be hashed; pass a key= that returns a hashable value") from None
     return cast("Hashable", leaf)
 
 
 def _array(array: np.ndarray) -> Hashable:
-    """The dtype, shape and values of an array: in this machine's byte order, with one zero and one NaN."""
+    """Return the dtype, shape and values of an array: in native byte order, with one zero and one NaN."""
     dtype = array.dtype.newbyteorder("=")
     if array.ndim == 0 and dtype == _INT64:
         return int(array)
     if dtype.kind in "OV":
         return dtype.str, array.shape, _short([distinct(value) for value in array.ravel().tolist()])
-    if dtype.char in "gG":  # long doubles are padded with anything
+    if dtype.char in "gG":  # long doubles contain arbitrary padding
         return dtype.str, array.shape, _short([repr(value) for value in array.ravel() + 0.0])
     values = np.ascontiguousarray(array, dtype)  # of at least one dimension
     if dtype.kind in "fc":
@@ -82,7 +80,7 @@ def _array(array: np.ndarray) -> Hashable:
 
 
 def _short(parts: Sequence[Hashable]) -> Hashable:
-    """A digest of the parts, or they themselves where objects are among them."""
+    """Return a digest of the parts, or the parts themselves if objects are among them."""
     return _digest(repr(parts).encode("utf-8", "surrogatepass")) if all(map(_is_plain, parts)) else tuple(parts)
 
 

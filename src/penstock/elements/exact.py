@@ -1,4 +1,4 @@
-"""Values as JSON data and back, to the last bit: numbers, text, bytes, arrays, ragged and sparse ones, nestings."""
+"""Convert values to JSON data and back without loss: numbers, text, bytes, arrays, ragged and sparse ones, nestings."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
 MOST_BYTES = 1 << 20
-"""What a value may take; a larger one is not encoded."""
+"""The maximum size of an encoded value."""
 PLAIN_TYPES: frozenset[type] = frozenset([bool, int, float, complex, str, bytes, type(None)])
-"""Python's own values that nothing can change."""
+"""Immutable built-in types."""
 
-_JSON_INTEGERS = 1 << 53  # beyond, not every reader of JSON keeps all digits
-_KINDS = "biufcmMSU"  # of dtypes whose memory is their value
+_JSON_INTEGERS = 1 << 53  # larger integers lose digits in some JSON readers
+_KINDS = "biufcmMSU"  # dtypes whose memory is their value
 
 Classes = tuple[type, ...]
 
 
 class Encoded(NamedTuple):
-    """JSON data that stands for a value, and about how many characters of it there are."""
+    """JSON data of a value, and its approximate length in characters."""
 
     data: Any
     size: int
 
 
 class _InexactError(Exception):
-    """A value is of another kind, or too large."""
+    """A value of an unsupported type, or too large."""
 
 
 def encoded(value: Any, classes: Classes = ()) -> Encoded | None:
-    """Return `value` as JSON data that `decoded` makes an equal one of; `None` if that cannot be, or takes over 1 MiB.
+    """Return `value` as JSON data that `decoded` turns back into an equal value; `None` if impossible or over 1 MiB.
 
-    Type and dtype are kept (an `int` stays apart from an `np.int64`, and `True` from 1), and every bit of a float, so
-    that a NaN is itself again. Named tuples and dataclasses have to be among `classes`, which `decoded` is given too;
-    see `classes_in`.
+    Type and dtype are kept (an `int` differs from an `np.int64`, and `True` from 1), and every bit of a float,
+    including NaNs. Named tuples and dataclasses must be among `classes`, which `decoded` takes too; see `classes_in`.
 
     >>> encoded((1, np.float32([0.5])))
     Encoded(data=['tuple', [1, ['array', '<f4', [1], 'AAAAPw==']]], size=29)
@@ -58,7 +57,7 @@ def encoded(value: Any, classes: Classes = ()) -> Encoded | None:
 
 
 def decoded(data: Any, classes: Classes = ()) -> Any:
-    """Return the value that `encoded` made the data of; arrays are fresh and may be written to.
+    """Return the value that `encoded` made the data of; arrays are new and writeable.
 
     >>> decoded(encoded({"mean": np.ones(2), "count": 3}).data)
     {'mean': array([1., 1.]), 'count': 3}
@@ -70,9 +69,9 @@ def decoded(data: Any, classes: Classes = ()) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Return the value with arrays and containers of its own; other objects stay the same.
+    """Return the value with new arrays and containers; other objects are shared.
 
-    Arrays become contiguous, as those that `decoded` makes.
+    Arrays become contiguous, like those from `decoded`.
     """
     if type(value) in PLAIN_TYPES or isinstance(value, np.generic):
         return value
@@ -87,7 +86,7 @@ def _copied_leaf(leaf: Any) -> Any:
 
 
 def classes_in(value: Any) -> Classes:
-    """Return the named tuples and dataclasses there are in the value, each once."""
+    """Return the named tuples and dataclasses in the value, each once."""
     found = dict[type, None]()
 
     def look(value: Any) -> None:
@@ -107,7 +106,7 @@ def classes_in(value: Any) -> Classes:
 
 
 class _Encoder:
-    """Makes JSON data and counts it, up to `MOST_BYTES`."""
+    """Builds JSON data and counts its size, up to `MOST_BYTES`."""
 
     def __init__(self, classes: Classes) -> None:
         self.size = 0
@@ -157,16 +156,16 @@ class _Encoder:
 
     def _array(self, value: Any, *, scalar: bool) -> list[Any]:
         dtype = value.dtype
-        empty = dtype.itemsize == 0 and not scalar  # no array of it can be made
+        empty = dtype.itemsize == 0 and not scalar  # no array can be made of this dtype
         if empty or dtype.kind not in _KINDS or np.dtype(dtype.str) != dtype:
             raise _InexactError
         content = self._base64(value, value.nbytes)
         return ["scalar", dtype.str, content] if scalar else ["array", dtype.str, list(value.shape), content]
 
     def _base64(self, value: Any, size: int) -> str:
-        if size == 0:  # NumPy's empty text has bytes none the less
+        if size == 0:  # NumPy's empty text takes bytes anyway
             return ""
-        self._count(size * 4 // 3)  # before the work
+        self._count(size * 4 // 3)  # count before doing the work
         return b64encode(value if isinstance(value, bytes) else value.tobytes()).decode("ascii")
 
     def _counted(self, parts: Any) -> Any:
@@ -203,7 +202,7 @@ def _record_of(classes: Classes, which: int, parts: list[Any]) -> Any:
         return cls(*values)
     made = object.__new__(cls)
     for field, value in zip(fields(cls), values, strict=True):
-        object.__setattr__(made, field.name, value)  # also where the class is frozen
+        object.__setattr__(made, field.name, value)  # works for frozen classes too
     return made
 
 

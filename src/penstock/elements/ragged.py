@@ -1,4 +1,4 @@
-"""Rows of different lengths as one leaf: all their values end to end, and where each row begins."""
+"""Rows of different lengths as one leaf: all values end to end, and the start of each row."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MOST_SHOWN = 6  # rows, and values of a row, in a repr
 class Ragged(RaggedExchange):
     """Rows of different lengths: `values` of all rows end to end; row i is `values[row_splits[i]:row_splits[i + 1]]`.
 
-    Where `values` are `Ragged` themselves, there is one more ragged dimension. What comes after the ragged dimensions
-    is uniform, in the shape of the values. A row is an array, or `Ragged` where there are several ragged dimensions; it
-    is a view, and so is a slice. Splits are `int64`, or `int32` if given so; those that decrease, or do not end with
-    the values, are an `ElementError`. `==` compares contents and types and gives one `bool`.
+    If `values` are themselves `Ragged`, there is one more ragged dimension. Dimensions after the ragged ones are
+    uniform, in the shape of the values. A row is an array, or `Ragged` if there are several ragged dimensions; rows and
+    slices are views. Splits are `int64`, or `int32` if given so; splits that decrease, or do not end with the number of
+    values, raise an `ElementError`. `==` compares contents and types and returns one `bool`.
 
     >>> words = Ragged(np.arange(5), [0, 2, 2, 5])
     >>> words
@@ -36,7 +36,7 @@ class Ragged(RaggedExchange):
 
     __slots__ = ("_splits", "_values")
     __penstock_leaf__: ClassVar[bool] = True
-    __array_ufunc__ = None  # `array == ragged` is ours to answer
+    __array_ufunc__ = None  # `array == ragged` calls our `__eq__`
     __hash__: ClassVar[None] = None  # type: ignore[assignment] - as of everything that can be written to
 
     def __init__(self, values: Any, row_splits: Any) -> None:
@@ -49,14 +49,14 @@ class Ragged(RaggedExchange):
         self._values = flat
         self._splits = alike((checked_splits(row_splits, count), *inner))
 
-    # Made from
+    # Constructors
 
     @staticmethod
     def from_rows(rows: Iterable[Any], dtype: DTypeLike | None = None) -> Ragged:
-        """Rows given one by one: arrays, lists of numbers or text, or lists of rows for more ragged dimensions.
+        """Return rows given one by one: arrays, lists of numbers or text, or lists of rows for more ragged dimensions.
 
         Arrays must agree in dtype and in every dimension but the first, and are not cast; numbers in lists become
-        `dtype`, or what NumPy makes of them all.
+        `dtype`, by default the dtype that NumPy finds for all of them.
 
         >>> Ragged.from_rows([[1], [], [2, 3]])
         Ragged([[1], [], [2, 3]], int64[3, ~])
@@ -79,7 +79,7 @@ class Ragged(RaggedExchange):
 
     @staticmethod
     def from_row_lengths(values: Any, lengths: Any) -> Ragged:
-        """The values cut into rows of these lengths.
+        """Return the values cut into rows of these lengths.
 
         >>> Ragged.from_row_lengths([1, 2, 3], [1, 2])
         Ragged([[1], [2, 3]], int64[2, ~])
@@ -88,7 +88,7 @@ class Ragged(RaggedExchange):
 
     @staticmethod
     def from_dense(array: Any, lengths: Any = None, *, padding: Any = None) -> Ragged:
-        """The rows of an array of shape (k, n, ...), cut to `lengths`, or where only `padding` follows.
+        """Return the rows of an array of shape (k, n, ...), cut to `lengths`, or before trailing `padding`.
 
         >>> Ragged.from_dense([[1, 2], [3, 0]], padding=0)
         Ragged([[1, 2], [3]], int64[2, ~])
@@ -110,11 +110,11 @@ class Ragged(RaggedExchange):
             kept = np.full(count, widest, np.int64)
         return _made(dense[np.arange(widest) < kept[:, None]], (begins(kept),))
 
-    # What it is
+    # Properties
 
     @property
     def values(self) -> Any:
-        """What the rows are cut from: an array, or `Ragged` where there are several ragged dimensions."""
+        """The values that rows are cut from: an array, or `Ragged` if there are several ragged dimensions."""
         return _made(self._values, self._splits[1:]) if len(self._splits) > 1 else self._values
 
     @property
@@ -124,7 +124,7 @@ class Ragged(RaggedExchange):
 
     @property
     def row_splits(self) -> NDArray[Any]:
-        """Where each row begins in `values`, and the end: one more than there are rows."""
+        """The start of each row in `values`, and the end: one more than the number of rows."""
         return self._splits[0]
 
     @property
@@ -134,7 +134,7 @@ class Ragged(RaggedExchange):
 
     @property
     def ragged_rank(self) -> int:
-        """How many dimensions are ragged."""
+        """The number of ragged dimensions."""
         return len(self._splits)
 
     @property
@@ -144,26 +144,26 @@ class Ragged(RaggedExchange):
 
     @property
     def shape(self) -> tuple[int | None, ...]:
-        """The dimensions, `None` for the ragged ones."""
+        """The dimensions, with `None` for ragged ones."""
         return (len(self), *[None] * len(self._splits), *self._values.shape[1:])
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are, of rows, ragged and uniform."""
+        """The number of dimensions: rows, ragged and uniform."""
         return len(self._splits) + self._values.ndim
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values and the splits."""
+        """The bytes of the values and the splits."""
         return self._values.nbytes + sum(splits.nbytes for splits in self._splits)
 
     @property
     def writeable(self) -> bool:
-        """Whether values and splits may be written to."""
+        """True if values and splits are writeable."""
         return all(array.flags.writeable for array in self.arrays())
 
     def row_lengths(self) -> NDArray[Any]:
-        """How long each row is, in the outermost ragged dimension."""
+        """Return the length of each row, in the outermost ragged dimension."""
         return np.diff(self._splits[0])
 
     # Rows
@@ -190,7 +190,7 @@ class Ragged(RaggedExchange):
         return (values[low:high] for low, high in pairwise(self._splits[0].tolist()))
 
     def take(self, rows: NDArray[np.int64], allocate: Allocate = np.empty) -> Ragged:
-        """A copy of the rows at these positions, in that order."""
+        """Return a copy of the rows at these positions, in that order."""
         splits: list[NDArray[Any]] = []
         for level in self._splits:
             starts = level[rows]
@@ -208,11 +208,11 @@ class Ragged(RaggedExchange):
             splits.append(part - part[0] if low else part)
         return _made(self._values[low:high], tuple(splits))
 
-    # Several
+    # Combining
 
     @staticmethod
     def stack(parts: Sequence[Ragged], allocate: Allocate = np.empty) -> Ragged:
-        """`Ragged` of equal dtype, ragged rank and inner shape along a new first dimension: a copy.
+        """Return `Ragged` of equal dtype, ragged rank and inner shape stacked along a new first dimension: a copy.
 
         >>> Ragged.stack([Ragged.from_rows([[1], [2, 3]]), Ragged.from_rows([[4]])])
         Ragged([[[1], [2, 3]], [[4]]], int64[2, ~, ~])
@@ -223,7 +223,7 @@ class Ragged(RaggedExchange):
 
     @staticmethod
     def concatenate(parts: Sequence[Ragged], allocate: Allocate = np.empty) -> Ragged:
-        """The rows of all parts, one after another: a copy.
+        """Return the rows of all parts, one part after another: a copy.
 
         >>> Ragged.concatenate([Ragged.from_rows([[1], [2, 3]]), Ragged.from_rows([[4]])])
         Ragged([[1], [2, 3], [4]], int64[3, ~])
@@ -236,35 +236,35 @@ class Ragged(RaggedExchange):
         return _made(end_to_end([part.flat_values for part in parts], allocate), alike(splits))
 
     def fold(self, size: int) -> Ragged:
-        """Every `size` rows as one, in one more ragged dimension; the number of rows must be a multiple."""
+        """Group every `size` rows into one, in one more ragged dimension; the number of rows must be a multiple."""
         outer = begins([size] * (len(self) // size), self._splits[0].dtype)
         return _made(self._values, (outer, *self._splits))
 
     def owned(self, allocate: Allocate = np.empty) -> Ragged:
-        """Itself where it can be written to, else a copy that can."""
+        """Return the object itself if it is writeable, otherwise a writeable copy."""
         return self if self.writeable else _made(own(self._values, allocate), tuple(map(own, self._splits)))
 
     def frozen(self) -> Ragged:
-        """The same memory, not to be written to."""
+        """Return a read-only view of the same memory."""
         return _made(read_only(self._values), tuple(map(read_only, self._splits)))
 
     def with_splits(self, dtype: DTypeLike) -> Ragged:
-        """The same values with splits of `int32` or `int64`."""
+        """Return the same values with splits of `int32` or `int64`."""
         if self._splits[0].dtype == dtype:
             return self
         if np.dtype(dtype) == np.int32 and max(int(level[-1]) for level in self._splits) >= 1 << 31:
             raise ElementError(f"Ragged: splits up to {len(self._values)} do not fit int32")
         return _made(self._values, tuple(level.astype(split_dtype(dtype)) for level in self._splits))
 
-    # As something else
+    # Conversions
 
     def to_dense(
         self, fill: Any = None, shape: Sequence[int | None] | None = None, allocate: Allocate = np.empty
     ) -> NDArray[Any]:
-        """One array, padded at the end of each row with `fill`: zero, `False` or empty text by default.
+        """Return one array, padded at the end of each row with `fill`: by default zero, `False` or empty text.
 
-        `shape` fixes sizes of the ragged dimensions, from the outermost; `None` is the longest. A row that is longer is
-        an `ElementError`.
+        `shape` fixes sizes of the ragged dimensions, from the outermost; `None` is the longest. A longer row raises an
+        `ElementError`.
 
         >>> Ragged.from_rows([[1], [2, 3]]).to_dense(fill=-1, shape=[3]).tolist()
         [[1, -1, -1], [2, 3, -1]]
@@ -273,7 +273,7 @@ class Ragged(RaggedExchange):
         if len(wanted) != self.ragged_rank:
             raise ElementError(f"Ragged.to_dense(shape={shape}): expected {self.ragged_rank} sizes")
         sizes: list[int] = []
-        places = np.arange(len(self), dtype=np.int64)  # where each row of a level goes, in the flattened result
+        places = np.arange(len(self), dtype=np.int64)  # position of each row of a level in the flattened result
         for level, size in zip(self._splits, wanted, strict=True):
             lengths = np.diff(level).astype(np.int64, copy=False)
             longest = int(lengths.max(initial=0))
@@ -288,14 +288,14 @@ class Ragged(RaggedExchange):
         return dense
 
     def tolist(self) -> list[Any]:
-        """The rows as lists of Python's own values.
+        """Return the rows as lists of Python values.
 
         >>> Ragged.from_rows([[1], [2, 3]]).tolist()
         [[1], [2, 3]]
         """
         return [row.tolist() for row in self]
 
-    # As a value
+    # Value semantics
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Ragged):
@@ -306,11 +306,11 @@ class Ragged(RaggedExchange):
         )
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What it consists of: the values and the splits."""
+        """Return the arrays that make up the object: the values and the splits."""
         return (self._values, *self._splits)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What tells it from others."""
+        """Return a value that identifies the object."""
         return ("ragged", *self.arrays())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -322,14 +322,14 @@ class Ragged(RaggedExchange):
 
 
 def made(values: NDArray[Any] | Ragged, row_splits: NDArray[Any]) -> Ragged:
-    """Put together what is known to fit: splits of one dtype, which nobody has to check."""
+    """Build from parts that are known to fit: splits of one dtype, without checks."""
     if isinstance(values, Ragged):
         return _made(values.flat_values, (row_splits, *values.nested_row_splits))
     return _made(values, (row_splits,))
 
 
 def _made(values: NDArray[Any], splits: tuple[NDArray[Any], ...]) -> Ragged:
-    """Put together what is known to fit."""
+    """Build from parts that are known to fit."""
     made = object.__new__(Ragged)
     made._values = values  # pyright: ignore[reportPrivateUsage]
     made._splits = splits  # pyright: ignore[reportPrivateUsage]
@@ -337,7 +337,7 @@ def _made(values: NDArray[Any], splits: tuple[NDArray[Any], ...]) -> Ragged:
 
 
 def _shown(ragged: Ragged) -> str:
-    """The first rows, and of each the first values."""
+    """Return the first rows, and the first values of each."""
     rows = [_shown(row) if isinstance(row, Ragged) else _shown_row(row) for row in ragged[:MOST_SHOWN]]
     return f"[{', '.join([*rows, '...'] if len(ragged) > MOST_SHOWN else rows)}]"
 

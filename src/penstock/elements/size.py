@@ -1,4 +1,4 @@
-"""About how much memory elements take."""
+"""Estimate the memory that elements take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.elements.sparse import Sparse
 
 
 def bytes_of(element: Any) -> int:
-    """Return the bytes of an element's leaves: arrays by what they hold, other objects by themselves alone.
+    """Return the bytes of an element's leaves: arrays by their contents, other objects without what they refer to.
 
     >>> import numpy as np
     >>> bytes_of({"x": np.zeros(3), "y": np.zeros(2, np.uint8)})
@@ -27,9 +27,9 @@ def bytes_of(element: Any) -> int:
 
 
 def own_bytes_of(chunk: Chunk) -> int:
-    """Return the bytes that the first element of a chunk takes, without those that somebody else keeps.
+    """Return the bytes that the first element of a chunk takes, without memory that others keep.
 
-    These are arrays that cannot be written to, which are views of what others hold, and `Kept` elements.
+    Others keep `Kept` elements, and read-only arrays, which are views.
 
     >>> import numpy as np
     >>> view = np.zeros(3)
@@ -45,7 +45,7 @@ def own_bytes_of(chunk: Chunk) -> int:
 
 
 def text_bytes_of(array: NDArray[Any]) -> int:
-    """Return about how many bytes a text in an array of objects takes, `str` or `bytes`: the mean of a few of them.
+    """Return the approximate bytes of a text in an array of objects, `str` or `bytes`: the mean of a few of them.
 
     >>> text_bytes_of(np.array([b"", b"12", 7], object)) == (2 * sys.getsizeof(b"") + 2) // 3
     True
@@ -56,14 +56,14 @@ def text_bytes_of(array: NDArray[Any]) -> int:
 
 _LOOKED_AT = 8
 _NUMBERS: dict[type, int] = {bool: 1, int: 8, float: 8, complex: 16}
-_OTHER = 64  # bytes that an object of another kind counts
+_OTHER = 64  # bytes counted for any other object
 
 
 def sizes_of(chunk: Chunk) -> NDArray[np.int64]:
-    """Return how many bytes the leaves of each element hold: `int64[k]`, from 1 on, the same in whatever form they are.
+    """Return the bytes of the leaves of each element: `int64[k]`, at least 1, independent of their form.
 
-    Python's numbers count as those of NumPy do, text by its characters, and what is unknown `nbytes`, or 64. Unlike
-    what `sys.getsizeof` says, that is the same everywhere.
+    Python numbers count as NumPy numbers, text counts by characters, and other objects by `nbytes`, or 64. Unlike
+    `sys.getsizeof`, the result is the same on all platforms.
 
     >>> from penstock.elements.chunks.chunk import Items
     >>> sizes_of(Items([{"x": np.zeros(3), "y": 1}, {"x": b"", "y": "text"}, ()])).tolist()
@@ -82,7 +82,7 @@ def sizes_of(chunk: Chunk) -> NDArray[np.int64]:
 
 
 def size_of(element: Any) -> int:
-    """Return how many bytes the leaves of one element hold, counted as `sizes_of` does; 0 where there are none.
+    """Return the bytes of the leaves of one element, counted as by `sizes_of`; 0 if there are none.
 
     >>> size_of({"x": np.zeros(3), "y": "text"}), size_of(())
     (28, 0)
@@ -102,7 +102,7 @@ def _size(leaf: Any) -> int:
         return known
     if isinstance(leaf, bytes | str):
         return len(leaf)
-    if isinstance(leaf, Ragged | Sparse):  # without splits and indices, whose dtype and number hang on their form
+    if isinstance(leaf, Ragged | Sparse):  # without splits and indices, whose dtype and number depend on their form
         leaf = leaf.flat_values if isinstance(leaf, Ragged) else leaf.values
     nbytes = getattr(leaf, "nbytes", _OTHER)
     return nbytes if isinstance(nbytes, int) else _OTHER

@@ -1,4 +1,4 @@
-"""Arrays that are mostly zero as one leaf: where the other values are, and what they are."""
+"""Arrays that are mostly zero as one leaf: the indices of the other values, and the values."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MOST_SHOWN = 6  # values in a repr
 class Sparse(SparseExchange):
     """An array of `dense_shape` given by some of its values, at `indices`: `int64[n, ndim]`, in row-major order.
 
-    What is not given is zero (or empty text); a zero may be given too. An index outside the shape, one given twice, or
-    one out of order is an `ElementError`; `from_coo` sorts. Elements and slices along the first dimension are `Sparse`;
-    of one dimension, an element is a number. `==` compares contents and types, given zeros too, and gives one `bool`.
+    Values not given are zero (or empty text); a zero may be given too. An index outside the shape, a duplicate, or one
+    out of order raises an `ElementError`; `from_coo` sorts. Elements and slices along the first dimension are `Sparse`;
+    an element of one dimension is a number. `==` compares contents and types, given zeros too, and returns one `bool`.
 
     >>> grid = Sparse([[0, 1], [2, 0]], np.float32([5, 7]), (3, 2))
     >>> grid
@@ -37,7 +37,7 @@ class Sparse(SparseExchange):
 
     __slots__ = ("_indices", "_shape", "_splits", "_values")
     __penstock_leaf__: ClassVar[bool] = True
-    __array_ufunc__ = None  # `array == sparse` is ours to answer
+    __array_ufunc__ = None  # `array == sparse` calls our `__eq__`
     __hash__: ClassVar[None] = None  # type: ignore[assignment] - as of everything that can be written to
 
     def __init__(self, indices: Any, values: Any, dense_shape: Sequence[int]) -> None:
@@ -49,14 +49,16 @@ class Sparse(SparseExchange):
         if len(wrong):
             one, two = self._indices[wrong[0] : wrong[0] + 2].tolist()
             problem = "comes twice" if one == two else f"comes before {two}"
-            raise ElementError(f"Sparse: index {one} {problem}: they must be in row-major order; from_coo() sorts them")
+            raise ElementError(
+                f"Sparse: index {one} {problem}: indices must be unique and in row-major order; from_coo() sorts them"
+            )
         self._splits: NDArray[np.int64] | None = None
 
-    # Made from
+    # Constructors
 
     @classmethod
     def from_coo(cls, coordinates: Sequence[Any], values: Any, dense_shape: Sequence[int]) -> Self:
-        """Values in any order, with one array of coordinates for each dimension, as `numpy.nonzero` gives them.
+        """Return a sparse array of values in any order, given one array of coordinates per dimension.
 
         >>> Sparse.from_coo(([2, 0], [0, 1]), [7, 5], (3, 2))
         Sparse({(0, 1): 5, (2, 0): 7}, int64[3, 2])
@@ -74,7 +76,7 @@ class Sparse(SparseExchange):
 
     @staticmethod
     def from_dense(array: Any) -> Sparse:
-        """The values of an array that are not zero.
+        """Return the nonzero values of an array.
 
         >>> Sparse.from_dense([[0, 5], [0, 0]])
         Sparse({(0, 1): 5}, int64[2, 2])
@@ -87,7 +89,7 @@ class Sparse(SparseExchange):
 
     @staticmethod
     def from_csr(values: Any, columns: Any, row_splits: Any, dense_shape: Sequence[int]) -> Sparse:
-        """Two dimensions in the form of compressed rows: row i has the values `row_splits[i]` to `row_splits[i + 1]`.
+        """Return two dimensions from compressed rows: row i has the values `row_splits[i]` to `row_splits[i + 1]`.
 
         >>> Sparse.from_csr([5, 7], [1, 0], [0, 1, 1, 2], (3, 2))
         Sparse({(0, 1): 5, (2, 0): 7}, int64[3, 2])
@@ -96,21 +98,21 @@ class Sparse(SparseExchange):
         if len(dense_shape) != 2 or splits.shape != (dense_shape[0] + 1,) or (np.diff(splits) < 0).any():
             raise ElementError(
                 f"Sparse.from_csr: row_splits of shape {splits.shape} for {tuple(dense_shape)}: expected one more than "
-                "there are rows, which do not decrease"
+                "the number of rows, never decreasing"
             )
         rows = np.repeat(np.arange(dense_shape[0]), np.diff(splits))
         return Sparse.from_coo((rows, columns), values, dense_shape)
 
-    # What it is
+    # Properties
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """Where the values are, `int64[n, ndim]`, in row-major order."""
+        """The indices of the values, `int64[n, ndim]`, in row-major order."""
         return self._indices
 
     @property
     def values(self) -> NDArray[Any]:
-        """The values that are given, of shape (n,)."""
+        """The given values, of shape (n,)."""
         return self._values
 
     @property
@@ -127,34 +129,34 @@ class Sparse(SparseExchange):
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return len(self._shape)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the indices and values."""
+        """The bytes of the indices and values."""
         return self._indices.nbytes + self._values.nbytes
 
     @property
     def writeable(self) -> bool:
-        """Whether values and indices may be written to."""
+        """True if values and indices are writeable."""
         return all(array.flags.writeable for array in self.arrays())
 
     @property
     def row_splits(self) -> NDArray[np.int64]:
-        """Which values each row has: row i those from `row_splits[i]` to `row_splits[i + 1]`."""
+        """The range of values of each row: row i has values `row_splits[i]` to `row_splits[i + 1]`."""
         if self._splits is None:
             self._splits = begins(np.bincount(self._indices[:, 0], minlength=len(self)))
         return self._splits
 
     def csr(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-        """Two dimensions as compressed rows: the values, their columns, and the row splits.
+        """Return two dimensions as compressed rows: the values, their columns, and the row splits.
 
         >>> [part.tolist() for part in Sparse.from_dense([[0, 5], [0, 0], [7, 0]]).csr()]
         [[5, 7], [1, 0], [0, 1, 1, 2]]
         """
         if self.ndim != 2:
-            raise ElementError(f"Sparse.csr: compressed rows have two dimensions, and this has {self.ndim}")
+            raise ElementError(f"Sparse.csr: compressed rows have two dimensions, but this array has {self.ndim}")
         return self._values, self._indices[:, 1], self.row_splits
 
     # Rows
@@ -182,7 +184,7 @@ class Sparse(SparseExchange):
         return map(self.__getitem__, range(len(self)))
 
     def take(self, rows: NDArray[np.int64], allocate: Allocate = np.empty) -> Sparse:
-        """A copy of the rows at these positions, in that order."""
+        """Return a copy of the rows at these positions, in that order."""
         starts = self.row_splits[rows]
         lengths = self.row_splits[rows + 1] - starts
         at = spread(starts, lengths)
@@ -195,14 +197,14 @@ class Sparse(SparseExchange):
         first, last = self.row_splits[low], self.row_splits[high]
         indices = self._indices[first:last]
         if low:
-            indices = indices - np.eye(1, self.ndim, dtype=np.int64) * low  # rows count from the first that is taken
+            indices = indices - np.eye(1, self.ndim, dtype=np.int64) * low  # rows count from the first one taken
         return made(indices, self._values[first:last], (high - low, *self._shape[1:]))
 
-    # Several
+    # Combining
 
     @staticmethod
     def stack(parts: Sequence[Sparse], allocate: Allocate = np.empty, *, shape: Sequence[int] | None = None) -> Sparse:
-        """Arrays of equal dtype along a new first dimension, of equal shape or each put into one of `shape`: a copy.
+        """Return arrays of equal dtype stacked along a new first dimension, each padded to `shape` if given: a copy.
 
         >>> Sparse.stack([Sparse.from_dense([0, 5]), Sparse.from_dense([7, 0])])
         Sparse({(0, 1): 5, (1, 0): 7}, int64[2, 2])
@@ -223,7 +225,7 @@ class Sparse(SparseExchange):
 
     @staticmethod
     def concatenate(parts: Sequence[Sparse], allocate: Allocate = np.empty) -> Sparse:
-        """The rows of all parts, one after another: a copy.
+        """Return the rows of all parts, one part after another: a copy.
 
         >>> Sparse.concatenate([Sparse.from_dense([0, 5]), Sparse.from_dense([7])])
         Sparse({(1,): 5, (2,): 7}, int64[3])
@@ -237,33 +239,33 @@ class Sparse(SparseExchange):
         return made(indices, end_to_end([part.values for part in parts], allocate), shape)
 
     def fold(self, size: int) -> Sparse:
-        """Every `size` rows as one, in one more dimension; the number of rows must be a multiple."""
+        """Group every `size` rows into one, in one more dimension; the number of rows must be a multiple."""
         outer, inner = np.divmod(self._indices[:, :1], size)
         indices = np.concatenate([outer, inner, self._indices[:, 1:]], axis=1)
         return made(indices, self._values, (len(self) // size, size, *self._shape[1:]))
 
     def owned(self, allocate: Allocate = np.empty) -> Sparse:
-        """Itself where it can be written to, else a copy that can."""
+        """Return the object itself if it is writeable, otherwise a writeable copy."""
         return self if self.writeable else made(own(self._indices), own(self._values, allocate), self._shape)
 
     def frozen(self) -> Sparse:
-        """The same memory, not to be written to."""
+        """Return a read-only view of the same memory."""
         return made(read_only(self._indices), read_only(self._values), self._shape)
 
-    # As something else
+    # Conversions
 
     def to_dense(self, fill: Any = None) -> NDArray[Any]:
-        """The whole array, with `fill` where no value is given: zero, `False` or empty text by default."""
+        """Return the whole array, with `fill` for values not given: by default zero, `False` or empty text."""
         dense = np.full(self._shape, empty_value(self._values) if fill is None else fill, self.dtype)
         dense[tuple(self._indices.T)] = self._values
         return dense
 
     def resized(self, dense_shape: Sequence[int]) -> Sparse:
-        """The same values in an array of another shape, in which every one of them must have its place."""
+        """Return the same values in an array of another shape, into which every value must fit."""
         shape = _checked_shape(dense_shape)
         return made(_checked_indices(self._indices, self._values, shape), self._values, shape)
 
-    # As a value
+    # Value semantics
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sparse):
@@ -272,11 +274,11 @@ class Sparse(SparseExchange):
         return self._shape == other.dense_shape and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What it consists of: the values and their indices."""
+        """Return the arrays that make up the object: the values and their indices."""
         return self._values, self._indices
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What tells it from others."""
+        """Return a value that identifies the object."""
         return ("sparse", self._shape, *self.arrays())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -291,7 +293,7 @@ class Sparse(SparseExchange):
 
 
 def made(indices: NDArray[np.int64], values: NDArray[Any], shape: tuple[int, ...]) -> Sparse:
-    """Put together what is known to fit."""
+    """Build from parts that are known to fit."""
     sparse = object.__new__(Sparse)
     sparse._indices, sparse._values, sparse._shape = indices, values, shape  # pyright: ignore[reportPrivateUsage]
     sparse._splits = None  # pyright: ignore[reportPrivateUsage]
@@ -324,7 +326,7 @@ def _checked_indices(indices: Any, values: NDArray[Any], shape: tuple[int, ...])
 
 
 def _keys(indices: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Where each index comes in row-major order."""
+    """Return the position of each index in row-major order."""
     if not indices.size:
         return np.zeros(0, np.int64)
     return np.asarray(np.ravel_multi_index(tuple(indices.T), shape), np.int64)

@@ -1,4 +1,4 @@
-"""What elements look like before there are any: the shape and dtype, or the type, of each leaf."""
+"""The specs of elements: the shape and dtype, or the type, of each leaf."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
 
 Spec: TypeAlias = Any
-"""A nested structure with a `LeafSpec` for each leaf; `None` where nothing is known."""
+"""A nested structure with a `LeafSpec` for each leaf; `None` if nothing is known."""
 
 _INT64 = np.dtype(np.int64)
 
 
 @dataclass(frozen=True, repr=False)
 class ArraySpec:
-    """The shape and dtype of an array or scalar leaf; `None` in the shape is a dimension that is not known.
+    """The shape and dtype of an array or scalar leaf; `None` in the shape is an unknown size.
 
-    An array whose length is known to differ, a row of `Ragged`, has the dtype of the splits that a batch of such gets;
-    its first dimension is shown as `~`.
+    An array of varying length, a row of `Ragged`, holds the dtype of the splits that its batches get; its first
+    dimension is shown as `~`.
 
     >>> ArraySpec((None, 224, 3), np.dtype(np.uint8)), ArraySpec((), np.dtype(np.int64))
     (uint8[?, 224, 3], int64)
@@ -44,7 +44,7 @@ class ArraySpec:
 
     @property
     def known(self) -> bool:
-        """Whether every dimension is known."""
+        """True if every size is known."""
         return None not in self.shape
 
     def __repr__(self) -> str:
@@ -56,7 +56,7 @@ class ArraySpec:
 
 @dataclass(frozen=True, repr=False)
 class ObjectSpec:
-    """The type of a leaf that is no array: `bytes`, `str`, or any other Python object."""
+    """The type of a leaf that is not an array: `bytes`, `str`, or any other Python object."""
 
     __penstock_leaf__: ClassVar[bool] = True
 
@@ -95,7 +95,7 @@ class RaggedSpec:
 
 @dataclass(frozen=True, repr=False)
 class SparseSpec:
-    """The shape and dtype of a `Sparse` leaf; `None` in the shape is a dimension that is not known.
+    """The shape and dtype of a `Sparse` leaf; `None` in the shape is an unknown size.
 
     >>> SparseSpec((None, 1000), np.dtype(np.float32))
     sparse float32[?, 1000]
@@ -115,9 +115,9 @@ class SparseSpec:
 
 
 Splits: TypeAlias = tuple[np.dtype[Any] | None, ...]
-"""For each leaf the dtype of the splits that a batch of it gets, where it is known to be a row of `Ragged`."""
+"""The dtype of the splits of each leaf's batches, for leaves that are known to be rows of `Ragged`."""
 LeafSpec: TypeAlias = ArraySpec | ObjectSpec | RaggedSpec | SparseSpec
-"""What is known of one leaf."""
+"""The spec of one leaf."""
 _OBJECT = np.dtype(object)
 _PYTHON_SCALARS: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
@@ -130,7 +130,7 @@ _PYTHON_SCALARS: dict[type, np.dtype[Any]] = {
 def spec_of(element: Any) -> Spec:
     """Return the spec of one element.
 
-    A Python `int` is an `int64`, a `float` a `float64`; text and bytes are objects, NumPy's too; whatever offers
+    A Python `int` is an `int64`, a `float` a `float64`; text and bytes are objects, including NumPy's; any object with
     `__array__` (a tensor, a picture) is an array.
 
     >>> spec_of({"image": np.zeros((28, 28), np.uint8), "label": 3, "name": "seven"})
@@ -157,7 +157,7 @@ def _uncommon_spec(leaf: Any) -> LeafSpec:
         return RaggedSpec(leaf.shape, leaf.dtype, leaf.ragged_rank, leaf.row_splits.dtype)
     if isinstance(leaf, Sparse):
         return SparseSpec(leaf.shape, leaf.dtype)
-    if isinstance(leaf, (int, float, complex)):  # an enumeration of integers, for example
+    if isinstance(leaf, (int, float, complex)):  # an integer enumeration, for example
         return ArraySpec((), next(dtype for cls, dtype in _PYTHON_SCALARS.items() if isinstance(leaf, cls)))
     if is_array_like(leaf):
         array: np.ndarray[Any, Any] = np.asarray(leaf)
@@ -166,7 +166,7 @@ def _uncommon_spec(leaf: Any) -> LeafSpec:
 
 
 def is_array_like(leaf: Any) -> bool:
-    """Return whether a leaf that is no NumPy array says how to become one: a tensor, a Pillow image, a series."""
+    """Return True if a leaf other than a NumPy array can become one: a tensor, a Pillow image, a series."""
     cls = type(leaf)
     return hasattr(cls, "__array__") or hasattr(cls, "__array_interface__")
 
@@ -191,7 +191,7 @@ def batched(spec: Spec, size: int | None) -> Spec:
 
 
 def of_any_largest(spec: Spec) -> Spec:
-    """Return the spec of an element without the sizes of `Sparse` leaves, in which others differ.
+    """Return the spec of an element without the sizes of `Sparse` leaves, which vary.
 
     >>> of_any_largest((SparseSpec((8, 3), np.dtype("f4")), ArraySpec((2,), np.dtype("f4"))))
     (sparse float32[?, ?], float32[2])
@@ -217,7 +217,7 @@ def of_size(spec: Spec, size: int | None) -> Spec:
 
 
 def uneven_splits(spec: Spec) -> Splits | None:
-    """Return the dtype of the splits of each leaf that is a row of `Ragged`; `None` where no leaf is known to differ.
+    """Return the dtype of the splits of each leaf that is a row of `Ragged`; `None` if no leaf is known to vary.
 
     >>> uneven_splits((ArraySpec((None,), np.dtype("f4"), np.dtype("i8")), ArraySpec((), np.dtype("i4"))))
     (dtype('int64'), None)
@@ -253,7 +253,7 @@ def sliced(spec: Spec) -> Spec:
 
 
 def relax(first: Spec, second: Spec) -> Spec | None:
-    """Return the narrowest spec that both are instances of, or `None` if they do not fit together.
+    """Return the narrowest spec that covers both, or `None` if they do not fit together.
 
     Dimensions that differ become unknown; objects of different types become `object`.
 
@@ -270,7 +270,7 @@ def relax(first: Spec, second: Spec) -> Spec | None:
 
 
 def compatible(first: Spec, second: Spec) -> bool:
-    """Return whether one element could have both specs: known dimensions, dtypes and types are equal."""
+    """Return True if one element could have both specs: known dimensions, dtypes and types are equal."""
     pairs = _pairs(first, second)
     return pairs is not None and all(_compatible_leaf(a, b) for a, b in pairs)
 
@@ -288,7 +288,7 @@ def describe(spec: Spec) -> str:
 
 
 def map_leaves(function: Callable[[str, Any], Any], spec: Spec) -> Spec:
-    """Return the spec with `function(path, leaf)` in the place of each leaf; `None` stays `None`."""
+    """Return the spec with each leaf replaced by `function(path, leaf)`; `None` stays `None`."""
     if spec is None:
         return None
     leaves, structure = structures.flatten(spec)
@@ -296,7 +296,7 @@ def map_leaves(function: Callable[[str, Any], Any], spec: Spec) -> Spec:
 
 
 def _pairs(first: Spec, second: Spec) -> list[tuple[Any, Any]] | None:
-    """Return the leaves of both side by side, or `None` where the structures differ or nothing is known."""
+    """Return the pairs of leaves of both, or `None` if the structures differ or nothing is known."""
     if first is None or second is None:
         return None
     first_leaves, first_structure = structures.flatten(first)

@@ -1,4 +1,4 @@
-"""Whether a value that is carried from element to element stays of one type."""
+"""Check that a value that is carried from element to element keeps its type."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PLAIN = frozenset((int, float, bool, complex, str, bytes))
 
 
 def change_of(before: Any, after: Any, path: str = "") -> str:
-    """Say in words what of a value has become of another type; nothing where it is as it was.
+    """Describe in words a change of type within a value; return an empty text if there is none.
 
-    Numbers and arrays keep their dtype and their number of dimensions, dicts their keys, tuples their length. Lists may
-    grow, `None` may become anything, and objects are only held to their type.
+    Numbers and arrays must keep their dtype and number of dimensions, dicts their keys, tuples their length. Lists may
+    grow, `None` may become anything, and other objects must only keep their type.
 
     >>> change_of({"sum": 0, "seen": []}, {"sum": 7, "seen": [3, 4]})
     ''

@@ -1,1 +1,1 @@
-"""The transformations, one a file, by topic."""
+"""The transformations by topic, one per file."""

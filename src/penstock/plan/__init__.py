@@ -1,4 +1,4 @@
-"""The tree of nodes behind a dataset, and what can be known of it without running it."""
+"""The tree of nodes behind a dataset, and the facts known about it without running it."""
 
 from typing import TYPE_CHECKING
 

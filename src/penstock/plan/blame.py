@@ -1,4 +1,4 @@
-"""Keep on an exception which operation of a plan failed, for which element, and from which records that is made."""
+"""Record on an exception the operation that failed, the element, and the records that the element is made from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.plan.node import Node
 
 MOST_RECORDS_NAMED = 3
 BLAMED = (Exception, SystemExit)
-"""What a function may raise that is blamed on it: its errors and `sys.exit()`, but not Ctrl-C."""
+"""Exceptions of a user's function that are blamed on it: errors and `sys.exit()`, but not Ctrl-C."""
 _AS_ARGUMENTS = (
     "a tuple comes as arguments, a dict as one: lambda a, b: ... for a tuple of two, lambda d: d['a'] for a dict"
 )
@@ -31,11 +31,11 @@ def blame(
     ids: dict[int, int] | None = None,
     detail: str = "",
 ) -> None:
-    """Keep on the exception that `node` failed at row `row` of it, or of `of`, and the records of that.
+    """Record on the exception that `node` failed at row `row` of itself, or of `of`, and the records of that row.
 
-    In a stream `row` is the id of an element: the place is the row that it comes from, or its number in what counts
-    elements. It is unknown where `row` is `None`. `ids` are those of the rows that an `ElementError` names, if the
-    input is a stream.
+    In a stream, `row` is the id of an element: the place is the row that the element comes from, or its number in the
+    node that counts elements. `row` is `None` if unknown. If the input is a stream, `ids` are the ids of the rows that
+    an `ElementError` names.
     """
     made = of or node
     rows = _named_rows(error, node.inputs[0], ids) if node.inputs and (made.indexed or ids is not None) else ()
@@ -54,18 +54,18 @@ def blame(
 
 
 def blame_rows(error: BaseException, node: Node) -> None:
-    """Keep on an error that names rows of `node`, and on which nothing is kept, what these are made from."""
+    """Record on an error that names rows of `node`, and has no record yet, what these rows are made from."""
     if rows := _named_rows(error, node, None):
         add_blame(error, Blame(rows=rows))
 
 
 def blame_given(error: BaseException, node: Node, row: int) -> None:
-    """Keep on an error of unknown place which element of the stream `node` was under way: `row` is its id."""
+    """Record on an error of unknown place the element of the stream `node` in progress: `row` is its id."""
     complete_blame(error, None if node.indexed else place_of(node, row, is_named=False), _base_records(node, row))
 
 
 def _named_rows(error: BaseException, node: Node, ids: dict[int, int] | None) -> tuple[tuple[int, RecordNames], ...]:
-    """The rows of `node` that an error names which nobody was blamed for, each with its records."""
+    """Return the rows of `node` that an error names and that are not blamed yet, each with its records."""
     base = base_of(node)
     if not isinstance(error, ElementError) or blames_of(error) or base is None or (ids is None and base is not node):
         return ()
@@ -79,14 +79,14 @@ def _base_records(node: Node, row: int) -> RecordNames | None:
 
 
 def _record_names(node: Node, row: int) -> RecordNames:
-    """The records that a row of an indexed node is made from."""
+    """Return the records that a row of an indexed node is made from."""
     found = records(node, np.array([row], np.int64))
     first = tuple(map(str, islice(found, MOST_RECORDS_NAMED)))
     return RecordNames(first, sum(1 for _ in found))
 
 
 def _argument_hint(error: BaseException) -> tuple[str, ...]:
-    """How elements are passed, for an error about the number of arguments of a call of ours."""
+    """Return how elements are passed, for an error about the number of arguments of a call of ours."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

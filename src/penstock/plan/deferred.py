@@ -1,4 +1,4 @@
-"""Marks of nodes with many parts, made when somebody asks for them: a piece that changes one part costs no more."""
+"""Marks of nodes with many parts, built on request: a piece that changes one part does no more work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FEWEST = 16  # changes after which the parts are copied
 
 
 class Deferred:
-    """The marks of some parts as they were after a number of changes; `settled` makes JSON data of them."""
+    """The marks of some parts after a number of changes; `settled` turns the marks into JSON data."""
 
     __slots__ = ("_before", "_changes", "_count")
 
@@ -20,16 +20,16 @@ class Deferred:
         self._count = count
 
     def told(self) -> list[Mark]:
-        """The mark of each part, `None` where there is none, up to the last that has one."""
+        """Return the mark of each part, `None` for parts without one, up to the last part that has one."""
         parts = self._before | dict(self._changes[: self._count])
         last = max((number for number, mark in parts.items() if mark is not None), default=-1)
         return [settled(parts.get(number)) for number in range(last + 1)]
 
 
 class Parts:
-    """The marks of numbered parts, of which one changes at a time.
+    """The marks of numbered parts that change one at a time.
 
-    All are copied once in as many changes as there are parts, so that a change takes constant time on average.
+    All marks are copied once per as many changes as there are parts, so a change takes constant time on average.
 
     >>> parts = Parts()
     >>> parts.change(1, 70)
@@ -45,7 +45,7 @@ class Parts:
         self._changes: list[tuple[int, Mark]] = []
 
     def change(self, number: int, mark: Mark) -> None:
-        """Say where a part stands now; `None` where it is gone."""
+        """Set the mark of a part; `None` removes the part."""
         if mark is None:
             self._parts.pop(number, None)
         else:
@@ -56,12 +56,12 @@ class Parts:
 
     @property
     def now(self) -> Deferred:
-        """The marks of all, as they are now."""
+        """The current marks of all parts."""
         return Deferred(self._before, self._changes, len(self._changes))
 
 
 def settled(mark: Mark) -> Mark:
-    """The mark as JSON data."""
+    """Return the mark as JSON data."""
     if isinstance(mark, Deferred):
         return mark.told()
     if isinstance(mark, list):

@@ -1,7 +1,7 @@
-"""Values that a node derives from those of its inputs: kept once they are known, and found in plans of any depth.
+"""Values that a node derives from its inputs' values: computed once, for plans of any depth.
 
-A value asks for those of the inputs, which ask for those of theirs. So that this ends within what Python allows, the
-values of some nodes far below are found first.
+Computing a value asks for the values of the inputs, and so on. To stay within Python's recursion limit, the values of
+some nodes far below are computed first.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, Protocol, cast
 
 VALUES = ("length", "indexed", "epochs")
 LEVELS = 50
-"""Values that may be asked for one inside another."""
+"""The number of values that may be computed recursively."""
 
 
 class Deriving(Protocol):
-    """A node, as far as values are derived of it."""
+    """A node as far as values are derived from it."""
 
     @property
     def inputs(self) -> tuple[Deriving, ...]: ...
@@ -24,7 +24,7 @@ class Deriving(Protocol):
 
 
 def derived(cls: type[Any]) -> None:
-    """Keep the values and the spec of the nodes of a class, however these are defined."""
+    """Cache the derived values and the spec of the nodes of a class, however these are defined."""
     for name in VALUES:
         value = vars(cls).get(name)
         if type(value) is cached_property:
@@ -36,7 +36,7 @@ def derived(cls: type[Any]) -> None:
 
 
 class DerivedValue(cached_property[Any]):
-    """A property of a node whose value is kept."""
+    """A property of a node whose value is cached."""
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         if instance is not None:
@@ -62,7 +62,7 @@ def _kept(spec: Callable[[Any], Any], key: str) -> Callable[[Any], Any]:
 
 
 def _far_below(node: Deriving, is_known: Callable[[Deriving], bool]) -> Iterator[Deriving]:
-    """Nodes whose values are unknown and as far down as `LEVELS`, or a multiple of that; the lowest first."""
+    """Yield nodes with unknown values at depth `LEVELS`, or a multiple of it; the lowest first."""
     found: list[Deriving] = []
     seen: set[int] = set()
     level, depth = [node], 0

@@ -1,4 +1,4 @@
-"""A node whose spec has been found by running it."""
+"""A node whose spec was found by running it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class Described(RowMap):
-    """Yield the elements of `input`, whose spec is `known` though no plan could tell it."""
+    """Yield the elements of `input`, whose spec is `known` from running it."""
 
     keeps_order = True
 

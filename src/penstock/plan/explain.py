@@ -1,4 +1,4 @@
-"""A plan in words, for a person to read."""
+"""Describe a plan in words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from penstock.plan.graph import post_order, with_depth
 from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
 
-DEEPEST = 16  # steps that lines are indented by
-WIDEST = 48  # characters of an operation that stands in one line with its elements
+DEEPEST = 16  # maximum number of indentation steps
+WIDEST = 48  # maximum width of an operation that shares a line with its elements
 
 
 class Line(NamedTuple):
-    """One node: how deep it stands among the inputs of others, what it is, how many elements it has, and which."""
+    """One node: its depth, operation, number of elements, and spec."""
 
     depth: int
     operation: str
@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
 
 def explained(plan: Node, run: Node | None, applied: tuple[str, ...]) -> str:
-    """The plan as written; what is run in its place, and by which rewrites, where they changed something."""
+    """Return the plan as written; and the plan as run with the rewrites applied, if these changed it."""
     parts = ["as written:", *_table(_lines(plan))]
     if applied and run is not None:
         parts += ["as run:", *_table(_lines(run)), f"rewrites: {', '.join(dict.fromkeys(applied))}"]
@@ -40,7 +40,7 @@ def _order(plan: Node) -> str:
     if not streams:
         mixing = [f"{node.label()}: {mixing}" for node in post_order(plan) if (mixing := node.mixing())]
         return "\n".join(["order: indexed; any row can be made alone, and skipping costs nothing", *mixing])
-    order = f"order: a stream from {streams[0].label()} on; a restored iterator makes again what waited in its buffers"
+    order = f"order: a stream from {streams[0].label()} on; a restored iterator makes the elements in its buffers again"
     return "\n".join([order, *(f"restored, {node.label()} {redone}" for node in streams if (redone := node.redone()))])
 
 

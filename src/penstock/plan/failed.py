@@ -1,4 +1,4 @@
-"""An element that failed and was left out, as plain text, which travels between processes."""
+"""An element that failed and was dropped, as plain text that can be sent between processes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 
 class Failure(NamedTuple):
-    """An element that failed, and stood before element `at` of those of its piece that did not.
+    """An element that failed, located before element `at` of the elements of its piece that did not.
 
-    `row` is its row in the epoch where `records` are known, or its number where a generator or the like counts its
-    elements, and else the number that its randomness is keyed by. Where it was taken out of that row, as out of a
-    batch, `part` is its place there.
+    `row` is its row in the epoch if `records` are known, or its number if a generator or the like counts its elements,
+    and otherwise the number that keys its randomness. If the element was taken out of that row, as from a batch, `part`
+    is its position there.
     """
 
     at: int
@@ -23,7 +23,7 @@ class Failure(NamedTuple):
     part: tuple[int, ...] = ()
 
     def line(self, epoch: int) -> dict[str, Any]:
-        """It as JSON data, of one epoch."""
+        """Return the failure as JSON data, in one epoch."""
         told = self._asdict()
         del told["at"]
         if not told.pop("part"):
@@ -37,4 +37,4 @@ class Failure(NamedTuple):
 
 
 UNTOLD = Failure(0, 0, "", "", "", (), "")
-"""Stands for an element that failed of which nobody asks more than that."""
+"""Stands for a failed element of which no details are recorded."""

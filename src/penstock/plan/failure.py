@@ -1,4 +1,4 @@
-"""Find what is known of an element that failed and was left out."""
+"""Describe an element that failed and was dropped."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.plan.locate import base_of, ground_of, number_of, records
 from penstock.plan.node import Node
 
 MOST_RECORDS = 16
-LONGEST_TEXT = 8192  # characters of a message or of a traceback
+LONGEST_TEXT = 8192  # maximum characters of a message or of a traceback
 
 
 def failure_of(
     error: Exception, at: int, row: int, node: Node, base: Node | None, part: tuple[int, ...] = ()
 ) -> Failure:
-    """Return what is known of an element that failed at `node`, made of row `row` of the indexed node `base`."""
-    note_blames(error)  # for the traceback's text
+    """Return the description of an element that failed at `node`, made of row `row` of the indexed node `base`."""
+    note_blames(error)  # for the text of the traceback
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     failure = Failure(at, row, _operation(error, node), name, str(error)[:LONGEST_TEXT], (), _traceback(error), part)
@@ -28,10 +28,10 @@ def failure_of(
 
 
 def located(failure: Failure, node: Node) -> Failure:
-    """The same failure with its row and records, where the task that saw it did not know what `node` stands on."""
+    """Return the failure with its row and records, which a task does not know if `node` stands on a stream."""
     if failure.records:
         return failure
-    node = node if node.guard is None else ground_of(node)  # guards tell of what tasks were given
+    node = node if node.guard is None else ground_of(node)  # guards report what tasks were given
     base, number = base_of(node), number_of(node, failure.row)
     if number is not None:
         return failure._replace(row=number)
@@ -45,12 +45,12 @@ def _made_from(failure: Failure, base: Node) -> Failure:
 
 
 def _operation(error: Exception, node: Node) -> str:
-    """The operation that failed, which may be far below `node`."""
+    """Return the operation that failed, which may be far below `node`."""
     return next((blame.operation for blame in blames_of(error) if blame.operation), node.label())
 
 
 def _traceback(error: Exception) -> str:
-    """From the first frame that is the user's; the last part, where it is long."""
+    """Return the traceback from the user's first frame on; the last part, if it is long."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None and is_ours(frame.tb_frame.f_code.co_filename):
         frame = frame.tb_next

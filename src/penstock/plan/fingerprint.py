@@ -1,4 +1,4 @@
-"""What a plan yields, as a digest: equal for equal pipelines in any process, different when the stream could differ."""
+"""A digest of a plan's elements: equal for equal pipelines in any process, different if the stream could differ."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
 FORM_DIGITS = 8
-"""They tell apart the few ways in which one plan is run."""
+"""Distinguishes the few ways in which one plan is run."""
 
 
 def fingerprint(plan: Node) -> str:
-    """The plan's digest: 32 hexadecimal digits.
+    """Return the plan's digest: 32 hexadecimal digits.
 
     Functions count by their code, constants, defaults, closures and the functions they call in their own module (see
-    `identity`), and by what these held before the plan was first run (see `settle`); arrays by their content; files by
-    their names. Settings that only say how to run (prefetch, options, calls in parallel) do not count.
+    `identity`), with the values that these held before the plan was first run (see `settle`); arrays count by their
+    contents; files by their names. Settings that only affect how a plan runs (prefetch, options, calls in parallel) do
+    not count.
     """
     return fingerprint_of(plan_lines(plan))
 
 
 def fingerprint_of(lines: tuple[str, ...]) -> str:
-    """The digest of the plan that has these lines."""
+    """Return the digest of the plan that has these lines."""
     return digest("\n".join(line.rpartition("#")[2] for line in lines).encode())
 
 
 def plan_lines(plan: Node) -> tuple[str, ...]:
-    """One line for each node from the sources up, each with a digest of its own; two plans' lines can be compared."""
+    """Return one line per node from the sources up, each with its own digest, for comparing plans."""
     nodes = list(post_order(plan))
     drawing = Counter(id(node) for node in nodes if node.unseeded)
     shared = {key: number for number, (key, times) in enumerate(drawing.items()) if times > 1}
@@ -39,16 +40,16 @@ def plan_lines(plan: Node) -> tuple[str, ...]:
 
 
 def _digest_in(node: Node, shared: dict[int, int]) -> str:
-    """The digest of a node; one that draws, read at several places, draws other than several of them would."""
+    """Return the digest of a node; a random node read at several places draws differently from several equal nodes."""
     own = _digest_of(node)
     return digest(f"{own} {shared[id(node)]}".encode(), size=8) if id(node) in shared else own
 
 
 def settle(plan: Node) -> None:
-    """Let what functions hold count as it is now: to be called before they are, for they may change it.
+    """Fix the current state of functions for the digest: call this before the functions run and change it.
 
-    A function may write into a list that it closes over, or count its calls. The pipeline is the same none the less. It
-    is one dataset's matter: of another made later of the same function, what that holds by then may be other settings.
+    A function may modify a list that it closes over, or count its calls; the pipeline stays the same. Only one dataset
+    is affected: for another dataset made later from the same function, the state may be different settings.
     """
     for node in post_order(plan):
         own = _own(node)
@@ -57,7 +58,7 @@ def settle(plan: Node) -> None:
 
 
 def _digest_of(node: Node) -> str:
-    """What tells a node from others, as it was when this was first asked of it, or the node was settled."""
+    """Return the identity of a node, as of the first request or of `settle`."""
     if "digest" not in node.memo:
         settled = node.memo.get("told")
         told = settled or list(plans.identity.identity((node.kind, _own(node))))
@@ -66,10 +67,10 @@ def _digest_of(node: Node) -> str:
 
 
 def form(plan: Node) -> str:
-    """A digest of the operations of a plan as it is run: rewrites change what marks of its streams look like.
+    """Return a digest of the operations of a plan as run: rewrites change the form of its streams' marks.
 
-    It goes by the operations and their counts alone, and takes well under a millisecond: what their functions are, the
-    fingerprint guards.
+    The digest covers the operations and their counts, and takes well under a millisecond; the fingerprint covers the
+    functions.
     """
     return _form(plan)[:FORM_DIGITS]
 
@@ -88,7 +89,7 @@ def _form(plan: Node) -> str:
 
 
 def _own(node: Node) -> list[tuple[str, Any]]:
-    """The fields that count, with their values."""
+    """Return the fields that count, with their values."""
     own = [(field, getattr(node, field.name)) for field in fields(node)]
     return [
         (field.name, value)
@@ -104,5 +105,5 @@ def _is_plain(value: Any) -> bool:
 
 
 def _only_says_how(node: Node) -> bool:
-    """Whether all that a node says is how its input is run."""
+    """Return True if a node only sets how its input is run."""
     return len(node.inputs) == 1 and not _own(node) and any(field.metadata.get("runs") for field in fields(node))

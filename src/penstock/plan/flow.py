@@ -1,7 +1,7 @@
-"""What streamed nodes are made of: pieces of elements that follow one another, each with the mark to go on after it.
+"""The parts of streamed nodes: pieces of elements that follow one another, each with the mark after it.
 
-A *mark* is JSON data, small, made by the node that yields the pieces: opened again with it, the node goes on with just
-the elements that came after. Where one piece ends and the next begins never changes what the elements are.
+A *mark* is JSON data, small, made by the node that yields the pieces: reopened at a mark, the node yields exactly the
+elements after it. Where pieces begin and end never changes the elements.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 Mark: TypeAlias = Any  # JSON data
 
 MOST_READ = 1 << 16
-"""Elements that a node asks for at a time, where it takes whatever is at hand."""
+"""The number of elements that a node requests at a time if any that are ready will do."""
 A_MILLISECOND = 1_000_000  # ns
 END = object()
-BEYOND = "the saved state stands beyond the end of what the pipeline yields now; it no longer yields what it did"
+BEYOND = "the saved state is beyond the end of the pipeline; it no longer yields the same elements"
 
 
 class Piece:
-    """A run of elements moving together down a stream.
+    """A run of elements that move together through a stream.
 
-    `ids` are what the elements' randomness is keyed by, `int64[k]`; `after` is the mark to go on with after them.
-    `failed` are elements among them that were left out, for a node above that counts them; `lost` is how many failed in
-    the operation that has just made it, and `given` how many a flow that selects has looked at for it, for whoever
-    measures that. `parents`, kept where errors are ignored, are the ids of the elements that these were taken out of:
-    first those that a task was given, then those taken out of them, and so on.
+    `ids` key the elements' randomness, `int64[k]`; `after` is the mark after the elements. `failed` lists elements
+    among them that were dropped, for a node above that counts them; `lost` is the number that failed in the operation
+    that has just made the piece, and `given` the number that a selecting flow examined for it, for observers.
+    `parents`, kept if errors are ignored, are the ids of the elements that these were taken out of: first the ids of a
+    task's input, then those of elements taken out of them, and so on.
     """
 
     __slots__ = ("after", "chunk", "failed", "given", "ids", "lost", "parents")
@@ -66,34 +66,34 @@ class Piece:
         return len(self.ids)
 
     def over(self, chunk: Chunk) -> Piece:
-        """The same with the elements of another chunk."""
+        """Return the piece with the elements of another chunk."""
         return Piece(chunk, self.ids, self.after, self.failed, self.lost, self.given, self.parents)
 
     def slice(self, low: int, high: int) -> Piece:
-        """Elements `low` to `high`; the mark is not theirs any more."""
+        """Return elements `low` to `high`; the mark is no longer theirs."""
         return Piece(self.chunk.slice(low, high), self.ids[low:high])
 
     def select(self, positions: np.ndarray) -> Piece:
-        """The elements at `positions`, with the same mark after them."""
+        """Return the elements at `positions`, with the same mark after them."""
         return Piece(self.chunk.select(positions), self.ids[positions], self.after)
 
     def where(self, wanted: np.ndarray) -> Piece:
-        """The elements where `wanted`, `bool[k]`, is true, with the same mark after them."""
-        kept = self.ids[np.flatnonzero(wanted)]  # several times as fast as by the mask
+        """Return the elements where `wanted`, `bool[k]`, is true, with the same mark after them."""
+        kept = self.ids[np.flatnonzero(wanted)]  # several times as fast as the mask
         return Piece(self.chunk.where(wanted), kept, self.after)
 
 
 Flow: TypeAlias = Iterator[Piece]
 """Pieces that follow one another.
 
-One that is a generator may be sent how many elements are wanted before anything can be handed on: then a piece may hold
-that many, though the first of them wait for the last. Else an element that is there never waits for the next, which may
-take long to make, or be made only once this one is received.
+A flow that is a generator may be sent the number of elements wanted before any can be passed on: then a piece may hold
+that many, and the first may wait for the last. Otherwise a finished element never waits for the next, which may take
+long to make, or be made only after this one is received.
 """
 
 
 Asked: TypeAlias = Generator[Piece, int | None]
-"""A flow that can be sent how many elements are wanted."""
+"""A flow that can be sent the number of elements wanted."""
 
 
 class Open(Protocol):
@@ -103,45 +103,45 @@ class Open(Protocol):
 
 
 Spread: TypeAlias = Callable[[Piece], Piece]
-"""Make the elements that come of some elements: a pure function, so any worker may call it."""
+"""Makes the elements derived from some elements: a pure function, so any worker may call it."""
 
 
 class Reader:
-    """Takes elements from an input in runs of any length, and knows the mark of the next one.
+    """Reads elements from an input in runs of any length, and knows the mark of the next one.
 
-    `mark` is one that a reader of the same input gave: `[mark of a piece, elements of it to leave out]`.
+    `mark` comes from a reader of the same input: `[mark of a piece, elements of it to skip]`.
     """
 
     def __init__(self, source: Open, epoch: int, mark: Mark = None) -> None:
         self._before, self._at = resumed(mark, (None, 0))
         self._flow = source(epoch, self._before)
         self._piece: Piece | None = None
-        self._left_out = self._at  # elements to leave out before the first
+        self._left_out = self._at  # elements to skip before the first
         self._begun = False
         self.empty = 0
-        """Empty pieces so far: each tells a mark that differs from that of the element before it and one on."""
+        """Empty pieces so far: each has a mark that differs from the mark before it."""
 
     @property
     def mark(self) -> Mark:
-        """Where the next element is."""
+        """The mark of the next element."""
         if self._piece is not None and self._at >= len(self._piece):
             return [self._piece.after, 0]
         return [self._before, self._at]
 
     @property
     def at_hand(self) -> int:
-        """How many elements are there already."""
+        """The number of elements that are ready."""
         return 0 if self._piece is None else max(len(self._piece) - self._at, 0)
 
     @property
     def chunk(self) -> Chunk | None:
-        """What the elements at hand are part of."""
+        """The chunk that the ready elements are part of."""
         return None if self._piece is None else self._piece.chunk
 
     def ready(self, wanted: int | None = None) -> int:
-        """How many elements can be had at once; makes more if there are none. 0 means the end.
+        """Return how many elements are ready; make more if there are none. 0 means the end.
 
-        `wanted` is how many the caller needs before it can hand anything on, where that is more than one.
+        `wanted` is the number that the caller needs before it can pass any on, if that is more than one.
         """
         while self._piece is None or self._at >= len(self._piece):
             if self._piece is not None:
@@ -158,12 +158,12 @@ class Reader:
             if self._left_out:
                 self._at = min(self._left_out, len(piece))
                 self._left_out -= self._at
-                if self._left_out:  # what is left out may be spread over smaller pieces than before
+                if self._left_out:  # skipped elements may be spread over smaller pieces than before
                     continue
         return len(self._piece) - self._at
 
     def read(self, most: int, wanted: int | None = None) -> Piece | None:
-        """Between one and `most` elements: what is at hand. `None` at the end. `wanted` is as in `ready`."""
+        """Return between one and `most` elements that are ready; `None` at the end. `wanted` is as in `ready`."""
         count = min(self.ready(None if wanted is None else min(wanted, most)), most)
         if count == 0 or self._piece is None:
             return None
@@ -171,17 +171,17 @@ class Reader:
         return self._piece.slice(low, self._at) if count < len(self._piece) else self._piece
 
     def runs(self) -> Iterator[tuple[Piece, Callable[[int], Mark]]]:
-        """What is at hand, again and again to the end, each with what tells the mark after its first k elements."""
+        """Yield ready elements until the end, each run with a function for the mark after its first k elements."""
         while self.ready():
             yield self.run()
 
     def run(self) -> tuple[Piece, Callable[[int], Mark]]:
-        """The elements at hand, of which `ready` has said that there are some, and what tells the mark after k."""
+        """Return the ready elements, of which `ready` found some, and a function for the mark after k of them."""
         before, at = self.mark
         return cast("Piece", self.read(MOST_READ)), lambda count: [before, at + count]
 
     def take(self, count: int) -> Piece | None:
-        """`count` elements, or as many as are left; `None` at the end."""
+        """Return `count` elements, or as many as are left; `None` at the end."""
         first = self.read(count, count)
         if first is None or len(first) == count:
             return first
@@ -192,7 +192,7 @@ class Reader:
         return joined(parts)
 
     def skip(self, count: int) -> int:
-        """Leave out up to `count` elements; how many there were."""
+        """Skip up to `count` elements; return how many there were."""
         left = count
         while left and (part := self.read(left, left)) is not None:
             left -= len(part)
@@ -212,7 +212,7 @@ class Reader:
 
 
 def read_all(source: Open, epoch: int, mark: Mark = None) -> Asked:
-    """The pieces of `source` from a reader's mark on."""
+    """Yield the pieces of `source` from a reader's mark on."""
     wanted: int | None = None
     with Reader(source, epoch, mark) as reader:
         while (piece := reader.read(MOST_READ, wanted)) is not None:
@@ -220,7 +220,7 @@ def read_all(source: Open, epoch: int, mark: Mark = None) -> Asked:
 
 
 def pulled(flow: Flow, wanted: int | None) -> Piece | None:
-    """The next piece of a flow, which has begun where more than one element is `wanted`; `None` at the end."""
+    """Return the next piece of a flow, or `None` at the end; send a count if more than one is `wanted`."""
     if wanted is None or wanted <= 1 or (send := getattr(flow, "send", None)) is None:
         return next(flow, None)
     try:
@@ -231,26 +231,26 @@ def pulled(flow: Flow, wanted: int | None) -> Piece | None:
 
 @runtime_checkable
 class Deferring(Protocol):
-    """A part of a mark that is made when somebody asks for it; see `plan.deferred`."""
+    """A part of a mark that is built on request; see `plan.deferred`."""
 
     def told(self) -> list[Mark]: ...
 
 
 def resumed(mark: Mark, start: Sequence[Any]) -> Sequence[Any]:
-    """What a node's mark holds; `start` where there is none. A mark of another form than `start` is a `CursorError`.
+    """Return the contents of a node's mark; `start` if there is none. A mark unlike `start` raises a `CursorError`.
 
-    In it, a number stands for a count, `None` for what others check, a list for as many of what it holds, and an empty
-    list for one of counts.
+    In `start`, a number stands for a count, `None` for a value checked elsewhere, a list for a list of the same length,
+    and an empty list for a list of counts.
 
     >>> resumed(None, (0, None)), resumed([3, "an input's mark"], (0, None))
     ((0, None), [3, "an input's mark"])
     """
     if mark is None:
         return start
-    if isinstance(mark, list):  # of this run, perhaps: what it defers is made now
+    if isinstance(mark, list):  # a mark of this run may hold deferred parts
         mark = [part.told() if isinstance(part, Deferring) else part for part in cast("list[Any]", mark)]
     if not _has_form(mark, start):
-        raise CursorError(f"the saved state's mark has {mark!r:.80} where it should have the like of {list(start)}")
+        raise CursorError(f"the saved state's mark has {mark!r:.80} instead of a value like {list(start)}")
     return cast("list[Any]", mark)
 
 
@@ -267,16 +267,16 @@ def _has_form(value: object, form: object) -> bool:
 
 
 def close(flow: Iterator[Any]) -> None:
-    """Stop a flow at once, where it can be."""
+    """Stop a flow at once, if it can be stopped."""
     stop = getattr(flow, "close", None)
     if stop is not None:
         stop()
 
 
 def left_out(elements: Iterator[Any], count: int, mark: Mark) -> Flow:
-    """Leave out the first `count` elements of an iterator, which go on at `mark`.
+    """Skip the first `count` elements of an iterator, which continues at `mark`.
 
-    What is yielded meanwhile, after each millisecond, is empty pieces: whoever asks can stop in between.
+    Meanwhile an empty piece is yielded after each millisecond, so that the caller can stop in between.
     """
     run = 1
     while count:
@@ -290,7 +290,7 @@ def left_out(elements: Iterator[Any], count: int, mark: Mark) -> Flow:
 
 
 def joined(parts: list[Piece]) -> Piece:
-    """The elements of all parts as one piece, without a mark."""
+    """Return the elements of all parts as one piece, without a mark."""
     if len(parts) == 1:
         return parts[0]
     return Piece(concat([part.chunk for part in parts]), np.concatenate([part.ids for part in parts]))

@@ -1,4 +1,4 @@
-"""What a function handed to a transformation may be: plain Python, or declarative with a spec and a batched form."""
+"""The functions that a transformation accepts: plain Python, or declarative with a spec and a batched form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNDECLARED = (FunctionType, BuiltinFunctionType, MethodType)
 
 @runtime_checkable
 class ElementFunction(Protocol):
-    """A declarative function of one element, whose result's spec is known without calling it."""
+    """A declarative function of one element whose result has a known spec."""
 
     random: bool
 
@@ -29,7 +29,7 @@ class ElementFunction(Protocol):
 
 @runtime_checkable
 class ColumnFunction(Protocol):
-    """A declarative function of many elements at once, which can write into memory given to it."""
+    """A declarative function of many elements at once, which can write into given memory."""
 
     def spec(self, spec: Spec, /) -> Spec | None: ...
     def run(self, values: Sequence[Any], rows: Rows, out: np.ndarray | None, /) -> np.ndarray | list[Any]: ...
@@ -45,10 +45,10 @@ class ChunkFunction(Protocol):
 
 @runtime_checkable
 class TracedFunction(Protocol):
-    """A plain `function` of one element, of which a program for columns has been made; see `tracing`.
+    """A plain `function` of one element with a program for columns; see `tracing`.
 
-    It is no `ElementFunction`: what is known of elements decides how some operations count rows, and tracing, which may
-    work here and not there, must not change that.
+    A traced function is no `ElementFunction`: known specs decide how some operations count rows, and tracing, which may
+    succeed on one machine and fail on another, must not change that.
     """
 
     @property
@@ -63,14 +63,14 @@ class TracedFunction(Protocol):
 
 
 def is_declared(function: object) -> bool:
-    """Return whether the function is declarative. Plain ones are told apart first: asking the protocols takes long."""
+    """Return True if the function is declarative. Plain ones are recognized first: protocol checks are slow."""
     if isinstance(function, UNDECLARED):
         return False
     return isinstance(function, ElementFunction | ColumnFunction | ChunkFunction)
 
 
 def takes_rng(function: Callable[..., Any]) -> bool:
-    """Whether the function asks for randomness: a parameter called `rng`, or the attribute `random`."""
+    """Return True if the function asks for randomness: by a parameter called `rng`, or the attribute `random`."""
     declared = None if isinstance(function, UNDECLARED) else attribute_of(function, "random")
     if isinstance(declared, bool):
         return declared
@@ -81,7 +81,7 @@ def takes_rng(function: Callable[..., Any]) -> bool:
 
 
 def makes_operation(function: Callable[..., Any]) -> bool:
-    """Return whether this is a function of Penstock that makes an operation, given where an operation is wanted.
+    """Return True for a function of Penstock that makes an operation, passed where an operation is expected.
 
     >>> from penstock import image, records
     >>> makes_operation(image.decode), makes_operation(image.decode()), makes_operation(records.decode_example)
@@ -94,7 +94,7 @@ def makes_operation(function: Callable[..., Any]) -> bool:
 
 
 def name_of(function: Callable[..., Any] | ColumnFunction | ChunkFunction) -> str:
-    """What to call the function in `explain()` and in errors."""
+    """Return the name of the function for `explain()` and errors."""
     if not isinstance(function, UNDECLARED) and (is_declared(function) or isinstance(function, TracedFunction)):
         return repr(function)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__

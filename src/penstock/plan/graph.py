@@ -1,4 +1,4 @@
-"""The only traversals of a plan; nobody else recurses over inputs."""
+"""The only traversals of a plan; no other module recurses over inputs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ T = TypeVar("T")
 
 
 def post_order(plan: Node) -> Iterator[Node]:
-    """Every node, inputs before what reads them; a node read twice comes twice."""
+    """Yield every node, inputs before their readers; a node read twice comes twice."""
     return (node for node, _ in with_depth(plan)) if plan.inputs else iter((plan,))
 
 
 def with_depth(plan: Node) -> Iterator[tuple[Node, int]]:
-    """The same, each with how many nodes of several inputs stand above it."""
-    path = [(plan, 0, iter(plan.inputs))]  # from the plan down, each with the inputs that are still to come
+    """Yield the same, each with the number of nodes with several inputs above it."""
+    path = [(plan, 0, iter(plan.inputs))]  # from the plan down, each with its remaining inputs
     while path:
         node, depth, coming = path[-1]
         below = next(coming, None)
@@ -35,7 +35,7 @@ def with_depth(plan: Node) -> Iterator[tuple[Node, int]]:
 
 
 def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:
-    """Every node that `node` reads, the nearest first, and not past one for which `past` does not hold."""
+    """Yield every node that `node` reads, the nearest first, and none past a node for which `past` is false."""
     coming = [*reversed(node.inputs)]
     while coming:
         read = coming.pop()
@@ -45,7 +45,7 @@ def upstream(node: Node, *, past: Callable[[Node], bool]) -> Iterator[Node]:
 
 
 def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
-    """The value of the plan, where `combine` makes a node's value from those of its inputs."""
+    """Return the value of the plan; `combine` computes a node's value from those of its inputs."""
     values: list[T] = []  # of nodes whose reader is still to come
     for node in post_order(plan):
         first = len(values) - len(node.inputs)
@@ -54,9 +54,9 @@ def fold(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
 
 
 def fold_once(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
-    """The same for a pure `combine`, a function of a module, whose values are kept with the nodes.
+    """Return the same for a pure `combine`, a module-level function, whose values are cached on the nodes.
 
-    Asked of one node after another, from the sources up, that takes one step a node.
+    Called on one node after another, from the sources up, this takes one step per node.
     """
     path = [plan]
     while path:
@@ -72,7 +72,7 @@ def fold_once(plan: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
 
 
 def blocks_of(plan: Node) -> Blocks | None:
-    """The blocks in which an epoch of the plan is read, where it is dear to read row by row."""
+    """Return the blocks in which an epoch of the plan is read, if reading row by row is expensive."""
     return fold_once(plan, _blocks)
 
 
@@ -81,7 +81,7 @@ def _blocks(node: Node, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
 
 
 def same(one: Node, other: Node) -> bool:
-    """Whether two plans have the same operations, with the very same sources and values, and the same functions."""
+    """Return True if two plans have the same operations, with identical sources and values, and the same functions."""
 
     def told(node: Node | None) -> list[object]:
         return [getattr(node, field.name) for field in fields(node) if not _holds_nodes(node, field)] if node else []
@@ -102,12 +102,12 @@ def _holds_nodes(node: Node, field: Field[Any]) -> bool:
 
 
 def rebuild(plan: Node, change: Callable[[Node], Node]) -> Node:
-    """The plan with every node replaced by `change(node)`, from the sources up."""
+    """Return the plan with every node replaced by `change(node)`, from the sources up."""
     return fold(plan, lambda node, inputs: change(with_inputs(node, inputs)))
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """The same transformation over other inputs; the node itself where they are the same objects."""
+    """Return the same transformation over other inputs; the node itself if the inputs are the same objects."""
     if not inputs or all(new is old for new, old in zip(inputs, node.inputs, strict=True)):
         return node
     remaining = iter(inputs)

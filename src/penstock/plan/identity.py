@@ -1,4 +1,4 @@
-"""What stands for a value in a fingerprint: plain data, the same in every process, free of addresses."""
+"""Plain data that stands for a value in a fingerprint: the same in every process, free of addresses."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from penstock.core.digest import digest, digest_array
 from penstock.elements.nested.structure import Structure
 from penstock.elements.spec import is_array_like
 
-DEEPEST = 8  # how far objects within objects are followed
+DEEPEST = 8  # maximum depth of objects within objects
 
 CONSTANT_TYPES = (bool, int, float, complex, str, bytes, tuple, frozenset, np.ndarray, np.generic, np.dtype, re.Pattern)
 CALLABLE_TYPES = (functools.partial, type(functools.lru_cache(len)))
 DESCRIPTORS = types.MethodDescriptorType | types.WrapperDescriptorType | types.ClassMethodDescriptorType
-DEAR = 1 << 20  # bytes of an array that takes a millisecond to read, and more from a disk
+EXPENSIVE = 1 << 20  # bytes of an array that takes a millisecond to read, and more from a disk
 BOUND = types.BuiltinFunctionType | types.MethodWrapperType
 FOLDERS = re.compile(r"^penstock\.(dataset|elements)\.(?:arguments|chunks|leaves|methods|nested|readers)\.")
-"""Folders that fingerprints leave out: they have `penstock.dataset.records` for `penstock.dataset.readers.records`."""
+"""Folders that fingerprints leave out: `penstock.dataset.readers.records` counts as `penstock.dataset.records`."""
 
 
 class Content:
-    """The digest of an array, made when it is first asked for."""
+    """The digest of an array, computed on first use."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
 
     @functools.cached_property
     def digest(self) -> str:
-        """That of the items' texts, where they are objects."""
+        """The digest of the array's bytes, or of the items' texts for an array of objects."""
         array = self.array
         return digest(repr(array.tolist()).encode()) if array.dtype.hasobject else digest_array(array)
 
@@ -46,13 +46,13 @@ class Content:
 
 
 def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
-    """Plain data that tells `value` from others of which a pipeline would yield something else.
+    """Yield plain data that differs for values with which a pipeline would yield other elements.
 
     A function counts by its code, constants, defaults and closure; by the functions of its own module that it calls; by
-    the globals it reads that cannot change, or are named as constants (`MEAN`). An object counts by its type, its
-    attributes (not those that begin with an underscore, caches by convention) and, if it is called, by the code of its
-    `__call__`. Of an array beyond 64 MiB parts count, so that a memory map is not read as a whole; a large one is read
-    when the data is made a text (`repr`), and not before.
+    the globals it reads that are immutable, or are named as constants (`MEAN`). An object counts by its type, its
+    attributes (except those that begin with an underscore, caches by convention) and, if called, by the code of its
+    `__call__`. Arrays beyond 64 MiB count in part, so that a memory map is not read as a whole; a large array is read
+    only when the data is converted to text (`repr`).
     """
     if value is None or isinstance(
         value, bool | int | float | complex | str | bytes | np.generic | np.dtype | Structure
@@ -61,7 +61,7 @@ def identity(value: Any, depth: int = DEEPEST) -> Iterator[Any]:
     elif isinstance(value, np.ndarray):
         array = cast("np.ndarray", value)
         content = Content(array)
-        yield ("array", array.shape, str(array.dtype), content if array.nbytes > DEAR else content.digest)
+        yield ("array", array.shape, str(array.dtype), content if array.nbytes > EXPENSIVE else content.digest)
     elif isinstance(value, type):
         yield _full_name(value)
     elif depth == 0:
@@ -95,7 +95,7 @@ def _object(value: Any, depth: int) -> Iterator[Any]:
     described = _one_deeper(depth)
     yield _full_name(type(value))
     if is_array_like(value):
-        with suppress(Exception):  # a tensor on another device, say, does not become an array
+        with suppress(Exception):  # a tensor on another device, for example, cannot become an array
             yield described(np.asarray(value))
             return
     if is_dataclass(value):
@@ -107,13 +107,13 @@ def _object(value: Any, depth: int) -> Iterator[Any]:
 
 
 def _full_name(thing: type | types.FunctionType) -> str:
-    """Return the module and the name of a class or a function, as fingerprints have it."""
+    """Return the module and the name of a class or a function, as used in fingerprints."""
     module = FOLDERS.sub(r"penstock.\1.", str(thing.__module__))
     return f"{module}.{thing.__qualname__}"
 
 
 def _reduced(value: Any) -> Any:
-    """What pickle would keep of an object without a `__dict__`."""
+    """Return the state that pickle would save of an object without a `__dict__`."""
     reduce = copyreg.dispatch_table.get(type(value))
     try:
         reduced = reduce(value) if reduce is not None else value.__reduce_ex__(2)
@@ -149,7 +149,7 @@ def _callable(value: Any, depth: int) -> Iterator[Any]:
 
 
 def _methods(owner: type, first: str, depth: int) -> Iterator[Any]:
-    """A method's code, and that of the methods it names which come from the module of their class."""
+    """Yield a method's code, and that of the methods of the same module that it names."""
     if owner.__module__.startswith("penstock."):
         return  # our own operations count by their names and fields
     names, seen = [first], set[str]()
@@ -184,7 +184,7 @@ def _function(function: Callable[..., Any], depth: int) -> Iterator[Any]:
 def _is_constant(name: str, used: Any) -> bool:
     if isinstance(used, CONSTANT_TYPES + CALLABLE_TYPES):
         return True
-    # lists, dicts and objects are as often a cache or a log as they are settings; the name tells
+    # lists, dicts and objects are as often caches or logs as settings; the name tells which
     return used is not None and name.isupper() and not name.startswith("_") and not isinstance(used, types.ModuleType)
 
 
@@ -195,7 +195,7 @@ def _one_deeper(depth: int) -> Callable[[Any], list[Any]]:
 def _is_filled(cell: types.CellType) -> bool:
     try:
         return cell.cell_contents is not None or True
-    except ValueError:  # a name not bound yet
+    except ValueError:  # a name that is not bound yet
         return False
 
 

@@ -1,4 +1,4 @@
-"""Ids of the elements of streams, which their randomness is keyed by: counted, or derived from those of others."""
+"""Ids of the elements of streams, which key their randomness: counted, or derived from other ids."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from penstock.core.arrays import Rows
 from penstock.core.seeds import INCREMENT, START, mix
 
 EPOCH_BITS = 44
-"""Elements numbered by where they come in a stream have room for this many bits of them in an epoch."""
+"""Bits per epoch for the numbers of elements that are counted in a stream."""
 MOST_EPOCHS = 1 << 18
-"""Epochs whose elements are numbered one after another; later ones begin at a number drawn by hash, below 2**62."""
+"""Epochs whose elements are numbered consecutively; later ones begin at a hashed number below 2**62."""
 NO_IDS = np.zeros(0, np.int64)
 
 
 def ordinals(epoch: int, first: int, count: int) -> Rows:
-    """The ids of elements numbered by where they come in the stream."""
+    """Return the ids of elements numbered by their position in the stream."""
     begin = (epoch << EPOCH_BITS if epoch < MOST_EPOCHS else mix(epoch) >> 2) + first
     return np.arange(begin, begin + count, dtype=np.int64)
 
 
 def child_ids(parents: Rows, counts: Rows, first: int = 0) -> Rows:
-    """The ids of elements that others were made into: `counts[i]` of those of `parents[i]`, from its `first` on.
+    """Return the ids of elements made from others: `counts[i]` from `parents[i]`, from its child `first` on.
 
     >>> both = child_ids(np.array([5, 6]), np.array([3, 1]))
     >>> bool(both[2] == child_ids(np.array([5]), np.array([1]), first=2)[0])
@@ -35,7 +35,7 @@ def child_ids(parents: Rows, counts: Rows, first: int = 0) -> Rows:
 
 
 def first_child_id(parent: int) -> int:
-    """The id of the first element that another was made into; those of the others follow it.
+    """Return the id of the first element made from another; the ids of the others follow it.
 
     >>> first_child_id(5) == child_ids(np.array([5]), np.array([1]))[0]
     np.True_
@@ -44,9 +44,9 @@ def first_child_id(parent: int) -> int:
 
 
 def origin_of(child: int, parents: Sequence[Rows]) -> tuple[int, tuple[int, ...]]:
-    """Return the id of the element that `child` was taken out of, and its place there: see `Piece.parents`.
+    """Return the id of the element that `child` was taken out of, and the position there: see `Piece.parents`.
 
-    There is a place for each step: 2, 0 is element 0 of what was element 2.
+    There is one position per step: 2, 0 is element 0 of what was element 2.
 
     >>> batches = np.array([5, 6])
     >>> rows = child_ids(batches, np.array([3, 2]))

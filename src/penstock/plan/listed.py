@@ -1,4 +1,4 @@
-"""A plan as the list of its nodes, which is how it is pickled: a nested one would be as deep as the plan."""
+"""A plan as the list of its nodes, which is its pickled form: nested nodes would exceed pickle's recursion limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.plan.node import Node
 
 
 class Listed(NamedTuple):
-    """A node, with the numbers of others in the list instead of its inputs."""
+    """A node, with the numbers of other nodes in the list instead of its inputs."""
 
     kind: type[Node]
     values: dict[str, Any]
@@ -18,7 +18,7 @@ class Listed(NamedTuple):
 
 
 def listed(plan: Node) -> list[Listed]:
-    """All nodes of the plan, inputs before what reads them, each once."""
+    """Return all nodes of the plan, inputs before their readers, each once."""
     numbers: dict[int, int] = {}
     nodes: list[Listed] = []
     path = [plan]
@@ -36,7 +36,7 @@ def listed(plan: Node) -> list[Listed]:
 
 
 def assembled(nodes: list[Listed]) -> Node:
-    """The plan whose nodes are listed."""
+    """Return the plan whose nodes are listed."""
     made: list[Node] = []
     for kind, values, inputs, memo in nodes:
         found = {

@@ -1,4 +1,4 @@
-"""From a row of any node down to the records that it is made of, and to its place."""
+"""Find the records that a row of any node is made of, and its place."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE
 
 MOST_NUMBERED = 1 << 32
-"""An element whose number is larger has one drawn by hash, as those of very late epochs do; see `flow.ordinals`."""
+"""The largest number of a counted element; larger numbers are hashed, as in very late epochs; see `flow.ordinals`."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a source: which source, the position in it, and its name there (a file, an item)."""
+    """One record of a source: the source, the position in it, and its name there (a file, an item)."""
 
     source: str
     position: int
@@ -30,7 +30,7 @@ class Record:
 
 
 def records(node: Node, rows: Rows) -> Iterator[Record]:
-    """The records that `rows` of `node` are made of, in the order they are read."""
+    """Yield the records that `rows` of `node` are made of, in the order in which they are read."""
     coming = [(node, rows)]
     while coming:
         reached, its_rows = coming.pop()
@@ -47,9 +47,9 @@ def _own_records(node: Node, rows: Rows) -> Iterator[Record]:
 
 
 def place_of(node: Node, row: int, *, is_named: bool = True) -> ElementPlace | None:
-    """Return the place that an id of `node` stands for; `None` where it is unknown.
+    """Return the place that an id of `node` stands for; `None` if unknown.
 
-    The place says what it is counted in, unless that is clear from the node's name, if the node `is_named` with it.
+    The place names what it is counted in, unless the message names the node (`is_named`) and that makes it clear.
     """
     origin = _origin(node)
     if origin is None:
@@ -68,20 +68,20 @@ def place_of(node: Node, row: int, *, is_named: bool = True) -> ElementPlace | N
 
 
 def base_of(node: Node) -> Node | None:
-    """The indexed node whose rows the ids of a stream's elements are, if there is one."""
+    """Return the indexed node whose rows are the ids of a stream's elements, if there is one."""
     origin = _origin(node)
     return origin[0] if origin is not None and origin[0].indexed else None
 
 
 def ground_of(node: Node) -> Node:
-    """The node that the elementwise nodes up to `node` stand on: tasks are given its elements, or make its rows."""
+    """Return the node below the elementwise nodes up to `node`: tasks receive its elements, or make its rows."""
     while node.elementwise and node.inputs and not node.indexed:
         (node,) = node.inputs
     return node
 
 
 def number_of(node: Node, row: int) -> int | None:
-    """The number, in its epoch, of the element that an id of a stream's elements comes from, where they are counted."""
+    """Return the number, in its epoch, of the element that an id of a stream's elements comes from, if counted."""
     origin = _origin(node)
     if origin is None or origin[0].indexed:
         return None
@@ -91,7 +91,7 @@ def number_of(node: Node, row: int) -> int | None:
 
 
 def _origin(node: Node) -> tuple[Node, Node] | None:
-    """What the ids of elements come from, an indexed node or one that numbers its own, and what stands on that."""
+    """Return the source of the elements' ids, an indexed node or one that numbers its own, and the node above it."""
     first = node
     while not node.indexed and not node.has_own_ids:
         if not node.keeps_ids:

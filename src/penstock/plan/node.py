@@ -1,4 +1,4 @@
-"""A plan is a tree of nodes: frozen, running nothing, saying what each transformation takes and yields."""
+"""A plan is a tree of nodes: frozen descriptions of the input and output of each transformation."""
 
 from __future__ import annotations
 
@@ -18,43 +18,44 @@ if TYPE_CHECKING:
     from penstock.plan.flow import Flow, Mark, Open, Spread
 
 Guard: TypeAlias = "Callable[[Node, Spread], Spread]"
-"""A function that runs the spread of one node, given both, such that errors are dealt with."""
+"""Runs the spread of one node, given both, with error handling."""
 
 
 @dataclass(frozen=True)
 class Node:
     """One transformation of the plan.
 
-    A node is *indexed* where all its inputs are and it can make any row: `route` says which rows of each input its rows
-    are made of, and `program` makes them. Otherwise it is *streamed*: where it is `elementwise`, what comes of each
-    element depends on that one alone, and `spread` makes it; else `flow` yields its elements one piece after another.
+    A node is *indexed* if all its inputs are and it can make any row: `route` gives the rows of each input that its
+    rows are made of, and `program` makes them. Otherwise it is *streamed*: if it is `elementwise`, the result of each
+    element depends on that element alone, and `spread` makes it; else `flow` yields its elements one piece after
+    another.
     """
 
     elementwise: ClassVar[bool] = False
-    one_to_one: ClassVar[bool] = False  # every element of its one input comes, changed perhaps, in the same order
-    selects: ClassVar[bool] = False  # of the elements of its one input it yields some, which it has to look at
-    keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of those of its one input that they come from
-    keeps_made: ClassVar[bool] = False  # what its input has made once is yielded from then on
-    forgives: ClassVar[bool] = False  # it leaves out the elements that fail below it
-    calls_input: ClassVar[bool] = False  # its `spread` calls that of its input in a way of its own, or several times
-    has_own_spec: ClassVar[bool] = False  # no spec of an input would tell that of its elements
-    live: ClassVar[bool] = False  # code of the user's says when the next element comes, perhaps after this is received
-    kind: ClassVar[str]  # the operation in fingerprints: the class's name, or what that was when they were first saved
+    one_to_one: ClassVar[bool] = False  # yields every element of its single input in the same order, perhaps changed
+    selects: ClassVar[bool] = False  # yields some elements of its single input after examining all
+    keeps_ids: ClassVar[bool] = False  # a stream's elements have the ids of the input's elements that they come from
+    keeps_made: ClassVar[bool] = False  # yields again what its input has made once
+    forgives: ClassVar[bool] = False  # drops the elements that fail below it
+    calls_input: ClassVar[bool] = False  # its `spread` calls that of its input in its own way, or several times
+    has_own_spec: ClassVar[bool] = False  # the spec of its elements does not follow from an input's spec
+    live: ClassVar[bool] = False  # the user's code decides when the next element comes, maybe after this is received
+    kind: ClassVar[str]  # the operation in fingerprints: the name of the class when fingerprints were first saved
     has_own_ids: ClassVar[bool] = False  # a stream's elements have ids that count them, `flow.ordinals`
 
     def __init_subclass__(cls) -> None:
-        """Let what is derived from the inputs be found in plans of any depth; see `plan.derived`."""
+        """Make values derived from the inputs available in plans of any depth; see `plan.derived`."""
         super().__init_subclass__()
         cls.kind = vars(cls).get("kind", cls.__qualname__)
         derived(cls)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """All the nodes of the plan in a list, so that it may be of any depth."""
+        """Return all nodes of the plan as a list, so that plans of any depth can be pickled."""
         return plans.listed.assembled, (plans.listed.listed(self),)
 
     @cached_property
     def inputs(self) -> tuple[Node, ...]:
-        """The nodes this one reads, in the order of its fields."""
+        """The nodes that this one reads, in the order of its fields."""
         found: list[Node] = []
         for field in fields(self):
             value = getattr(self, field.name)
@@ -66,12 +67,12 @@ class Node:
 
     @property
     def memo(self) -> dict[str, Any]:
-        """Facts about the operation, or draws for it, that are to stay whatever its inputs are."""
-        return vars(self).setdefault("_memo", {})  # atomic, as a cached property is not: threads share one
+        """Facts about the operation, or random draws for it, that persist whatever its inputs are."""
+        return vars(self).setdefault("_memo", {})  # atomic, unlike a cached property: threads share one
 
     @property
     def unseeded(self) -> bool:
-        """True if draws hang on the run's seed: its own is not set, and it does not say that it draws nothing."""
+        """True if draws depend on the run's seed: no seed is set, and the node may draw."""
         return getattr(self, "seed", 0) is None and getattr(self, "draws", True)
 
     @property
@@ -81,7 +82,7 @@ class Node:
 
     @property
     def functions(self) -> tuple[Any, ...]:
-        """The functions that it calls, and the source whose methods it does, where these may be the user's."""
+        """The functions that it calls, and the source whose methods it calls, if these may be the user's."""
         return tuple(value for field in fields(self) if callable(value := getattr(self, field.name)))
 
     @property
@@ -96,22 +97,22 @@ class Node:
 
     @property
     def cut(self) -> bool:
-        """Whether it yields a part of what it would in the whole, of which a virtual stream is made."""
+        """True if it yields a part of the whole, from which a virtual stream is made."""
         return False
 
     @property
     def subplans(self) -> tuple[Node, ...]:
-        """Plans, all alike, that the node runs by itself in the place of inputs."""
+        """Plans, all alike, that the node runs itself instead of inputs."""
         return ()
 
     @property
     def name(self) -> str:
-        """The operation as the user calls it."""
+        """The name of the operation in the user's code."""
         return type(self).__name__.lower()
 
     @property
     def internal(self) -> bool:
-        """Whether it is a part of the operation above it, as the user writes that."""
+        """True if the node is a part of the operation above it in the user's code."""
         return False
 
     @property
@@ -121,82 +122,82 @@ class Node:
 
     @cached_property
     def length(self) -> int:
-        """Elements in one epoch, `INFINITE` or `UNKNOWN`."""
+        """The number of elements in one epoch, `INFINITE` or `UNKNOWN`."""
         raise NotImplementedError
 
     @cached_property
     def indexed(self) -> bool:
-        """Whether any row can be made alone."""
+        """True if any row can be made alone."""
         return all(node.indexed for node in self.inputs)
 
     @property
     def stride(self) -> int:
-        """Rows counted to one epoch, where the node is indexed."""
+        """The number of rows counted to one epoch, if the node is indexed."""
         return INFINITE_STRIDE if self.length < 0 else self.length
 
     @cached_property
     def epochs(self) -> int:
-        """How many epochs an `int64` can count the rows of, and those that they are made of; at least one."""
+        """The number of epochs whose rows, and the rows below them, an `int64` can count; at least one."""
         own = (1 << 63) // max(self.stride, 1)
         return max(min([own, *(node.epochs for node in self.inputs)]), 1)
 
     def spec(self) -> Spec | None:
-        """The spec of one element, or `None` where only running can tell."""
+        """Return the spec of one element, or `None` if only running can show it."""
         raise NotImplementedError
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
-        """For each input, the rows of it that `rows` are made of."""
+        """Return for each input the rows of it that `rows` are made of."""
         raise NotImplementedError
 
     def needed(self, rows: Rows) -> tuple[Rows, ...]:
-        """For each input, those of the rows of it that have to be read: all, where nothing is kept."""
+        """Return for each input those of its rows that have to be read: all, unless some are kept."""
         return self.route(rows)
 
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
-        """How its positions lie in blocks that are dear to read row by row, given those of its inputs; `None`: not."""
+        """Return how its positions lie in blocks that are expensive to read row by row, or `None`."""
         return None
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
-        """Compile into a function of rows, given the programs of the inputs and where fresh memory comes from."""
+        """Compile the node into a function of rows, given the programs of the inputs and an allocator."""
         step = self.as_step(allocate)
         if step is None:
             raise NotImplementedError
         return stepped(inputs[0], (step,))
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        """Return the work of the program before and after that of its one input, where it calls that once.
+        """Return the work of the program before and after its single input's, if called once.
 
-        A run of such nodes is one loop, however many there are. A node whose program does anything else with those of
-        its inputs has a `program` of its own.
+        A run of such nodes is one loop, however long. A node whose program uses those of its inputs in any other way
+        has a `program` of its own.
         """
         return None
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        """Return the function that makes this node's elements of a piece below, which `source` makes the input's of.
+        """Return the function that makes this node's elements of a piece below, from which `source` makes the input's.
 
-        Unless the node `calls_input`, that is to call `source` and go on with what it returns; so a run of such nodes
-        is one loop, in which `source` hands on what it is given.
+        Unless the node `calls_input`, that function must call `source` and continue with the result; so a run of such
+        nodes is one loop, in which `source` returns its argument.
         """
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """The pieces of one epoch, from `mark` on; `None` is the beginning."""
+        """Yield the pieces of one epoch, from `mark` on; `None` is the beginning."""
         raise NotImplementedError
 
     def mixing(self) -> str:
-        """How far its random order is from a uniform one, in words, where the data is dear to read in such an order."""
+        """Return in words how far its random order is from a uniform one, for data that is expensive to read."""
         return ""
 
     def redone(self) -> str:
-        """What a restored iterator does again in the stream, in words, where that is more than a few elements."""
+        """Return in words the work that a restored iterator repeats, if it is more than a few elements."""
         return ""
 
     def arguments(self) -> str:
-        """The arguments as the user would write them, for `explain()` and errors."""
+        """Return the arguments as the user would write them, for `explain()` and errors."""
         return ""
 
     def label(self) -> str:
-        """The operation with its arguments."""
+        """Return the operation with its arguments."""
         return f"{self.name}({self.arguments()})"
 
     @property
@@ -212,7 +213,7 @@ derived(Node)
 class RowMap(Node):
     """Yield the elements of `input` unchanged, perhaps in another order or number.
 
-    Its program is the input's, over other rows; so it costs integer arithmetic and no copy. Where it `keeps_order` its
+    Its program is the input's, over other rows, and costs integer arithmetic but no copy. If it `keeps_order`, its
     elements are some of the input's, in the same order.
     """
 
@@ -228,11 +229,11 @@ class RowMap(Node):
         return self.input.spec()
 
     def rows_of(self, rows: Rows) -> Rows:
-        """The row of the input that each row is."""
+        """Return the row of the input for each row."""
         return rows
 
     def span(self) -> tuple[int, int | None] | None:
-        """Where the run of the input's elements that it keeps, if it keeps one, begins and ends; `None`: with those."""
+        """Return the start and end of the run of the input's elements that it keeps, if any; an end of `None`: all."""
         return None
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
@@ -251,7 +252,7 @@ class RowMap(Node):
 
 @dataclass(frozen=True)
 class Streamed(Node):
-    """A node whose elements come in order only; and where nothing else is said, only iterating tells how many."""
+    """A node whose elements come in order only; unless overridden, only iterating shows how many."""
 
     @cached_property
     def indexed(self) -> bool:
@@ -263,7 +264,7 @@ class Streamed(Node):
 
 
 def rows_within(rows: Rows, length: int, source: Node) -> Rows:
-    """The rows of a dataset of `length` cut from `source`; anew after some of its epochs where that is endless."""
+    """Return the rows of a dataset of `length` cut from `source`; restart if `source` is endless."""
     if source.length != INFINITE or not 0 < length <= INFINITE_STRIDE:
         return rows
     return rows % (length * min(ENDLESS_EPOCHS, source.epochs))

@@ -1,4 +1,4 @@
-"""What every declarative element operation is: frozen data, callable on one element, with one random draw at most."""
+"""A declarative element operation: frozen data, callable on one element, with at most one random draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Operation:
     """One step of the work on an element. Subclasses are frozen dataclasses, each with a factory of its `name`.
 
     An operation with `random` takes one raw 64-bit draw from `rng` and expands it itself, so that native kernels can
-    reproduce it; without an `rng` it draws anew at each call. The first `arguments` fields are positional in the
+    reproduce it; without an `rng` each call makes a new draw. The first `arguments` fields are positional in the
     factory.
     """
 

@@ -16,12 +16,12 @@ Out: TypeAlias = list[np.ndarray] | None
 
 
 class Step(NamedTuple):
-    """The program of a node of one input, without that of its input.
+    """The program of a node with one input, without the input's program.
 
-    `rows_of` returns the rows of the input that are needed; `None` stands for the same numbers. `change` makes the
-    elements from those of the input, given the rows and the memory to write to; `None` hands the input's on.
-    `memory` returns the memory that the input is to write to, given that of the result, the rows, and the rows of the
-    input; `change` then gets that memory too. Without it the input allocates its own.
+    `rows_of` returns the rows of the input that are needed; `None` means the same rows. `change` makes the elements
+    from the input's, given the rows and the memory to write to; `None` returns the input's elements. `memory` returns
+    the memory that the input is to write to, given that of the result, the rows, and the rows of the input; `change`
+    then receives that memory too. Without `memory` the input allocates its own.
     """
 
     rows_of: Callable[[Rows], Rows] | None = None
@@ -30,12 +30,12 @@ class Step(NamedTuple):
 
 
 def same_memory(out: list[np.ndarray], rows: Rows, below: Rows) -> Out:
-    """Return the memory of the result itself: the input's elements are handed on."""
+    """Return the memory of the result itself: the input's elements are returned unchanged."""
     return out
 
 
 def stepped(source: Program, steps: Iterable[Step]) -> Program:
-    """Return the program of steps one above another, the topmost first, over that of `source`."""
+    """Return the program of consecutive steps, the topmost first, over that of `source`."""
     down = tuple(steps)
 
     def run(rows: Rows, out: Out = None) -> Chunk:

@@ -1,4 +1,4 @@
-"""Types and numbers that all of a plan is told in: lengths, specs, and the functions that make rows."""
+"""Types and numbers used throughout a plan: lengths, specs, and the functions that make rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Spec: TypeAlias = Any  # nested structure of ArraySpec and ObjectSpec
 INFINITE = -1
 """The length of a dataset that never ends."""
 UNKNOWN = -2
-"""The length of a dataset that only iterating can tell."""
+"""The length of a dataset that only iterating can determine."""
 INFINITE_STRIDE = 1 << 48
-"""Rows counted to one epoch of an infinite dataset."""
+"""The number of rows counted to one epoch of an infinite dataset."""
 ENDLESS_EPOCHS = 1 << 14
-"""Epochs of an infinite dataset that its finite parts use at most before they begin again with the first."""
+"""The number of epochs of an infinite dataset that its finite parts use before restarting at the first."""
 
 
 class Program(Protocol):

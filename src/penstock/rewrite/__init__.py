@@ -1,4 +1,4 @@
-"""The passes that make a plan cheaper and leave its elements as they are."""
+"""The passes that make a plan cheaper and leave its elements unchanged."""
 
 from typing import TYPE_CHECKING
 

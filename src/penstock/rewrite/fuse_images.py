@@ -13,9 +13,9 @@ from penstock.plan.node import Node
 
 
 def fuse_image_chain(node: Node) -> Node | None:
-    """`x.map(f).map(g) -> x.map(f ; g)` where one kernel can do the image operations f and g on the same part."""
+    """`x.map(f).map(g) -> x.map(f ; g)` if one kernel can apply the image operations f and g to the same part."""
     if type(node) is not Map or not isinstance(node.function, ImageOperation):
-        return None  # a map that goes on after errors is no plain one
+        return None  # a map that continues after errors is not a plain map
     key = node.seed or 0
     match node.input:
         case Map(input=source, function=FusedImage(ops=ops, keys=keys), on=on) if on == node.on:
@@ -26,7 +26,7 @@ def fuse_image_chain(node: Node) -> Node | None:
 
 
 def read_in_kernel(node: Node) -> Node | None:
-    """`files.map(decode ; f) -> paths.map(read ; decode ; f)` where one kernel reads, decodes and does the rest."""
+    """`files.map(decode ; f) -> paths.map(read ; decode ; f)` if one kernel reads, decodes and does the rest."""
     if not isinstance(node, Map) or not isinstance(node.function, FusedImage):
         return None
     moves, below = rewrite.moves.taken_off(node.input)

@@ -1,4 +1,4 @@
-"""Make one node of inputs that are put end to end one by one."""
+"""Merge chains of two-input concatenations into one node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.plan.types import INFINITE
 
 
 class Chain:
-    """Inputs to put end to end, and the node that they are written as where they are but two."""
+    """Inputs to put end to end, and, if there are only two, the node as written."""
 
     def __init__(self, written: Node, members: list[Node]) -> None:
         self._written = written
@@ -18,18 +18,18 @@ class Chain:
 
     @property
     def node(self) -> Node:
-        """One node that does it."""
+        """The one node for the chain."""
         return self._written if len(self.members) < 3 else EndToEnd(tuple(self.members))
 
     def then(self, written: Node, more: Node) -> Chain:
-        """The chain with one input more: this one, which nobody else reads."""
+        """Return the chain with one more input, for a chain that has no other reader."""
         self._written = written
         self.members.append(more)
         return self
 
 
 def join_concatenations(plan: Node, applied: list[str]) -> Node:
-    """`x.concatenate(y).concatenate(z) -> x, y and z end to end`, at once: rules of single nodes would copy chains."""
+    """`x.concatenate(y).concatenate(z) -> x, y and z end to end`, at once: single-node rules would copy chains."""
 
     def join(node: Node, inputs: tuple[Chain, ...]) -> Chain:
         if isinstance(node, Concatenate) and len(inputs[0].members) > 1 and node.first.length != INFINITE:

@@ -1,4 +1,4 @@
-"""Operations that only move elements, whatever is in them: taken off what they move, and put on something else."""
+"""Move operations that do not look into elements from one node to another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOVES = Every | Exclude | Repeat | Shard | Shuffle | Skip | Take
 
 
 def taken_off(node: Node) -> tuple[list[Node], Node]:
-    """The operations that only move elements, from the last on, and what they move."""
+    """Return the operations at the end of the plan that only move elements, last first, and the node below them."""
     moves: list[Node] = []
     while isinstance(node, MOVES):
         moves.append(node)
@@ -25,7 +25,7 @@ def taken_off(node: Node) -> tuple[list[Node], Node]:
 
 
 def put_on(node: Node, moves: list[Node]) -> Node:
-    """The same operations over another node."""
+    """Return the same operations over another node."""
     for move in reversed(moves):
         node = with_inputs(move, (node,))
     return node

@@ -1,4 +1,4 @@
-"""Hand records to the kernel that parses them as they lie in files or in memory, without an object for each."""
+"""Pass records to the parsing kernel as they are in files or in memory, without an object for each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from penstock.records.reading import ReadAndParse
 def parse_in_kernel(node: Node) -> Node | None:
     """`x.map(parse) -> joined.map(parse)` and `x.batch(n).map(parse) -> numbers.batch(n).map(read ; parse)`.
 
-    Both over whatever moves the records x. It applies where a source can hand them up joined, those of a run as one
-    array of bytes, or leave them unread, which takes plain batches and a parser without lists of SequenceExamples. A
-    map that goes on after errors takes joined records: it is not to go on after those of reading.
+    Both work over any operations that move the records x. The source must be able to return records joined, those of a
+    run as one array of bytes, or unread, which takes plain batches and a parser without lists of SequenceExamples. A
+    map that continues after errors takes joined records, because errors of reading must not be covered.
     """
     if not isinstance(node, Map) or node.on is not None or not isinstance(node.function, RecordParser):
         return None

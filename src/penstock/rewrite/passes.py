@@ -1,4 +1,4 @@
-"""The compiler's passes, in order: each a list of rules, each rule applied until nothing changes."""
+"""The compiler's passes, in order: each is a list of rules, and each rule is applied until nothing changes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from penstock.plan.node import Node
 
 
 class Rule(NamedTuple):
-    """Where a rewrite of single nodes is found, and which operations it is about: a plan without them does without it.
+    """The location of a rewrite of single nodes, and the operations that it concerns: a plan without them skips it.
 
-    So a file of rules is imported for the first plan that they may apply to. Those about the functions of a `room` wait
-    for that: there are none before it is imported.
+    A file of rules is imported for the first plan that the rules may apply to. Rules about the functions of a `room`
+    apply only after that is imported: before, no plan has such functions.
     """
 
     about: tuple[str, ...]
@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     room: str = "penstock"
 
     def may_apply(self, present: set[str]) -> bool:
-        """Whether there can be something to change in a plan with operations of these names."""
+        """Return True if the rule may change a plan with operations of these names."""
         return not present.isdisjoint(self.about) and self.room in sys.modules
 
 
@@ -57,19 +57,19 @@ PASSES: Passes = (
 PLAIN: Passes = (UNTRACED[0][:1],)
 
 SHORT = 512
-"""Rows of a dataset for which tracing a function costs about as much as calling it."""
+"""The number of rows for which tracing a function costs about as much as calling it."""
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A plan after the passes, and which rules changed it."""
+    """A plan after the passes, and the rules that changed it."""
 
     plan: Node
     applied: tuple[str, ...]
 
 
 def rewritten(plan: Node, passes: Passes = PASSES) -> Rewritten:
-    """Apply every pass, from the sources up, until no rule of it applies any more."""
+    """Apply every pass, from the sources up, until no rule of the pass applies any more."""
     applied: list[str] = []
     if any(node.name == "shard" for node in post_order(plan)):
         plan = rebuild(plan, lambda node: _in_turns(node, passes, applied))
@@ -84,13 +84,13 @@ def rewritten(plan: Node, passes: Passes = PASSES) -> Rewritten:
 
 
 def passes_within(plan: Node) -> Passes:
-    """The passes for a plan that is an element of another, and thus one of many: functions are traced where it pays."""
+    """Return the passes for a plan that is an element of another, one of many: trace functions only if it pays."""
     sources = [node for node in post_order(plan) if not node.inputs]
     return UNTRACED if all(0 <= source.length < SHORT for source in sources) else PASSES
 
 
 def _in_turns(node: Node, passes: Passes, applied: list[str]) -> Node:
-    """What is run in the place of virtual streams. They are cut first: a rewrite goes by the lengths that it sees."""
+    """Return the node run for virtual streams. Streams are cut before rewriting, which depends on lengths."""
     if not isinstance(node, order.streams.VirtualStreams):
         return node
     streams = [rewritten(plan, passes) for plan in node.turns.plans]

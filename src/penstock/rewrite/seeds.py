@@ -1,4 +1,4 @@
-"""Give every random operation without a seed one of its own, derived from the run's or drawn once for good."""
+"""Give every random operation without a seed one, derived from the run's seed or drawn once and kept."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from penstock.plan.graph import fold, post_order, with_inputs
 from penstock.plan.node import Node
 
 Drawn = tuple[tuple[int, int], ...]
-"""The number of an unseeded operation and its seed, where that is not derived from the run's."""
+"""Maps the number of an unseeded operation to its seed, if that is not derived from the run's."""
 
 
 def needs_seed(plan: Node) -> bool:
-    """Whether what the plan yields depends on the run's seed."""
+    """Return True if the elements of the plan depend on the run's seed."""
     return any(node.unseeded for node in post_order(plan))
 
 
 def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
-    """The plan with the k-th unseeded operation, counted from the sources up, keyed by (seed, k), or as `drawn` says.
+    """Return the plan with the k-th unseeded operation, counted from the sources up, keyed by (seed, k) or by `drawn`.
 
-    So a pipeline draws the same however much is added after it. An operation that is read at several places (one
-    dataset zipped with itself) counts once, so that it draws the same at all of them.
+    So a pipeline draws the same however many operations are appended. An operation that is read at several places (one
+    dataset zipped with itself) counts once, so its draws are the same at all of them.
     """
     numbers = {id(node): number for number, node in _numbered(plan)}
     known = dict(drawn)
@@ -37,21 +37,21 @@ def bind_seeds(plan: Node, seed: int, drawn: Drawn = ()) -> Node:
 
 
 def seeds_of(plan: Node, seed: int, drawn: Drawn = ()) -> list[int]:
-    """The seeds that `bind_seeds` gives, in the order of their operations."""
+    """Return the seeds that `bind_seeds` gives, in the order of their operations."""
     known = dict(drawn)
     return [known.get(number, mix(seed, number)) for number, _ in _numbered(plan)]
 
 
 def draws_for_good(plan: Node) -> bool:
-    """Return whether there are operations that draw once for good: see `draw_for_good`."""
+    """Return True if some operations draw once and keep the draw: see `draw_for_good`."""
     return any(True for _ in _drawing_for_good(plan))
 
 
 def draw_for_good(plan: Node, seed: int) -> Drawn:
-    """Let the operations that draw once for good do so, and return what others than `seed` had them draw.
+    """Let the operations that draw once do so, and return their seeds where these do not derive from `seed`.
 
-    Such a draw belongs to the operation: all datasets that are built on it, and all their passes, share it. The first
-    run that needs it makes it, from its own seed.
+    Such a draw belongs to the operation: all datasets built on it, and all their passes, share it. The first run that
+    needs the draw makes it, from its own seed.
     """
     wanted = ((number, node, mix(seed, number)) for number, node in _drawing_for_good(plan))
     made = ((number, node.memo.setdefault("drawn", own), own) for number, node, own in wanted)
@@ -59,20 +59,20 @@ def draw_for_good(plan: Node, seed: int) -> Drawn:
 
 
 def take_over(plan: Node, seed: int, drawn: Drawn) -> None:
-    """Let the operations that draw once for good have drawn what a saved state says, from now on."""
+    """Set the draws of the operations that draw once to those of a saved state."""
     known = dict(drawn)
     for number, node in _drawing_for_good(plan):
         node.memo["drawn"] = known.get(number, mix(seed, number))
 
 
 def _numbered(plan: Node) -> Iterator[tuple[int, Node]]:
-    """The unseeded operations, each once, numbered from the sources up."""
+    """Yield the unseeded operations, each once, numbered from the sources up."""
     unseeded = {id(node): node for node in post_order(plan) if node.unseeded}
     return enumerate(unseeded.values())
 
 
 def _drawing_for_good(plan: Node) -> Iterator[tuple[int, Node]]:
-    """Yield those of them that draw the same in every pass: as asked for, or since a cache keeps the results."""
+    """Yield the unseeded operations that draw the same in every pass: on request, or below a cache."""
     caches = [node for node in post_order(plan) if node.keeps_made]
     cached = {id(below) for cache in caches for below in post_order(cache)}
     return ((number, node) for number, node in _numbered(plan) if id(node) in cached or _draws_once(node))

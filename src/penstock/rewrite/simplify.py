@@ -8,12 +8,12 @@ from penstock.plan.types import INFINITE
 
 
 def drop_run_settings(node: Node) -> Node | None:
-    """`x.prefetch(n) -> x`, `x.with_options(o) -> x`: the engine has read them from the plan as written."""
+    """`x.prefetch(n) -> x`, `x.with_options(o) -> x`: the engine has read the settings from the plan as written."""
     return node.input if isinstance(node, buffer.prefetch.Prefetch | buffer.options.WithOptions) else None
 
 
 def drop_full_take(node: Node) -> Node | None:
-    """`x.take(n) -> x` where x has no more than n elements."""
+    """`x.take(n) -> x` if x has at most n elements."""
     match node:
         case order.take.Take(input=source, count=count) if count == -1 or 0 <= source.length <= count:
             return source
@@ -49,7 +49,7 @@ def drop_single_shard(node: Node) -> Node | None:
 
 
 def merge_takes(node: Node) -> Node | None:
-    """`x.take(a).take(b) -> x.take(min(a, b))`, where x is finite: an endless input restarts at another row."""
+    """`x.take(a).take(b) -> x.take(min(a, b))` if x is finite: an endless input restarts at another row."""
     match node:
         case order.take.Take(input=order.take.Take(input=source, count=first), count=second) if (
             source.length != INFINITE

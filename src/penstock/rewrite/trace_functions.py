@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from penstock.tracing.traced import Traced
 
 PLAIN = (FunctionType, BuiltinFunctionType, partial, type, np.ufunc)
-"""What a function may be to be looked into; declarative ones are other objects."""
+"""Types of functions that can be inspected; declarative functions are other objects."""
 
 LISTS = ("from_generator", "from_tensors")
 VERDICT = ArraySpec((), np.dtype(np.bool_))
 
 
 def trace_map(node: Node) -> Node | None:
-    """`x.map(f) -> x.map(f, traced)` where the elements of x are known, and columns are known to give what f gives."""
+    """`x.map(f) -> x.map(f, traced)` if the elements of x are known, and columns are known to give the results of f."""
     if not isinstance(node, Map) or not _may_trace(node, node.function) or _comes_in_lists(node.input):
         return None
     function = _traced(node.function, _spec_of(node.input, node.on))
@@ -38,7 +38,7 @@ def trace_map(node: Node) -> Node | None:
 
 
 def trace_filter(node: Node) -> Node | None:
-    """`x.filter(f) -> x.filter(f, traced)`, likewise, where f gives one bool."""
+    """`x.filter(f) -> x.filter(f, traced)`, likewise, if f returns one bool."""
     if not isinstance(node, elementwise.filter.Filter) or not _may_trace(node, node.predicate):
         return None
     if _comes_in_lists(node.input):
@@ -52,7 +52,7 @@ def _may_trace(node: Map | elementwise.filter.Filter, function: object) -> bool:
 
 
 def _comes_in_lists(node: Node) -> bool:
-    """Whether there are elements and no columns, which to make would take longer than to call the function."""
+    """Return True if elements exist but no columns, which would take longer to build than calling the function."""
     return fold_once(node, _is_of_lists)
 
 
@@ -61,7 +61,7 @@ def _is_of_lists(node: Node, below: tuple[bool, ...]) -> bool:
 
 
 def _spec_of(node: Node, on: Part | None = None) -> Spec | None:
-    """The spec of a node or of a part of its elements, where traced functions tell theirs too."""
+    """Return the spec of a node or of a part of its elements, including specs of traced functions."""
     try:
         spec = fold_once(node, _telling).spec()
         return spec if spec is None or on is None else part_in(spec, on)
@@ -78,7 +78,7 @@ def _telling(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 @dataclass(frozen=True)
 class _Declared:
-    """A traced function that tells the spec of what it makes."""
+    """A traced function that declares the spec of its results."""
 
     traced: TracedFunction
     random = False
@@ -93,6 +93,6 @@ class _Declared:
 def _traced(function: Any, spec: Spec | None) -> Traced | None:
     if spec is None:
         return None
-    from penstock.tracing.traced import traced  # only a pipeline that may be traced pays for the import
+    from penstock.tracing.traced import traced  # imported only for a pipeline that may be traced
 
     return traced(function, spec)

@@ -1,1 +1,1 @@
-"""From a function of one element, made of NumPy arithmetic alone, to a program of whole columns that equals it."""
+"""Compile a function of one element, made of NumPy arithmetic alone, into an equal program of whole columns."""

@@ -1,4 +1,4 @@
-"""Operators and universal functions where NumPy decides: one of the operands is an array or a NumPy scalar."""
+"""Operators and universal functions with NumPy semantics: one operand is an array or a NumPy scalar."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ UNARY: dict[str, tuple[Callable[[Any], Any], np.ufunc]] = {
     "~": (operator.invert, np.invert),
 }
 POWERS = (np.power, np.float_power)
-PLAIN_POWERS = (-1, 0.5, 1, 2)  # NumPy takes roots, squares and reciprocals for them
+PLAIN_POWERS = (-1, 0.5, 1, 2)  # NumPy computes roots, squares and reciprocals for them
 
 
 def kind_of(operand: Any) -> Kind:
-    """What an operand is in one element."""
+    """Return the kind of an operand in one element."""
     return operand.form.kind if isinstance(operand, Value) else Kind.PYTHON
 
 
 def shape_of(operand: Any) -> tuple[int, ...]:
-    """The shape of an operand in one element."""
+    """Return the shape of an operand in one element."""
     return operand.form.shape if isinstance(operand, Value) else ()
 
 
 def small(operand: Any) -> Any:
-    """Something of the operand's kind and dtype, for NumPy to say what would come of it."""
+    """Return a small value of the operand's kind and dtype, to ask NumPy for the form of a result."""
     if not isinstance(operand, Value):
         return operand
     form = operand.form
@@ -71,9 +71,9 @@ def small(operand: Any) -> Any:
 
 
 def reading(operand: Any, dimensions: int, dtype: np.dtype[Any] | None = None, *, exact: bool = True) -> Read:
-    """How a step reads an operand beside others of up to `dimensions`: shape (k, 1, ..., *shape), or a constant.
+    """Return the way a step reads an operand next to others of up to `dimensions`: (k, 1, ..., *shape), or a constant.
 
-    Where there is a `dtype`, it is what a number of Python's own becomes; what is not `exact` reads contiguous memory.
+    A Python number becomes `dtype` if that is given; a step that is not `exact` reads contiguous memory.
     """
     if is_constant(operand):
         value = constant_of(operand)
@@ -92,7 +92,7 @@ def reading(operand: Any, dimensions: int, dtype: np.dtype[Any] | None = None, *
 
 
 def numpy_binary(trace: Trace, symbol: str, a: Any, b: Any) -> Any:
-    """`a + b` and the like where one of them is an array or a NumPy scalar."""
+    """Record `a + b` and the like, where one operand is an array or a NumPy scalar."""
     evaluate, ufunc = OPERATORS[symbol]
     if is_constant(a) and is_constant(b):
         return evaluate(settled(a), settled(b))
@@ -104,7 +104,7 @@ def numpy_binary(trace: Trace, symbol: str, a: Any, b: Any) -> Any:
 
 
 def numpy_unary(trace: Trace, symbol: str, a: Value) -> Any:
-    """`-a` and the like of an array or a NumPy scalar."""
+    """Record `-a` and the like of an array or a NumPy scalar."""
     evaluate, ufunc = UNARY[symbol]
     if is_constant(a):
         return evaluate(a.settled)
@@ -115,7 +115,7 @@ def numpy_unary(trace: Trace, symbol: str, a: Value) -> Any:
 
 
 def in_place(trace: Trace, symbol: str, a: Value, b: Any) -> bool:
-    """`a += b`; `False` where Python would bind a new value to the name, as of numbers."""
+    """Record `a += b`; return False if Python would bind a new value to the name, as for numbers."""
     if a.form.kind is not Kind.ARRAY:
         return False
     if not a.fresh:
@@ -133,9 +133,9 @@ def in_place(trace: Trace, symbol: str, a: Value, b: Any) -> bool:
 
 
 def universal(trace: Trace, ufunc: np.ufunc, args: Sequence[Any], keywords: dict[str, Any]) -> Any:
-    """`np.add(a, b)` and the like, called by name."""
+    """Record `np.add(a, b)` and the like, called by name."""
     if len(args) != ufunc.nin or ufunc.nout != 1 or ufunc.signature is not None or set(keywords) - {"dtype"}:
-        trace.refuse(f"{ufunc.__name__} with such arguments")
+        trace.refuse(f"{ufunc.__name__} with unsupported arguments")
     operands = [trace.lift(np.asarray(arg)) if isinstance(arg, list | tuple) else arg for arg in args]
     if all(map(is_constant, operands)):
         return ufunc(*map(settled, operands), **keywords)
@@ -151,7 +151,7 @@ def elementary(
     guards: Sequence[Guard] = (),
     keywords: dict[str, Any] | None = None,
 ) -> Value:
-    """A step that calls `ufunc` on columns; `evaluate` says what one element would be."""
+    """Record a step that calls `ufunc` on columns; `evaluate` computes one element."""
     keywords = keywords or {}
     shape = np.broadcast_shapes(*map(shape_of, operands))
     with np.errstate(all="ignore"):
@@ -187,7 +187,7 @@ def exact_or_tried(
     evaluate: Callable[..., Any],
     keywords: dict[str, Any] | None = None,
 ) -> bool:
-    """Whether the function is exact; if it is not, it must be the same for columns as long as memory is contiguous."""
+    """Return True if the function is exact; otherwise require that contiguous columns give the same results."""
     if is_exact(ufunc, loop):
         return True
     if ufunc in POWERS and not _exponents_apart(*operands):
@@ -204,10 +204,10 @@ def exact_or_tried(
 
 
 def _exponents_apart(base: Any, exponent: Any) -> bool:
-    """Return whether NumPy takes the same way in elements and columns: one exponent for all, or one for each number.
+    """Return True if NumPy takes the same path for elements and columns: one exponent for all, or one per number.
 
-    Where one exponent is for all numbers of an inner loop, and is 2, -1 or 0.5, it takes squares, reciprocals or roots;
-    exponents of several rows make another inner loop.
+    If one exponent of 2, -1 or 0.5 applies to all numbers of an inner loop, NumPy computes squares, reciprocals or
+    roots; exponents of several rows lead to another inner loop.
     """
     shape, size = shape_of(exponent), math.prod(shape_of(exponent))
     if is_constant(exponent):
@@ -216,35 +216,35 @@ def _exponents_apart(base: Any, exponent: Any) -> bool:
 
 
 def require_same(trace: Trace, trial: Trial, operands: Sequence[Any]) -> None:
-    """Give up what differs between columns and elements; what does not is to take contiguous memory."""
+    """Give up if columns and elements differ; otherwise read contiguous memory."""
     if not same_in_columns(trial):
         trace.refuse("a function of numbers that differs between columns and elements")
     if not all(operand.ordered for operand in operands if isinstance(operand, Value)):
-        trace.refuse("such a function of memory that is not contiguous")
+        trace.refuse("a function of memory that is not contiguous")
     trace.ordered = True
 
 
 def operand_of(trace: Trace, operand: Any, taken: np.dtype[Any] | None = None) -> Operand:
-    """The operand as a trial takes it: `taken` is the dtype that columns have of a number of Python's own."""
+    """Return the operand for a trial: `taken` is the dtype of a Python number in columns."""
     kind, shape = kind_of(operand), shape_of(operand)
     if not is_constant(operand):
         return Operand(kind, operand.form.dtype, taken or operand.form.dtype, shape)
     value = np.asarray(constant_of(operand))
     if not is_plain(value.dtype):
-        trace.refuse("such a number")
+        trace.refuse("unsupported number")
     constant = value.tobytes() if value.size == 1 else None
     return Operand(kind, value.dtype, value.dtype, shape, constant, shared=constant is None)
 
 
 def registers(operands: Sequence[Any]) -> tuple[int, ...]:
-    """The registers among operands."""
+    """Return the registers among operands."""
     return tuple(each.register for each in operands if isinstance(each, Value) and each.register is not None)
 
 
 def _loop(
     trace: Trace, ufunc: np.ufunc, operands: Sequence[Any], keywords: dict[str, Any], *, strong: bool = True
 ) -> tuple[np.dtype[Any], ...]:
-    """The dtypes in which `ufunc` takes its operands: where some are `strong`, Python's own numbers adapt to those."""
+    """Return the dtypes in which `ufunc` takes its operands: Python numbers adapt to the `strong` ones."""
     given: list[Any] = []
     for operand in operands:
         if kind_of(operand) is not Kind.PYTHON:
@@ -263,9 +263,9 @@ def _loop(
 
 
 def _power(trace: Trace, a: Any, b: Any) -> Any:
-    """`a ** b` where one is an array: NumPy has shorter ways for some exponents, so it is asked in the same words."""
+    """Record `a ** b` where one is an array: NumPy has fast paths for some exponents, so it is called the same way."""
     if kind_of(a) is not Kind.ARRAY or not (is_constant(b) or kind_of(b) is Kind.ARRAY):
-        trace.refuse("a power of such operands")
+        trace.refuse("a power of unsupported operands")
     if not is_constant(b) or kind_of(b) is Kind.ARRAY:
         return elementary(trace, np.power, (a, b), operator.pow)
     exponent = constant_of(b)
@@ -280,7 +280,7 @@ def _power(trace: Trace, a: Any, b: Any) -> Any:
 
 
 def _scalar_guards(trace: Trace, symbol: str, a: Any, b: Any) -> list[Guard]:
-    """What makes NumPy scalars differ from columns: they warn where integers overflow or are divided by zero."""
+    """Return guards for where NumPy scalars differ from columns: integer overflow and division by zero warn."""
     if symbol in ("**", "<<", ">>"):
         trace.refuse("a power or shift of NumPy scalars")
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Numbers from one dtype to another, exactly as elements go, or with a check that they do for these rows."""
+"""Convert numbers between dtypes exactly as elements are converted, or with a check that the rows allow it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def weak(frame: Frame, register: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """A column of Python's own numbers in the dtype that NumPy gives them beside other numbers.
+    """Return a column of Python numbers in the dtype that NumPy gives them next to other numbers.
 
-    As there, an integer that does not fit is not wrapped, and becomes a float by way of `float64`.
+    As in NumPy, an integer that does not fit is not wrapped, and becomes a float via `float64`.
     """
     column = frame.columns[register]
     if column.dtype == dtype:
@@ -32,16 +32,16 @@ def weak(frame: Frame, register: int, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def require_whole(column: np.ndarray, dtype: np.dtype[Any]) -> None:
-    """Require floats that all have a place among the integers of `dtype`; what else becomes of them is the machine's.
+    """Require floats that are in the range of the integers of `dtype`; other results depend on the machine.
 
-    Zero is the least of unsigned integers.
+    The minimum of unsigned integers is zero.
     """
     if column.size == 0:
         return
     with np.errstate(all="ignore"):
         low, high = float(column.min()), float(column.max())
     least, most = limits(dtype)
-    if not (least <= low and high < most + 1):  # not so where there is a NaN
+    if not (least <= low and high < most + 1):  # false for NaN
         raise UnequalError
 
 
@@ -52,7 +52,7 @@ def _require_room(bounds: tuple[int, int], dtype: np.dtype[Any]) -> None:
 
 
 def cast(trace: Trace, value: Value, dtype: np.dtype[Any]) -> Value:
-    """`value.astype(dtype)` of NumPy arrays and scalars: a copy."""
+    """Record `value.astype(dtype)` of NumPy arrays and scalars: a copy."""
     if not is_plain(dtype):
         trace.refuse(f"numbers of {dtype}")
     if value.register is None:
@@ -73,7 +73,7 @@ def cast(trace: Trace, value: Value, dtype: np.dtype[Any]) -> Value:
 
 
 def converted(trace: Trace, given: Any, dtype: np.dtype[Any], kind: Kind) -> Any:
-    """`np.float32(x)`, where `kind` is NUMPY, or `float(x)`, where it is PYTHON, of a single number."""
+    """Record `np.float32(x)`, if `kind` is NUMPY, or `float(x)`, if PYTHON, of a single number."""
     if not isinstance(given, Value):
         return dtype.type(given) if kind is Kind.NUMPY else trace.refuse("a constant")
     if given.form.kind is Kind.ARRAY:
@@ -98,7 +98,7 @@ def converted(trace: Trace, given: Any, dtype: np.dtype[Any], kind: Kind) -> Any
 
 
 def exactly(frame: Frame, register: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """A column of NumPy scalars in another dtype, where none of its integers is out of range there."""
+    """Return a column of NumPy scalars in another dtype, provided that all its integers are in range."""
     column = frame.columns[register]
     if dtype.kind in "iu" and column.dtype.kind in "iu":
         _require_room(frame.bounds(register), dtype)

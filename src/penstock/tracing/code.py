@@ -1,4 +1,4 @@
-"""What can be told of a function from its code: which global names it reads, and that it changes nothing outside."""
+"""Facts about a function from its code: the global names that it reads, and that it changes nothing outside."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENER
 
 @lru_cache(maxsize=1024)
 def global_names(code: types.CodeType, *, objects: bool = False) -> frozenset[str] | None:
-    """The global names that the code reads, or `None` where it does what a pure function of values does not.
+    """Return the global names that the code reads, or `None` if it does what a pure function of values does not.
 
-    That is to store anything outside of itself, to import, to ask for the type or identity of a value (a stand-in has
-    others), or to use names with double underscores. No number is `None`, so it may ask whether one is; but not where
+    Forbidden are storing anything outside of the function, importing, asking for the type or identity of a value
+    (stand-ins differ), and names with double underscores. Numbers are never `None`, so `is None` is allowed, unless
     there are `objects` among the values.
 
     >>> sorted(global_names((lambda x: abs(x) + SCALE).__code__))

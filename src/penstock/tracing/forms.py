@@ -1,4 +1,4 @@
-"""What is known of a value before there is one: how Python sees it in one element, its dtype and its shape."""
+"""The form of a value before it exists: its Python kind in one element, its dtype and its shape."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from penstock.elements.spec import ArraySpec
 
 
 class Kind(Enum):
-    """What a value is in one element."""
+    """The kind of a value in one element."""
 
-    PYTHON = "a number of Python's own"
+    PYTHON = "a Python number"
     NUMPY = "a NumPy scalar"
     ARRAY = "an array of at least one dimension"
-    OBJECT = "anything else, which may be handed on"
+    OBJECT = "any other value, which may only be passed on"
 
 
 PYTHON_TYPES: dict[np.dtype[Any], type[Any]] = {
@@ -27,13 +27,13 @@ PYTHON_TYPES: dict[np.dtype[Any], type[Any]] = {
     np.dtype(np.int64): int,
     np.dtype(np.float64): float,
 }
-"""The dtypes of columns whose elements are Python's own numbers."""
+"""The dtypes of columns whose elements are Python numbers."""
 PYTHON_DTYPES = {cls: dtype for dtype, cls in PYTHON_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A value of one element; in a column, of shape (k, *shape)."""
+    """The form of a value in one element; in a column, the shape is (k, *shape)."""
 
     kind: Kind
     dtype: np.dtype[Any]
@@ -41,7 +41,7 @@ class Form:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of one element in a column."""
+        """The bytes of one element in a column."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
@@ -49,24 +49,24 @@ OBJECT = Form(Kind.OBJECT, np.dtype(object))
 
 
 def is_plain(dtype: np.dtype[Any]) -> bool:
-    """Whether tracing knows numbers of this dtype: truth values, integers and floats up to 64 bits, not swapped."""
+    """Return True if tracing supports the dtype: truth values, integers and floats up to 64 bits, native byte order."""
     return dtype.kind in "biuf" and dtype.isnative and dtype.itemsize <= 8
 
 
 @lru_cache(maxsize=32)
 def limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The least and the largest integer of a dtype."""
+    """Return the minimum and maximum integer of a dtype."""
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
 def is_number(value: object) -> TypeGuard[bool | int | float]:
-    """Whether this is a number of Python's own, and not of a class derived from one."""
+    """Return True for a Python number of an exact type, not of a subclass."""
     return type(value) is int or type(value) is float or type(value) is bool
 
 
 def form_of_leaf(leaf: Any) -> Form:
-    """How a function sees a leaf of this spec."""
+    """Return the form of a leaf of this spec, as seen by a function."""
     if not isinstance(leaf, ArraySpec) or not leaf.known or not is_plain(leaf.dtype):
         return OBJECT
     if leaf.shape:
@@ -75,7 +75,7 @@ def form_of_leaf(leaf: Any) -> Form:
 
 
 def form_of_value(value: Any) -> Form | None:
-    """The form of a NumPy array or scalar, or `None` where tracing knows nothing of it; 0-dimensional arrays count."""
+    """Return the form of a NumPy array or scalar, or `None` if unsupported; 0-dimensional arrays count."""
     if isinstance(value, np.generic):
         return Form(Kind.NUMPY, value.dtype) if is_plain(value.dtype) else None
     if type(value) is np.ndarray and value.ndim > 0 and is_plain(value.dtype):

@@ -1,6 +1,6 @@
-"""Looks at columns before a step: where numbers might not be what elements would give, the rows are made one by one.
+"""Checks of columns before a step: if numbers might differ from those of elements, the rows are made one by one.
 
-Integers are bounded by the least and largest of their column; what comes of them is bounded by arithmetic.
+Integers are bounded by the minimum and maximum of their column; results are bounded by interval arithmetic.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Guard: TypeAlias = Callable[[Frame], None]
 
 
 def constant_of(operand: Any) -> Any:
-    """A constant operand as NumPy takes it."""
+    """Return a constant operand in the form that NumPy takes."""
     return operand.constant if isinstance(operand, Value) else operand
 
 
 def settled(operand: Any) -> Any:
-    """A constant operand, for something to be computed of it once and for all."""
+    """Return a constant operand for a computation done only once."""
     return operand.settled if isinstance(operand, Value) else operand
 
 
 def is_constant(operand: Any) -> bool:
-    """Whether the operand is the same for every element."""
+    """Return True if the operand is the same for every element."""
     return not isinstance(operand, Value) or operand.register is None
 
 
@@ -50,11 +50,11 @@ BOUNDS: dict[str, Callable[..., tuple[int, int]]] = {
     "*": _product,
     "//": _quotient,
 }
-"""What the result lies between, given what the operands lie between."""
+"""The bounds of a result, given the bounds of the operands."""
 
 
 def bounds_of(operand: Any, frame: Frame) -> tuple[int, int]:
-    """What integers lie between: of a column its least and largest, of a constant itself twice."""
+    """Return the bounds of integers: the minimum and maximum of a column, or a constant twice."""
     if is_constant(operand):
         value = int(constant_of(operand))
         return value, value
@@ -62,7 +62,7 @@ def bounds_of(operand: Any, frame: Frame) -> tuple[int, int]:
 
 
 def within(trace: Trace, dtype: np.dtype[Any], bounds: Callable[..., tuple[int, int]], *operands: Any) -> Guard:
-    """Require that a result of integers fits `dtype`, and remember what it lies between."""
+    """Require that an integer result fits `dtype`, and record its bounds."""
     made = trace.next_register
     least, most = limits(dtype)
 
@@ -76,7 +76,7 @@ def within(trace: Trace, dtype: np.dtype[Any], bounds: Callable[..., tuple[int, 
 
 
 def nonzero(divisor: Any) -> Guard:
-    """Require a divisor that is zero nowhere."""
+    """Require a divisor without zeros."""
     if is_constant(divisor):
         bad = constant_of(divisor) == 0
 

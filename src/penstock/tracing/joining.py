@@ -1,4 +1,4 @@
-"""Arrays made of several: concatenated, stacked, or listed number by number."""
+"""Build arrays from several: concatenated, stacked, or listed number by number."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from penstock.tracing.standin import Trace, Value
 
 
 def concatenate(trace: Trace, arrays: Any, axis: int = 0) -> Any:
-    """`np.concatenate(arrays, axis)`."""
+    """Record `np.concatenate(arrays, axis)`."""
     return _joined(trace, arrays, np.concatenate, axis, extra=0)
 
 
 def stack(trace: Trace, arrays: Any, axis: int = 0) -> Any:
-    """`np.stack(arrays, axis)` of arrays, or of single numbers."""
+    """Record `np.stack(arrays, axis)` of arrays, or of single numbers."""
     if all(kind_of(each) is not Kind.ARRAY for each in arrays):
-        return vector(trace, arrays) if axis in (0, -1) else trace.refuse("such an axis")
+        return vector(trace, arrays) if axis in (0, -1) else trace.refuse("unsupported axis")
     return _joined(trace, arrays, np.stack, axis, extra=1)
 
 
 def hstack(trace: Trace, arrays: Any) -> Any:
-    """`np.hstack(arrays)` of arrays."""
+    """Record `np.hstack(arrays)` of arrays."""
     values = [array(trace, each) for each in arrays]
     return concatenate(trace, values, 0 if len(values[0].form.shape) == 1 else 1)
 
 
 def vstack(trace: Trace, arrays: Any) -> Any:
-    """`np.vstack(arrays)` of arrays."""
+    """Record `np.vstack(arrays)` of arrays."""
     values = [array(trace, each) for each in arrays]
     flat = {len(value.form.shape) == 1 for value in values}
     if len(flat) > 1:
@@ -52,7 +52,7 @@ def _joined(trace: Trace, arrays: Any, function: Callable[..., Any], axis: int, 
     made = function([blank(value) for value in values], axis=axis)
     form = form_of_value(made)
     if form is None:
-        trace.refuse("such a dtype")
+        trace.refuse("unsupported dtype")
     place = axis % (len(values[0].form.shape) + extra) + 1
     reads = [reading(value, 0) for value in values]
     traced = [value.register is not None for value in values]
@@ -70,13 +70,13 @@ def _joined(trace: Trace, arrays: Any, function: Callable[..., Any], axis: int, 
 
 
 def vector(trace: Trace, numbers: Sequence[Any], dtype: np.dtype[Any] | None = None) -> Any:
-    """`np.array([a, b, ...], dtype)` of single numbers."""
+    """Record `np.array([a, b, ...], dtype)` of single numbers."""
     if not numbers or not all(isinstance(each, Value) or is_number(each) for each in numbers):
-        trace.refuse("an array of such things")
+        trace.refuse("an array of unsupported things")
     made = np.array([small(each) for each in numbers], dtype)
     form = form_of_value(made)
     if form is None or not is_plain(made.dtype) or any(kind_of(each) is Kind.ARRAY for each in numbers):
-        trace.refuse("an array of such numbers")
+        trace.refuse("an array of unsupported numbers")
     if all(map(is_constant, numbers)):
         return np.array([plain(trace, each) for each in numbers], dtype)
     reads = [_number(each, made.dtype) for each in numbers]

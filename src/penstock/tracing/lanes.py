@@ -1,9 +1,9 @@
 """Find operations that give a number in a column another result than alone, on this machine.
 
-Sums, products, quotients, square roots and comparisons are exact, so they do by definition. A sine or a maximum comes
-from kernels that may treat the end of an array, single numbers and strides each in their own way, and a power takes a
-shorter way where one exponent is for all numbers. So these take contiguous memory, and are tried, once per process, on
-numbers that tell kernels apart, in exactly the shapes in which a function and its columns use them.
+Sums, products, quotients, square roots and comparisons are exact, so columns equal elements by definition. A sine or a
+maximum comes from kernels that may treat the end of an array, single numbers and strides differently, and a power has a
+fast path if one exponent applies to all numbers. So these operations take contiguous memory, and are tried, once per
+process, on numbers that distinguish kernels, in exactly the shapes in which a function and its columns use them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ EXACT: frozenset[np.ufunc] = frozenset(
     ]
 )
 ROWS = (1, 2, 3, 7, 16, 33)  # lengths of columns
-TRIED = 1024  # numbers of the largest operand, or the fewest rows
+TRIED = 1024  # numbers in the largest operand of a trial, unless the fewest rows have more
 FEWEST, MOST = 7, 400  # rows
-LARGEST = 1 << 12  # numbers of one element of a trial
+LARGEST = 1 << 12  # numbers in one element of a trial
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of a trial: how an element sees it, and the dtype and the axes in which columns have it.
+    """One operand of a trial: its form in an element, and the dtype and axes of its columns.
 
-    An operand that is the same number for all rows has its bytes as `constant`; an array with more numbers than one
-    that is `shared` by all rows has any.
+    An operand that is the same number for all rows has its bytes as `constant`; an array of several numbers that is
+    `shared` by all rows may hold any numbers.
     """
 
     kind: Kind
@@ -50,7 +50,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """An operation, known by its `name`: `alone` on the operands of an element, `whole` on those of columns."""
+    """An operation, identified by its `name`: `alone` takes the operands of an element, `whole` those of columns."""
 
     name: Hashable
     operands: tuple[Operand, ...]
@@ -60,7 +60,7 @@ class Trial:
 
 
 def is_exact(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
-    """Whether there is but one right result for each number, and every kernel gives it.
+    """Return True if every number has exactly one right result that every kernel gives.
 
     >>> is_exact(np.add, (np.dtype("f4"), np.dtype("f4"))), is_exact(np.exp, (np.dtype("f4"),))
     (True, False)
@@ -70,7 +70,7 @@ def is_exact(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def same_in_columns(trial: Trial) -> bool:
-    """Return whether columns of any length equal elements, by trying.
+    """Return True if columns of any length equal elements, found by trying.
 
     >>> f4 = np.dtype("f4")
     >>> column, exponents = Operand(Kind.ARRAY, f4, f4, (3,)), Operand(Kind.NUMPY, f4, f4, ())
@@ -101,9 +101,9 @@ def same_in_columns(trial: Trial) -> bool:
 
 
 def equal(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two arrays have the same dtype, shape and bits, but for those of NaNs.
+    """Return True if two arrays have the same dtype, shape and bits, except for the bits of NaNs.
 
-    Which NaN comes of two NaNs is not for IEEE 754, nor for NumPy, to say.
+    Neither IEEE 754 nor NumPy defines which NaN results from two NaNs.
     """
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
@@ -120,7 +120,7 @@ def equal(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _smaller(shapes: Sequence[tuple[int, ...]], largest: int) -> list[tuple[int, ...]]:
-    """Shapes that fit together as those given do, of at most `largest` numbers."""
+    """Return shapes that fit together like the given ones, of at most `largest` numbers."""
     made = list(shapes)
     while max(map(math.prod, made)) > largest:
         longest = max(size for shape in made for size in shape)
@@ -131,7 +131,7 @@ def _smaller(shapes: Sequence[tuple[int, ...]], largest: int) -> list[tuple[int,
 def _sides(
     operand: Operand, shape: tuple[int, ...], rows: int, at: int, dimensions: int
 ) -> tuple[list[Any], Callable[[int, int], Any]]:
-    """The operand of each element, and the column of the elements `low` to `high`."""
+    """Return the operand of each element, and a function for the column of the elements `low` to `high`."""
     if operand.constant is not None:
         one: Any = np.frombuffer(operand.constant, operand.given).reshape(shape)
         one = one if shape else one.item() if operand.kind is Kind.PYTHON else one[()]
@@ -146,7 +146,7 @@ def _sides(
 
 
 def _numbers(dtype: np.dtype[Any], at: int, count: int) -> np.ndarray:
-    """Numbers of every size and sign, with zeros, infinities, NaNs and denormal ones: one in four is zero."""
+    """Return numbers of every size and sign, with zeros, infinities, NaNs and denormals: one in four is zero."""
     random = np.random.default_rng(at)
     if dtype.kind != "f":
         return random.integers(0 if dtype.kind in "bu" else -3, 9, count).astype(dtype)

@@ -1,4 +1,4 @@
-"""What a traced function finds under the names of NumPy, `math` and Python's number types."""
+"""The replacements that a traced function finds under the names of NumPy, `math` and Python's number types."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ MAKERS = FRESH | {
     *(np.broadcast_to, np.cross, np.diag, np.dot, np.dtype, np.finfo, np.identity, np.iinfo, np.indices, np.isclose),
     *(np.issubdtype, np.logspace, np.meshgrid, np.outer, np.result_type, np.sort, np.tile, np.tri, np.tril, np.triu),
 }
-"""Functions that are pure, and are called with constants alone; what the `FRESH` ones return may be written into."""
+"""Pure functions that are called with constants only; results of the `FRESH` ones may be written into."""
 
 
 class Plain(NamedTuple):
-    """A class of named tuples with nothing of its own."""
+    """A class of named tuples without additions."""
 
     field: object
 
 
 NAMED_TUPLE = frozenset(vars(Plain)) - {"field"}
-"""What every class of named tuples has."""
+"""The names that every class of named tuples has."""
 
 
 class Known:
-    """A function of NumPy's: it computes with constants, and with stand-ins records what is to be done."""
+    """A NumPy function: computes with constants, and records operations on stand-ins."""
 
     def __init__(self, function: Any, trace: Trace) -> None:
         self._function = function
@@ -92,7 +92,7 @@ class NumberType(TypeStandIn):
 
 
 class Namespace:
-    """The module `numpy` or `math`, as far as it is known."""
+    """The supported part of the module `numpy` or `math`."""
 
     def __init__(self, module: types.ModuleType, trace: Trace) -> None:
         self._module = module
@@ -104,7 +104,7 @@ class Namespace:
 
 
 def known(thing: Any, trace: Trace) -> Any:
-    """What stands for a function or type of Python's or NumPy's own; the trace gives up where there is nothing."""
+    """Return the replacement of a function or type of Python or NumPy; without one, the trace gives up."""
     if not callable(thing):
         trace.refuse(f"a {type(thing).__name__}")
     try:
@@ -123,7 +123,7 @@ def known(thing: Any, trace: Trace) -> Any:
 
 
 def is_named_tuple(thing: Any) -> bool:
-    """Whether this is a class of named tuples with no methods of its own."""
+    """Return True for a class of named tuples with no methods of its own."""
     if not isinstance(thing, type) or thing.__mro__ != (thing, tuple, object):
         return False
     fields: tuple[str, ...] = getattr(thing, "_fields", ())
@@ -136,7 +136,7 @@ def _is_ufunc(thing: Any) -> bool:
 
 
 def _real(thing: Any) -> Any:
-    """The type itself, where the function holds what stands for one."""
+    """Return the type itself, if the function holds its replacement."""
     return thing.cls if isinstance(thing, TypeStandIn) else thing
 
 

@@ -1,4 +1,4 @@
-"""What a function may do with stand-ins: which rule is for which operator, method and function of NumPy."""
+"""The operations that a function may apply to stand-ins: the rule of each operator, method and NumPy function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Rules:
     """The operations of stand-ins."""
 
     def binary(self, trace: Trace, symbol: str, a: Any, b: Any) -> Any:
-        """`a + b` and the like."""
+        """Record `a + b` and the like."""
         kinds = {kind_of(a), kind_of(b)}
         if kinds == {Kind.PYTHON}:
             return python_numbers.python_binary(trace, symbol, a, b)
@@ -32,22 +32,22 @@ class Rules:
         return arithmetic.numpy_binary(trace, symbol, a, b)
 
     def in_place(self, trace: Trace, symbol: str, a: Value, b: Any) -> bool:
-        """`a += b` and the like."""
+        """Record `a += b` and the like."""
         if isinstance(b, list | tuple):
             b = trace.lift(np.asarray(b))
         return arithmetic.in_place(trace, symbol, a, b)
 
     def unary(self, trace: Trace, symbol: str, a: Value) -> Any:
-        """`-a` and the like."""
+        """Record `-a` and the like."""
         rule = python_numbers.python_unary if a.form.kind is Kind.PYTHON else arithmetic.numpy_unary
         return rule(trace, symbol, a)
 
     def item(self, trace: Trace, a: Value, index: Any) -> Any:
-        """`a[index]`."""
+        """Record `a[index]`."""
         return shaping.item(trace, a, index)
 
     def attribute(self, trace: Trace, a: Value, name: str) -> Any:
-        """`a.shape`, `a.T`, and methods."""
+        """Return `a.shape`, `a.T`, and methods."""
         if a.form.kind is Kind.PYTHON:
             trace.refuse(f"{name} of a number")
         if name in STATIC:
@@ -61,13 +61,13 @@ class Rules:
         return lambda *args, **keywords: trace.lower(rule(trace, a, *_lifted(trace, args), **_plain(trace, keywords)))
 
     def call(self, trace: Trace, function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """`np.function(...)`, with stand-ins among the arguments."""
+        """Record `np.function(...)`, with stand-ins among the arguments."""
         given, known = _lifted(trace, args), _plain(trace, keywords)
         if isinstance(function, np.ufunc):
             return arithmetic.universal(trace, function, given, known)
         rule = FUNCTIONS.get(function)
         if rule is None:
-            trace.refuse(f"{getattr(function, '__name__', function)}, of which it is not known what columns give")
+            trace.refuse(f"{getattr(function, '__name__', function)}, whose results for columns are not known")
         return rule(trace, *given, **known)
 
 
@@ -113,7 +113,7 @@ def _contiguous(trace: Trace, x: Any, dtype: Any = None) -> Any:
 
 
 def _c_copy(trace: Trace, x: Any) -> Value:
-    """A copy in C order, whatever the order of `x`."""
+    """Record a copy in C order, whatever the order of `x`."""
     value = shaping.array(trace, x)
     if value.register is None:
         return trace.lift(trace.lower(value.settled.copy(), fresh=True))
@@ -128,20 +128,20 @@ def _flat(trace: Trace, x: Any) -> Value:
 
 
 def _ravel(trace: Trace, x: Any) -> Any:
-    """`x.ravel()`: contiguous, and where that takes a copy one."""
+    """Record `x.ravel()`: contiguous, and a copy where NumPy makes one."""
     value = _flat(trace, x)
     return value if value.ordered else _c_copy(trace, value).shared
 
 
 def _where(trace: Trace, condition: Any, x: Any, y: Any) -> Any:
-    """`np.where(condition, x, y)`: numbers of Python's own become what they are beside the other."""
+    """Record `np.where(condition, x, y)`: a Python number takes its dtype next to the other."""
     operands = (condition, x, y)
     if all(map(is_constant, operands)) or all(kind_of(each) is not Kind.ARRAY for each in operands):
         trace.refuse("a choice between numbers, which gives an array of no dimension")
     made = np.where(*map(arithmetic.small, operands))
     form = shaping.form_of_value(made)
     if form is None:
-        trace.refuse("such a choice")
+        trace.refuse("unsupported choice")
     shape = np.broadcast_shapes(*map(arithmetic.shape_of, operands))
     reads = [
         arithmetic.reading(each, len(shape), form.dtype if at and kind_of(each) is Kind.PYTHON else None)
@@ -158,11 +158,11 @@ def _where(trace: Trace, condition: Any, x: Any, y: Any) -> Any:
 
 
 def _clip(trace: Trace, a: Any, a_min: Any = None, a_max: Any = None, **bounds: Any) -> Any:
-    """`np.clip(a, low, high)` between bounds that are known."""
+    """Record `np.clip(a, low, high)` between known bounds."""
     low, high = bounds.pop("min", a_min), bounds.pop("max", a_max)
     low, high = shaping.plain(trace, low), shaping.plain(trace, high)
     if bounds or not all(each is None or is_number(each) for each in (low, high)):
-        trace.refuse("such bounds")
+        trace.refuse("unsupported bounds")
     name = (np.clip, *((type(each), repr(each)) for each in (low, high)))
     return _alone(trace, a, lambda x: np.clip(x, low, high), name)
 
@@ -172,14 +172,14 @@ def _round(trace: Trace, a: Any, decimals: int = 0) -> Any:
 
 
 def _alone(trace: Trace, a: Any, function: Callable[[Any], Any], name: Hashable) -> Any:
-    """A function of one array or number and constants: one that is exact, or one that is tried under this `name`."""
+    """Record a function of one array or number and constants: an exact one, or one tried under this `name`."""
     if not isinstance(a, Value) or is_constant(a):
         return function(shaping.plain(trace, a))
     if not a.upright:
         trace.refuse("an array that is transposed")
     made = shaping.form_of_value(function(arithmetic.small(a)))
     if made is None:
-        trace.refuse("such a function")
+        trace.refuse("unsupported function")
     if name is not None and made.dtype.kind == "f":
         arithmetic.require_same(trace, Trial(name, (arithmetic.operand_of(trace, a),), function, function), (a,))
     form = arithmetic.Form(made.kind, made.dtype, a.form.shape)
@@ -190,7 +190,7 @@ def _alone(trace: Trace, a: Any, function: Callable[[Any], Any], name: Hashable)
 
 
 def _same_shape(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of `np.zeros_like(x)`, which looks at nothing but the form of `x`."""
+    """Return the rule of `np.zeros_like(x)`, which depends on the form of `x` only."""
 
     def rule(trace: Trace, x: Any, *args: Any, dtype: Any = None) -> Any:
         value = shaping.array(trace, x)
@@ -202,7 +202,7 @@ def _same_shape(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _number(trace: Trace, x: Any) -> Any:
-    """`x.item()` of a NumPy scalar."""
+    """Record `x.item()` of a NumPy scalar."""
     if x.form.dtype.kind == "f":
         return casting.converted(trace, x, python_numbers.FLOAT64, Kind.PYTHON)
     dtype = python_numbers.BOOL if x.form.dtype.kind == "b" else python_numbers.INT64
@@ -264,4 +264,4 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
     np.zeros_like: _same_shape(np.zeros_like),
 }
-"""Functions of arrays that are no universal functions, each with its rule."""
+"""Functions of arrays other than universal functions, each with its rule."""

@@ -1,4 +1,4 @@
-"""Runs traced steps on columns, a block of rows at a time so that what is between two steps stays in the cache."""
+"""Run traced steps on columns, a block of rows at a time, so that intermediate columns stay in the cache."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from penstock.elements.chunks.chunk import Column
 from penstock.tracing.forms import PYTHON_DTYPES, PYTHON_TYPES, Form, Kind
 
 BLOCK = 1 << 18  # bytes of the largest column of a block
-OWN_MEMORY = 1 << 16  # bytes from which on memory that is used again beats NumPy's fresh memory
-MOST_AT_ONCE = 1 << 26  # bytes of the largest column that is made of all rows at once
+OWN_MEMORY = 1 << 16  # bytes from which reused memory beats NumPy's new memory
+MOST_AT_ONCE = 1 << 26  # bytes of the largest column up to which all rows are made at once
 
 Run: TypeAlias = Callable[["Frame", np.ndarray | None], np.ndarray]
-"""Make a step's column of the columns of a frame, in the memory given if there is one."""
+"""Makes a step's column from the columns of a frame, in the given memory if any."""
 
 
 class UnequalError(Exception):
-    """Columns might give something else for these rows than the function gives for each element."""
+    """Columns might give other results for these rows than the function gives for each element."""
 
 
 class Frame:
-    """The columns of one block, by register, and the least and largest number of those of integers."""
+    """The columns of one block, by register, and the bounds of integer columns."""
 
     __slots__ = ("_bounds", "columns")
 
@@ -34,7 +34,7 @@ class Frame:
         self._bounds: dict[int, tuple[int, int]] = {}
 
     def bounds(self, register: int) -> tuple[int, int]:
-        """Numbers that a column of integers lies between: tight, or those that `bound` said."""
+        """Return the bounds of a column of integers: tight, or those set by `bound`."""
         known = self._bounds.get(register)
         if known is None:
             column = self.columns[register]
@@ -42,13 +42,13 @@ class Frame:
         return known
 
     def bound(self, register: int, low: int, high: int) -> None:
-        """Say that a column lies between `low` and `high`."""
+        """Record that a column lies between `low` and `high`."""
         self._bounds[register] = low, high
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """One operation on columns: `run(frame, out)`; where it does not `take_memory`, `out` is `None`.
+    """One operation on columns: `run(frame, out)`; unless it can `take_memory`, `out` is `None`.
 
     A `view` costs nothing, whatever the number of rows.
     """
@@ -62,10 +62,10 @@ class Step:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Result:
-    """A leaf of the element that is made: a register, or the same `constant` for every row.
+    """A leaf of the resulting element: a register, or the same `constant` for every row.
 
-    What is handed on from the chunk has no `form`. Where it is `ordered`, an element of it is contiguous in memory.
-    A constant is `shared` where the function hands out the same array again and again.
+    A leaf passed on from the chunk has no `form`. If the leaf is `ordered`, each element of it is contiguous in memory.
+    A constant is `shared` if the function returns the same array again and again.
     """
 
     register: int | None
@@ -77,26 +77,26 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """Steps over columns: the registers are the columns of the chunk, then those of the steps."""
+    """Steps over columns: the first registers are the columns of the chunk, the others those of the steps."""
 
     inputs: tuple[Form, ...]
     steps: tuple[Step, ...]
     results: tuple[Result, ...]
     ordered: bool
-    """Whether elements must be contiguous in memory, as sums of floats depend on it."""
+    """True if elements must be contiguous in memory, because sums of floats depend on it."""
     _layout: _Layout
 
     @classmethod
     def of(
         cls, inputs: tuple[Form, ...], steps: tuple[Step, ...], results: tuple[Result, ...], *, ordered: bool
     ) -> Program:
-        """The program of these steps."""
+        """Return the program of these steps."""
         return cls(inputs, steps, results, ordered, _laid_out(len(inputs), steps, results))
 
     def run(
         self, columns: Sequence[Column], length: int, out: list[np.ndarray] | None, allocate: Allocate
     ) -> list[Column]:
-        """The columns of the results for at least one row, in the memory of `out` where they fit there."""
+        """Return the columns of the results for at least one row, in the memory of `out` where they fit."""
         self._check(columns)
         whole: list[Any] = [*columns, *[None] * len(self.steps)]
         for at in self._layout.early:
@@ -124,12 +124,12 @@ class Program:
             if column.dtype != form.dtype or column.shape[1:] != form.shape:
                 raise UnequalError
             if len(column) > 1 and any(abs(stride) > column.strides[0] for stride in column.strides[1:]):
-                raise UnequalError  # an element would not lie together in what is made
+                raise UnequalError  # an element would not be contiguous in the result
             if self.ordered and not column[0].flags.c_contiguous:
                 raise UnequalError
 
     def _block(self, columns: list[Any], memory: dict[int, np.ndarray]) -> None:
-        """Make the columns of all late steps, in `columns`; those that nothing reads any more are let go."""
+        """Make the columns of all late steps in `columns`; release those that no step reads any more."""
         frame = Frame(columns)
         for at, dead in self._layout.late:
             step, out = self._step(at), memory.get(at)
@@ -146,7 +146,7 @@ class Program:
     def _memory(
         self, length: int, out: list[np.ndarray] | None, allocate: Allocate, *, least: int
     ) -> dict[int, np.ndarray]:
-        """Memory for results that late steps make: what the caller gave, or from `least` bytes on of the pool."""
+        """Return memory for results of late steps: the caller's, or from `least` bytes on the pool's."""
         memory: dict[int, np.ndarray] = {}
         for at, i in self._layout.targets.items():
             form = self._step(at).form
@@ -163,7 +163,7 @@ class Program:
         column: Any = whole[result.register]
         form = result.form
         if form is not None and form.kind is Kind.NUMPY and form.dtype in PYTHON_TYPES and not stacked:
-            return list(column)  # an array of this dtype would stand for Python's own numbers
+            return list(column)  # an array of this dtype would stand for Python numbers
         return column
 
     def _step(self, at: int) -> Step:
@@ -172,7 +172,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Layout:
-    """When the steps of a program are run, and what they make."""
+    """The order in which the steps of a program run, and their results."""
 
     read: tuple[int, ...]
     """The columns of the chunk that steps read."""
@@ -183,7 +183,7 @@ class _Layout:
     targets: dict[int, int]
     """The late steps that make results, each with the first result it makes."""
     widest: int
-    """Bytes of the largest value of one row that is computed."""
+    """The bytes of the largest computed value of one row."""
 
 
 def _laid_out(inputs: int, steps: tuple[Step, ...], results: tuple[Result, ...]) -> _Layout:
@@ -222,7 +222,7 @@ def _fits(array: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:
 
 
 def _repeated(value: Any, length: int) -> Column:
-    """A column of the same value: of Python's own numbers and of arrays an array, else a list."""
+    """Return a column of one value: an array for Python numbers and arrays, else a list."""
     dtype = PYTHON_DTYPES.get(type(value))
     if dtype is not None and (type(value) is not int or -(1 << 63) <= value < 1 << 63):
         return np.full(length, value, dtype)

@@ -1,8 +1,8 @@
-"""A copy of a function that can reach nothing but what is known to be pure.
+"""Copy a function so that it can reach only objects that are known to be pure.
 
-The function is called once more than its user sees, and what it did then is done for all elements: so it may neither
-change anything outside of it nor see anything that changes. Its code is looked through, and every global name, closure
-and default must be a constant, something of NumPy's that is known, or a function as pure as itself.
+The function is called once more than its user sees, and the operations of that call are applied to all elements: so it
+may neither change anything outside nor read anything that changes. Its code is inspected, and every global name,
+closure and default must be a constant, a known part of NumPy, or a function as pure as itself.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from penstock.tracing.forms import form_of_value
 from penstock.tracing.namespace import CONSTANT_TYPES, Namespace, known
 from penstock.tracing.standin import StandIn, Trace
 
-LARGEST_WATCHED = 1 << 12  # bytes of an array of which changes are looked for; a larger one is read anew by every step
+LARGEST_WATCHED = 1 << 12  # bytes of an array that is watched for changes; a larger one is read again by every step
 MOST_WATCHED = 64  # items of a list or dict
 
 
 class Purity:
-    """Makes pure copies for one trace, and remembers what they have seen."""
+    """Make pure copies for one trace, and record the objects that they read."""
 
     def __init__(self, trace: Trace, *, objects: bool) -> None:
         self._trace = trace
@@ -36,10 +36,10 @@ class Purity:
         self.arrays: list[np.ndarray] = []
         """Arrays that the function reaches."""
         self.seen: list[Callable[[], bool]] = []
-        """For each thing that was seen and may change, whether it is still the same."""
+        """For each mutable object that was read, a check that it is unchanged."""
 
     def copy(self, thing: Any) -> Any:
-        """What stands for `thing` in the trace, which gives up if that is not known to be pure."""
+        """Return the replacement of `thing` in the trace; give up if the thing is not known to be pure."""
         if type(thing) in CONSTANT_TYPES or isinstance(thing, np.dtype):
             return thing
         if isinstance(thing, np.ndarray | np.generic):
@@ -53,7 +53,7 @@ class Purity:
         return known(thing, self._trace)
 
     def changed(self) -> bool:
-        """Whether the function has changed a list or dict that is not its own."""
+        """Return True if the function has changed a list or dict that is not its own."""
         return not all(_same(_items(copied), items) for copied, items in self._collections)
 
     def _array(self, thing: Any) -> StandIn:
@@ -95,13 +95,13 @@ class Purity:
         code = function.__code__
         names = global_names(code, objects=self._objects)
         if names is None or function.__dict__.keys() - {"__wrapped__"}:
-            self._trace.refuse(f"what {function.__qualname__} does")
+            self._trace.refuse(f"the code of {function.__qualname__}")
         own = function.__closure__ or ()
         cells = tuple(types.CellType() for _ in own)
         # NumPy itself imports under the names of its caller; the function cannot, see `global_names`.
         namespace: dict[str, Any] = {"__builtins__": {"__import__": builtins.__import__}}
         copied = types.FunctionType(code, namespace, function.__name__, None, cells)
-        self._functions[id(function)] = copied  # before its names are looked at: it may be one of them
+        self._functions[id(function)] = copied  # before its names are inspected: it may be one of them
         for name in names:
             namespace[name] = self._global(function, name)
         for cell, theirs in zip(cells, own, strict=True):
@@ -123,7 +123,7 @@ class Purity:
 
 
 def _may_change(array: np.ndarray) -> bool:
-    """Whether the array's memory may be written into: also through another array of which it is a view."""
+    """Return True if the array's memory may be written into, including through an array of which it is a view."""
     return array.flags.writeable or (isinstance(array.base, np.ndarray) and _may_change(array.base))
 
 

@@ -1,7 +1,7 @@
-"""Arithmetic of Python's own numbers on columns: integers without end, and division by zero an error.
+"""Arithmetic of Python numbers on columns: unbounded integers, and errors for division by zero.
 
-Columns have 64 bits and no errors. So each step looks at what its columns lie between, and steps aside for rows that
-might not be equal: those are then made one by one.
+Columns have 64 bits and no errors. So each step checks the bounds of its columns, and raises `UnequalError` for rows
+that might differ: those are then made one by one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from penstock.tracing.program import Frame, UnequalError
 from penstock.tracing.standin import Trace, Value
 
 BOOL, INT64, FLOAT64 = (np.dtype(name) for name in ("?", "i8", "f8"))
-EXACT_FLOATS = 1 << 53  # integers up to here are floats too
+EXACT_FLOATS = 1 << 53  # integers up to here are exact as floats
 MOST_SHIFT = 62
 MOST_POWER = 62
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
 def python_binary(trace: Trace, symbol: str, a: Any, b: Any) -> Any:
-    """`a + b` and the like of Python's own numbers, at least one of which is a column."""
+    """Record `a + b` and the like of Python numbers, at least one of which is a column."""
     if not all(isinstance(each, Value) or is_number(each) for each in (a, b)):
         trace.refuse("an operand of another type")
     kinds = _dtype(a).kind + _dtype(b).kind
@@ -46,10 +46,10 @@ def python_binary(trace: Trace, symbol: str, a: Any, b: Any) -> Any:
 
 
 def python_unary(trace: Trace, symbol: str, a: Value) -> Value:
-    """`-a` and the like of one of Python's own numbers."""
+    """Record `-a` and the like of a Python number."""
     dtype = INT64 if a.form.dtype == BOOL else a.form.dtype
     if symbol == "~" and a.form.dtype != INT64:
-        trace.refuse("~ of another number than an integer")
+        trace.refuse("~ of a number other than an integer")
     guards: list[Guard] = []
     if dtype == INT64 and symbol in ("-", "abs"):
         guards = [within(trace, INT64, _negated if symbol == "-" else _absolute, a)]
@@ -72,7 +72,7 @@ def _integers(trace: Trace, symbol: str, a: Any, b: Any) -> Value:
 
 def _power(trace: Trace, a: Any, b: Any) -> Value:
     if is_constant(a) or not is_constant(b) or not 0 <= b <= MOST_POWER:
-        trace.refuse("a power of such integers")
+        trace.refuse("a power of unsupported integers")
 
     def bounds(low: int, high: int, exponent: int, _: int) -> tuple[int, int]:
         largest = max(abs(low), abs(high)) ** exponent
@@ -82,7 +82,7 @@ def _power(trace: Trace, a: Any, b: Any) -> Value:
 
 
 def _comparison(trace: Trace, symbol: str, a: Any, b: Any, *, mixed: bool) -> Value:
-    """Python compares an integer and a float exactly: as floats they are only where the integer is small."""
+    """Record a comparison; Python compares integers and floats exactly, floats do so for small integers only."""
     guards = [_small(each) for each in (a, b) if mixed and _dtype(each).kind != "f"]
     taken = FLOAT64 if "f" in _dtype(a).kind + _dtype(b).kind else INT64
     return _recorded(trace, OPERATORS[symbol][1], taken, BOOL, (a, b), guards)
@@ -100,13 +100,13 @@ def _recorded(
     operands: tuple[Any, ...],
     guards: Sequence[Guard],
 ) -> Value:
-    """A step that takes all operands as `taken`, as Python does before it computes, and makes `made`."""
+    """Record a step that converts all operands to `taken`, as Python does, and makes `made`."""
     reads = [_reading(trace, operand, taken) for operand in operands]
 
     def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
         for guard in guards:
             guard(frame)
-        with np.errstate(all="ignore"):  # Python's own numbers never warn
+        with np.errstate(all="ignore"):  # Python numbers never warn
             return ufunc(*[read(frame) for read in reads], out=out)
 
     return trace.record(Form(Kind.PYTHON, made), registers(operands), run, takes_memory=True)
@@ -130,7 +130,7 @@ def _dtype(operand: Any) -> np.dtype[Any]:
 
 
 def _small(operand: Any) -> Guard:
-    """Require integers that are floats too."""
+    """Require integers that are exact as floats."""
 
     def guard(frame: Frame) -> None:
         low, high = bounds_of(operand, frame)

@@ -1,7 +1,7 @@
-"""Sums, means, extremes and other numbers of the axes of one element.
+"""Sums, means, extremes and other reductions over axes of one element.
 
-Sums of floats are taken in pairs, so they depend on how the element lies in memory: only elements contiguous in memory
-are traced, for which NumPy's loops over columns take the same numbers in the same order as over elements.
+Sums of floats are computed pairwise, so they depend on the memory layout of the element: only elements contiguous in
+memory are traced, for which NumPy's loops over columns take the same numbers in the same order as over elements.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from penstock.tracing.program import Frame
 from penstock.tracing.shaping import array, axes_of, axis_of, blank
 from penstock.tracing.standin import Trace, Value
 
-EXACT_SUM = 1 << 20  # integers of up to 32 bits, of which the sum is exact in a float64
+EXACT_SUM = 1 << 20  # count of integers of up to 32 bits whose sum is exact in a float64
 
 
 def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of `np.sum`, `np.mean` and the like."""
+    """Return the rule of `np.sum`, `np.mean` and the like."""
 
     def rule(trace: Trace, x: Any, axis: Any = None, *, keepdims: bool = False, **keywords: Any) -> Any:
         value = array(trace, x)
         if set(keywords) - _KEYWORDS.get(function, frozenset()):
-            trace.refuse("such a reduction")
+            trace.refuse("unsupported reduction")
         if is_constant(value):
             return function(value.settled, axis=axis, keepdims=keepdims, **keywords)
         axes = tuple(each + 1 for each in axes_of(value, axis))
@@ -43,7 +43,7 @@ def reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def place(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of `np.argmax` and `np.argmin`: without an axis, of the element's numbers in C order."""
+    """Return the rule of `np.argmax` or `np.argmin`: without an axis, of the element's numbers in C order."""
 
     def rule(trace: Trace, x: Any, axis: Any = None) -> Any:
         value = array(trace, x)
@@ -62,7 +62,7 @@ def place(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def running(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of `np.cumsum` and `np.cumprod`, which go from one number to the next."""
+    """Return the rule of `np.cumsum` or `np.cumprod`, which proceed from one number to the next."""
 
     def rule(trace: Trace, x: Any, axis: Any = None) -> Any:
         value = array(trace, x)
@@ -82,7 +82,7 @@ _KEYWORDS: dict[Any, frozenset[str]] = {np.std: frozenset(["ddof"]), np.var: fro
 
 
 def _is_exact(function: Callable[..., Any], value: Value) -> bool:
-    """Whether the order of the numbers does not count."""
+    """Return True if the order of the numbers does not matter."""
     dtype, count = value.form.dtype, math.prod(value.form.shape)
     if dtype.kind == "f" or function in (np.std, np.var):
         return False
@@ -104,7 +104,7 @@ def _recorded(
         trace.refuse("an array made of one that is not contiguous in memory")
     form, register = form_of_value(made), value.register
     if form is None or register is None:
-        trace.refuse("such a reduction")
+        trace.refuse("unsupported reduction")
 
     def run(frame: Frame, out: np.ndarray | None) -> np.ndarray:
         return whole(frame.columns[register])

@@ -1,4 +1,4 @@
-"""Indexing, reshaping, joining and other moves of whole numbers that leave each as it is."""
+"""Indexing, reshaping, joining and other moves that leave each number unchanged."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from penstock.tracing.standin import Trace, Value
 
 
 def blank(value: Value) -> np.ndarray:
-    """An array of the value's form, ordered, with any numbers in it."""
+    """Return an array of the value's form, ordered, with arbitrary numbers."""
     return np.empty(value.form.shape, value.form.dtype)
 
 
 def is_upright(made: Any) -> bool:
-    """Whether the axes of an array lie in memory from the outermost to the innermost."""
+    """Return True if the axes of an array are in memory from the outermost to the innermost."""
     strides = [abs(stride) for stride, size in zip(made.strides, made.shape, strict=True) if size != 1]
     return strides == sorted(strides, reverse=True)
 
 
 def array(trace: Trace, value: Any) -> Value:
-    """The value, which must be an array."""
+    """Return the value, which must be an array."""
     if not isinstance(value, Value) or value.form.kind is not Kind.ARRAY:
-        trace.refuse("an array was expected")
+        trace.refuse("a value other than an array")
     return value
 
 
@@ -41,9 +41,10 @@ def moved(
     *,
     view: bool = False,
 ) -> Any:
-    """A step that does to a column of shape (k, ...) with `whole` what `alone` does to one element.
+    """Record a step that applies `whole` to a column of shape (k, ...) as `alone` to one element.
 
-    What is no `view` is a copy. It needs an upright element, so that it comes to lie in memory in the column as alone.
+    A step without `view` is a copy. It needs an upright element, so that memory order is the same in the column as
+    alone.
     """
     if is_constant(value):
         made = alone(value.constant)
@@ -76,7 +77,7 @@ def moved(
 
 
 def _laid_out(column: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """A copy of a column of which every element lies in memory with these axes from the outermost to the innermost."""
+    """Return a copy of a column whose elements have these axes in memory from the outermost to the innermost."""
     places = (0, *(axes + 1).tolist())
     return np.ascontiguousarray(column.transpose(places)).transpose(np.argsort(places))
 
@@ -85,7 +86,7 @@ def _laid_out(column: np.ndarray, axes: np.ndarray) -> np.ndarray:
 
 
 def item(trace: Trace, value: Value, index: Any) -> Any:
-    """`x[index]`, where the index is the same for all elements, or `table[label]`, where the table is."""
+    """Record `x[index]` with one index for all elements, or `table[label]` with one table."""
     index = trace.lift(index)
     if isinstance(index, Value) and not is_constant(index):
         return _lookup(trace, value, index)
@@ -94,7 +95,7 @@ def item(trace: Trace, value: Value, index: Any) -> Any:
         any(isinstance(entry, Value) and not is_constant(entry) for entry in entries)
         or kind_of(value) is not Kind.ARRAY
     ):
-        trace.refuse("an index that is not there yet, or of a number")
+        trace.refuse("an index that is not known yet, or of a number")
     plain = [_plain_entry(trace, entry) for entry in entries]
     arrays = [entry for entry in plain if isinstance(entry, list | np.ndarray)]
     basic = not arrays
@@ -119,12 +120,12 @@ def _plain_entry(trace: Trace, entry: Any) -> Any:
             return entry
     if isinstance(entry, list) and all(type(each) is int for each in entry):
         return entry
-    return trace.refuse("such an index")
+    return trace.refuse("unsupported index")
 
 
 def _lookup(trace: Trace, table: Value, index: Value) -> Value:
     if not (is_constant(table) and kind_of(table) is Kind.ARRAY and table.ordered and index.form.dtype.kind in "iu"):
-        trace.refuse("an index that is not there yet")
+        trace.refuse("an index that is not known yet")
     rows: np.ndarray = table.constant
     register: int = index.register  # type: ignore[assignment] - not a constant
     shape = (*index.form.shape, *rows.shape[1:])
@@ -136,20 +137,20 @@ def _lookup(trace: Trace, table: Value, index: Value) -> Value:
 
 
 def reshape(trace: Trace, x: Any, *shape: Any) -> Any:
-    """`x.reshape(shape)`, `x.ravel()` and whatever else leaves the order of the numbers."""
+    """Record `x.reshape(shape)`, `x.ravel()` and other operations that keep the order of the numbers."""
     dimensions = shape[0] if len(shape) == 1 else shape
     return reshaped(trace, x, lambda a: a.reshape(dimensions))
 
 
 def reshaped(trace: Trace, x: Any, alone: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """A step that gives a column the shape that `alone` gives an element: a view of both, or a copy of both."""
+    """Record the shape change of `alone` for a column: a view where that is one, or a copy where that is one."""
     value = array(trace, x)
     inner = alone(blank(value)).shape
     return moved(trace, value, alone, lambda column: column.reshape(len(column), *inner), view=True)
 
 
 def expand_dims(trace: Trace, a: Any, axis: int) -> Any:
-    """`np.expand_dims(a, axis)`."""
+    """Record `np.expand_dims(a, axis)`."""
     value, place = array(trace, a), axis + 1 if axis >= 0 else axis
     return moved(
         trace, value, lambda a: np.expand_dims(a, axis), lambda column: np.expand_dims(column, place), view=True
@@ -157,7 +158,7 @@ def expand_dims(trace: Trace, a: Any, axis: int) -> Any:
 
 
 def squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
-    """`np.squeeze(a, axis)`."""
+    """Record `np.squeeze(a, axis)`."""
     value = array(trace, a)
     flat = tuple(at for at, size in enumerate(value.form.shape) if size == 1)
     places = tuple(at + 1 for at in (flat if axis is None else axes_of(value, axis)))
@@ -165,7 +166,7 @@ def squeeze(trace: Trace, a: Any, axis: Any = None) -> Any:
 
 
 def transpose(trace: Trace, x: Any, *axes: Any) -> Any:
-    """`x.transpose(axes)`."""
+    """Record `x.transpose(axes)`."""
     value = array(trace, x)
     given = axes[0] if len(axes) == 1 else axes or None
     order = np.arange(len(value.form.shape)) + 1
@@ -176,7 +177,7 @@ def transpose(trace: Trace, x: Any, *axes: Any) -> Any:
 
 
 def swapaxes(trace: Trace, x: Any, axis1: int, axis2: int) -> Any:
-    """`x.swapaxes(axis1, axis2)`."""
+    """Record `x.swapaxes(axis1, axis2)`."""
     value = array(trace, x)
     one, other = axis_of(value, axis1) + 1, axis_of(value, axis2) + 1
     return moved(
@@ -185,7 +186,7 @@ def swapaxes(trace: Trace, x: Any, axis1: int, axis2: int) -> Any:
 
 
 def moveaxis(trace: Trace, x: Any, source: int, destination: int) -> Any:
-    """`np.moveaxis(x, source, destination)` of one axis."""
+    """Record `np.moveaxis(x, source, destination)` of one axis."""
     value = array(trace, x)
     one, other = axis_of(value, source) + 1, axis_of(value, destination) + 1
     return moved(
@@ -198,7 +199,7 @@ def moveaxis(trace: Trace, x: Any, source: int, destination: int) -> Any:
 
 
 def flip(trace: Trace, x: Any, axis: Any = None) -> Any:
-    """`np.flip(x, axis)`."""
+    """Record `np.flip(x, axis)`."""
     value = array(trace, x)
     axes = axes_of(value, axis)
     return moved(
@@ -211,7 +212,7 @@ def flip(trace: Trace, x: Any, axis: Any = None) -> Any:
 
 
 def along(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule of a function of one array, some plain arguments and one `axis`, that copies: `np.roll`, `np.repeat`."""
+    """Return the rule of a copying function of one array, plain arguments and one `axis`: `np.roll`, `np.repeat`."""
 
     def rule(trace: Trace, x: Any, argument: Any, axis: int) -> Any:
         value, given = array(trace, x), plain(trace, argument)
@@ -227,15 +228,15 @@ def along(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def diff(trace: Trace, a: Any, n: int = 1, axis: int = -1) -> Any:
-    """`np.diff(x, n, axis)`."""
+    """Record `np.diff(x, n, axis)`."""
     return along(np.diff)(trace, a, n, axis)
 
 
 def pad(trace: Trace, x: Any, pad_width: Any, mode: str = "constant", **keywords: Any) -> Any:
-    """`np.pad(x, pad_width, mode)`, where numbers are moved and not computed."""
+    """Record `np.pad(x, pad_width, mode)`, for modes that move numbers without computing."""
     value = array(trace, x)
     if mode not in ("constant", "edge", "reflect", "symmetric", "wrap") or set(keywords) - {"constant_values"}:
-        trace.refuse("such padding")
+        trace.refuse("unsupported padding")
     if not is_number(keywords.get("constant_values", 0)):
         trace.refuse("padding by several values")
     widths = np.broadcast_to(np.asarray(plain(trace, pad_width)), (len(value.form.shape), 2)).tolist()
@@ -248,9 +249,9 @@ def pad(trace: Trace, x: Any, pad_width: Any, mode: str = "constant", **keywords
 
 
 def plain(trace: Trace, thing: Any) -> Any:
-    """An argument that must be known: constants inside are taken out."""
+    """Return an argument that must be known, with its constants unwrapped."""
     if isinstance(thing, Value):
-        return thing.settled if is_constant(thing) else trace.refuse("an argument that is not there yet")
+        return thing.settled if is_constant(thing) else trace.refuse("an argument that is not known yet")
     if isinstance(thing, list | tuple):
         known = [plain(trace, each) for each in thing]
         return known if isinstance(thing, list) else tuple(known)
@@ -258,7 +259,7 @@ def plain(trace: Trace, thing: Any) -> Any:
 
 
 def axis_of(value: Value, axis: Any) -> int:
-    """An axis of one element, counted from the front."""
+    """Return an axis of one element, counted from the front."""
     count = len(value.form.shape)
     place = operator.index(axis)
     if not -count <= place < count:
@@ -267,7 +268,7 @@ def axis_of(value: Value, axis: Any) -> int:
 
 
 def axes_of(value: Value, axis: Any) -> tuple[int, ...]:
-    """Axes of one element, counted from the front; all of them where `axis` is `None`."""
+    """Return axes of one element, counted from the front; all of them if `axis` is `None`."""
     if axis is None:
         return tuple(range(len(value.form.shape)))
     return tuple(axis_of(value, each) for each in (axis if isinstance(axis, tuple) else (axis,)))

@@ -1,4 +1,4 @@
-"""Stands for a value that is not there yet, and records what a function does with it."""
+"""Stand-ins for values that are not known yet, which record the operations of a function."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from penstock.tracing.forms import Form, Kind, form_of_value
 from penstock.tracing.program import Run, Step
 
 MOST_STEPS = 256
-MOST_ITEMS = 256  # of an array that a function goes through one by one
+MOST_ITEMS = 256  # items of an array that a function may iterate over
 
 
 class GiveUpError(Exception):
-    """The function does something of which it is not known that columns give the same."""
+    """Raised when the function does something whose result for columns is not known to be the same."""
 
 
 class Operations(Protocol):
-    """What can be done with values; operands are a `Value`, or what a function may hold beside one."""
+    """The operations on values; operands are a `Value`, or an object that a function may combine with one."""
 
     def binary(self, trace: Trace, symbol: str, a: Any, b: Any, /) -> Any: ...
     def in_place(self, trace: Trace, symbol: str, a: Value, b: Any, /) -> bool: ...
@@ -31,21 +31,21 @@ class Operations(Protocol):
 
 
 class Trace:
-    """The steps recorded so far. A trace that has once `failed` is of no use, whatever the function caught."""
+    """The steps recorded so far. A trace that has `failed` is useless, even if the function caught the error."""
 
     def __init__(self, inputs: int, operations: Operations) -> None:
         self.operations = operations
         self.steps: list[Step] = []
         self.failed = False
         self.ordered = False
-        """Whether a step depends on the elements being contiguous in memory."""
+        """True if a step depends on the elements being contiguous in memory."""
         self.live: list[np.ndarray] = []
-        """Arrays that may change without being noticed: steps may read them, but not what was computed of them once."""
+        """Arrays that may change unnoticed: steps may read them, but not use values computed from them once."""
         self._inputs = inputs
 
     @property
     def next_register(self) -> int:
-        """The register that the next step makes."""
+        """The register of the next step."""
         return self._inputs + len(self.steps)
 
     def refuse(self, why: str) -> NoReturn:
@@ -74,7 +74,7 @@ class Trace:
         return Value(self, form, register, fresh=fresh, ordered=ordered, upright=ordered or upright)
 
     def constant(self, value: Any, *, fresh: bool = False) -> Value | None:
-        """A NumPy array or scalar as a value that is known, or `None` where tracing knows nothing of its kind."""
+        """Return a NumPy array or scalar as a known value, or `None` if its kind is not supported."""
         form = form_of_value(value)
         if form is None:
             return None
@@ -82,7 +82,7 @@ class Trace:
         return Value(self, form, None, value, fresh=fresh, ordered=ordered, upright=ordered)
 
     def lift(self, thing: Any) -> Any:
-        """What a function holds, as operations take it: values, plain numbers, and lists and tuples of them."""
+        """Convert an object of the function for operations: values, plain numbers, and lists and tuples of them."""
         if isinstance(thing, StandIn):
             return _usable(value_of(thing))
         if isinstance(thing, TypeStandIn):
@@ -96,7 +96,7 @@ class Trace:
         return thing
 
     def lower(self, thing: Any, *, fresh: bool = False) -> Any:
-        """The inverse: what the function gets to hold."""
+        """Convert a value to the object that the function holds: the inverse of `lift`."""
         if isinstance(thing, Value):
             return thing.stand_in
         if isinstance(thing, list | tuple) and type(thing) in (list, tuple):
@@ -109,7 +109,7 @@ class Trace:
 
 
 class TypeStandIn:
-    """What a function is given in the place of the type of a number; `cls` is the type itself."""
+    """The stand-in for the type of a number; `cls` is the type itself."""
 
     def __init__(self, cls: Any) -> None:
         self.cls = cls
@@ -117,10 +117,10 @@ class TypeStandIn:
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """What stands behind a stand-in: a `register` of the program, or a `constant`.
+    """The value behind a stand-in: a `register` of the program, or a `constant`.
 
-    `fresh` memory is seen by nobody else, so the function may write into it. An `ordered` array is contiguous in C
-    order, and an `upright` one has its axes in C order, perhaps with gaps.
+    `fresh` memory has no other holder, so the function may write into it. An `ordered` array is contiguous in C order,
+    and an `upright` one has its axes in C order, perhaps with gaps.
     """
 
     trace: Trace
@@ -141,25 +141,25 @@ class Value:
 
     @property
     def settled(self) -> Any:
-        """The constant, for something to be computed of it once and for all."""
+        """The constant, for a computation done only once."""
         if self.is_live:
-            self.trace.refuse("something computed of a large array, which may change")
+            self.trace.refuse("a value computed from a large array, which may change")
         return self.constant
 
     @property
     def is_live(self) -> bool:
-        """Whether the constant is, or is a part of, an array that may change without being noticed."""
+        """True if the constant is, or is a part of, an array that may change unnoticed."""
         return any(np.may_share_memory(self.constant, array) for array in self.trace.live)
 
     @property
     def shared(self) -> Value:
-        """The value itself, of whose memory something else is now a view."""
+        """The value itself, whose memory now has a second view."""
         self.fresh = False
         return self
 
 
 def value_of(stand_in: StandIn) -> Value:
-    """The value behind a stand-in."""
+    """Return the value behind a stand-in."""
     return stand_in._value  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
@@ -189,12 +189,12 @@ def _in_place(symbol: str) -> Callable[[Any, Any], Any]:
 
 
 def _known(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What only a constant can tell: a value that is not there yet has no truth, no number and no text."""
+    """Return a conversion that only constants support: an unknown value has no truth, number or text."""
 
     def method(self: Any) -> Any:
         value = value_of(self)
         if value.register is not None:
-            value.trace.refuse(f"{getattr(convert, '__name__', 'this')} of a value that is not there yet")
+            value.trace.refuse(f"{getattr(convert, '__name__', 'this')} of a value that is not known yet")
         return convert(value.settled)
 
     return method
@@ -206,7 +206,7 @@ def _unknown(what: str) -> Callable[..., Any]:
 
 def _usable(value: Value) -> Value:
     if value.form.kind is Kind.OBJECT:
-        value.trace.refuse("something done with an object")
+        value.trace.refuse("an operation on an object")
     return value
 
 
@@ -216,7 +216,7 @@ def _operate(stand_in: StandIn, operation: Callable[[Trace, Value], Any]) -> Any
 
 
 class StandIn:
-    """What a function is given in the place of a value. Whatever is not known to be the same for columns gives up."""
+    """The object that a function receives instead of a value. An operation not known to suit columns gives up."""
 
     __slots__ = ("_value",)
 
@@ -266,12 +266,12 @@ class StandIn:
     def __iter__(self) -> Iterator[Any]:
         count = self._dimension()
         if count > MOST_ITEMS:
-            self._value.trace.refuse("a long array gone through")
+            self._value.trace.refuse("iterating over a long array")
         return iter([self[i] for i in range(count)])
 
     def _dimension(self) -> int:
         form = self._value.form
-        return form.shape[0] if form.kind is Kind.ARRAY else self._value.trace.refuse("a number gone through")
+        return form.shape[0] if form.kind is Kind.ARRAY else self._value.trace.refuse("iterating over a number")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         trace = self._value.trace

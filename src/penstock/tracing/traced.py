@@ -1,4 +1,4 @@
-"""A function of one element together with the program of columns that was traced of it."""
+"""A function of one element together with the program of columns traced from it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ CONSTANTS = (bool, int, float, complex, str, bytes)
 
 @dataclass(frozen=True, repr=False)
 class Traced:
-    """A function whose elements, given those of spec `given`, are what its program makes of columns.
+    """A function whose results for elements of spec `given` its program computes from columns.
 
-    It is called like the function itself. It travels to other processes as the function, and is traced again there.
+    A call is a call of the function itself. Pickling sends the function, which is traced again on arrival.
     """
 
     function: Callable[..., Any]
@@ -47,7 +47,7 @@ class Traced:
         return self.function(*element)
 
     def columns(self, chunk: Chunk, out: list[np.ndarray] | None, allocate: Allocate) -> Columns | None:
-        """What the function makes of the chunk's elements, or `None` where they must be asked for one by one."""
+        """Return the function's results for the chunk's elements, or `None` if they must be computed one by one."""
         if not isinstance(chunk, Columns) or len(chunk) == 0 or not _alike(chunk.structure, self._taken):
             return None
         if not all(same() for same in self._seen):
@@ -56,11 +56,11 @@ class Traced:
             with _warning_of(self.function):
                 made = self._program.run(chunk.columns, len(chunk), out, allocate)
         except (UnequalError, ArithmeticError, ValueError, TypeError, IndexError, MemoryError, Warning):
-            return None  # what the function itself would raise, and for which row, only its elements tell
+            return None  # the function's own error, and the row it belongs to, come from the elements only
         return Columns(self._structure, made, len(chunk))
 
     def agrees(self, columns: Columns, items: Items) -> bool:
-        """Whether columns equal elements, but for the bits of NaNs."""
+        """Return True if columns equal elements, except for the bits of NaNs."""
         try:
             other = items.to_columns()
         except ElementError:
@@ -71,10 +71,10 @@ class Traced:
         return all(map(_agree, columns.columns, other.columns, [result.form for result in results]))
 
     def warn_of_difference(self) -> None:
-        """Say that the program was wrong."""
+        """Warn that the program was wrong."""
         warnings.warn(
-            f"{name_of(self.function)}: made in columns, elements differ from those made one by one, which are taken "
-            "instead. This is a bug of Penstock's: please report it; vectorized=False avoids it",
+            f"{name_of(self.function)}: elements computed in columns differ from those computed one by one, which are "
+            "used instead. This is a bug in Penstock: please report it; vectorized=False avoids it",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -93,7 +93,7 @@ class Traced:
 
 
 def traced(function: Callable[..., Any], spec: Spec) -> Traced | None:
-    """The function traced on elements of this spec, or `None` where columns are not known to give what it gives.
+    """Return the function traced on elements of this spec, or `None` if columns are not known to equal its results.
 
     >>> from penstock.elements.spec import ArraySpec
     >>> twice = traced(lambda x: x * 2, ArraySpec((), np.dtype("i8")))
@@ -127,7 +127,7 @@ def _again(function: Callable[..., Any], spec: Spec) -> Any:
 
 
 def _warning_of(function: Any) -> np.errstate:
-    """Where NumPy warns, of a division by zero or the like, say that it was in the function, as its elements would."""
+    """Return a context in which NumPy's warnings, such as of a division by zero, name the function."""
     function = function.func if isinstance(function, partial) else function
     if not isinstance(function, FunctionType):
         return np.errstate()
@@ -148,7 +148,7 @@ def _warning_of(function: Any) -> np.errstate:
 
 
 def _is_plain(element: Any) -> bool:
-    """Whether an element is made of dicts, lists, tuples and named tuples alone, which have no code of the user's."""
+    """Return True if an element consists of dicts, lists, tuples and named tuples only, without user code."""
     if element is None or is_leaf(element):
         return True
     if type(element) is dict:
@@ -187,7 +187,7 @@ def _results(
 
 
 def _alike(one: Structure, other: Structure) -> bool:
-    """Whether structures are equal, and their dicts have their keys in the same order."""
+    """Return True if structures are equal, including the order of the keys of their dicts."""
     return one is other or (one == other and repr(one) == repr(other))
 
 

@@ -106,7 +106,7 @@ def test_empty_rows_of_ragged_rows_are_empty_and_keep_their_splits():
     [
         (np.zeros(1, np.uint8), 0.5, TypeError, r'padded_batch\(padding_values=\): 0.5 for values of uint8 at \["y"\]'),
         (np.zeros(1, np.uint8), -1, ValueError, "-1 does not fit uint8"),
-        (np.array(["a"], object), 0, TypeError, r'0 for str at \["y"\]; pass one of their type'),
+        (np.array(["a"], object), 0, TypeError, r'0 for str at \["y"\]; pass a value of that type'),
         (np.array([b"a"], object), "", TypeError, "'' for bytes"),
         (np.array([{1}], object), None, ElementError, r"would need a zero for \{1\} at"),
     ],

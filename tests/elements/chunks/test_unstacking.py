@@ -57,7 +57,7 @@ def test_no_batches_have_no_elements():
         ({"x": np.arange(2), "y": 3}, r'3 at \["y"\] is of type int, which has no first dimension'),
         (np.float32(1), "is of type float32, which has no first dimension"),
         ("text", "is of type str, which has no first dimension"),
-        ({"none": None}, "there is no leaf"),
+        ({"none": None}, "has no leaf"),
     ],
 )
 def test_what_is_no_batch_is_named(batch, says):

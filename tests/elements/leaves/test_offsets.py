@@ -31,10 +31,10 @@ def test_splits_keep_int32_and_make_int64_of_the_rest():
     ("splits", "match"),
     [
         ([], "not float64 of shape"),
-        (np.zeros(0, np.int64), "begin with 0"),
-        ([1, 2], "begin with 0"),
+        (np.zeros(0, np.int64), "the first must be 0"),
+        ([1, 2], "the first must be 0"),
         ([0, 3, 2], "3, then 2 for row 1"),
-        ([0, 3], "end with 3, and there are 2 values"),
+        ([0, 3], "the last is 3, but there are 2 values"),
         ([0.0, 2.0], "whole numbers"),
         ([[0, 2]], "one dimension"),
     ],

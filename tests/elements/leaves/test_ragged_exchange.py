@@ -78,7 +78,7 @@ def test_torch_in_other_layouts():
     torch = pytest.importorskip("torch")
     strided = torch.nested.nested_tensor([torch.tensor([1]), torch.tensor([2, 3])])
     assert Ragged.from_torch(strided).tolist() == [[1], [2, 3]]
-    with pytest.raises(ElementError, match="one ragged dimension, and this has 2"):
+    with pytest.raises(ElementError, match="one ragged dimension, but these rows have 2"):
         DEEP.to_torch()
     with pytest.raises(ElementError, match="expected a nested tensor"):
         Ragged.from_torch(torch.zeros(2))

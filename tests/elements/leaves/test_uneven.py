@@ -99,7 +99,7 @@ def test_numbers_and_text_are_stacked(column):
     assert same(ragged(column, 0, np.int64, Origin(), np.empty), made)
     assert same(sparse(column, (), Origin(), np.empty), made)
     for collect in (padded, sparse):
-        with pytest.raises(ElementError, match=r'values at \["x"\] have 0 dimensions, and the shape \(3,\) has 1'):
+        with pytest.raises(ElementError, match=r'values at \["x"\] have 0 dimensions, but the shape \(3,\) has 1'):
             collect(column, (3,), *([0] if collect is padded else []), ORIGIN, np.empty)
 
 
@@ -138,7 +138,7 @@ def test_what_is_larger_than_its_shape_names_the_row(kind):
             ElementError, match=r'^example: row 11 has shape \(4,\) at \["x"\], larger than \(2,\); crop'
         ):
             collect(column, (2,), *([0.0] if collect is padded else []), ORIGIN, np.empty)
-    with pytest.raises(ElementError, match=r"values at .* have 1 dimensions, and the shape \(2, 3\) has 2"):
+    with pytest.raises(ElementError, match=r"values at .* have 1 dimensions, but the shape \(2, 3\) has 2"):
         padded(column, (2, 3), None, ORIGIN, np.empty)
 
 
@@ -219,7 +219,7 @@ def test_a_fill_of_the_same_kind_is_taken(dtype, fill, wanted):
     [("i4", 1.5), ("i4", True), ("i4", np.int64(1)), ("?", 0), ("f4", 1j), ("f4", "a"), ("f8", np.zeros(1))],
 )
 def test_a_fill_of_another_type_is_refused(dtype, fill):
-    with pytest.raises(TypeError, match=r'example\(padding_values=\): .* for values of .* at \["x"\]; pass one of'):
+    with pytest.raises(TypeError, match=r'example\(padding_values=\): .* for values of .* at \["x"\]; pass a value of'):
         fill_value(fill, np.zeros(2, dtype), ORIGIN)
 
 

@@ -92,7 +92,7 @@ def test_other_choices_are_another_plan():
 @pytest.mark.parametrize("streamed", [False, True])
 def test_choices_that_are_none(streamed):
     inputs = [ds.filter(keep) for ds in (ONE, OTHER)] if streamed else [ONE, OTHER]
-    for wrong, message in ((2, "choice 1 is 2, and there are 2 datasets"), (-1, "choice 1 is -1")):
+    for wrong, message in ((2, "choice 1 is 2, but there are 2 datasets"), (-1, "choice 1 is -1")):
         with pytest.raises(ElementError, match=message):
             list(choose(inputs, [0, wrong]))
     with pytest.raises(ElementError, match="choice 0 is 'x'; expected a whole number"):

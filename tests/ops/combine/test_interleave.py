@@ -137,5 +137,5 @@ def test_a_mark_with_more_slots_than_there_are_is_refused():
     next(shorter)
     other = few.iterator()
     other.load_state_dict(shorter.state_dict() | {"mark": it.state_dict()["mark"]})
-    with pytest.raises(ps.errors.CursorError, match=r"where those of interleave.*cycle_length=2\) should be"):
+    with pytest.raises(ps.errors.CursorError, match=r"instead of the slots of interleave.*cycle_length=2\)"):
         list(other)

@@ -74,7 +74,7 @@ def test_a_declarative_function_tells_the_spec_without_being_called():
 
 
 @pytest.mark.parametrize(
-    ("count", "said"), [(3, ["which is the first of 3 that the function was called with at once"]), (1, [])]
+    ("count", "said"), [(3, ["which is the first of 3 elements in one call of the function"]), (1, [])]
 )
 def test_a_function_of_columns_says_of_how_many_rows_it_may_have_been(count, said):
     def refuse(column):

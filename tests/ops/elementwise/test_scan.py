@@ -229,7 +229,7 @@ def test_what_comes_before_an_error_arrives_first():
 
 @pytest.mark.parametrize("wrong", [3, (1, 2, 3), [1, 2]])
 def test_what_is_no_pair_is_refused(wrong):
-    with pytest.raises(TypeError, match="return the state and what comes out"):
+    with pytest.raises(TypeError, match=r"return the pair \(new state, output\)"):
         next(iter(Dataset.range(2).scan(0, lambda state, x: wrong)))
 
 
@@ -272,5 +272,5 @@ def test_states_of_ragged_and_sparse_arrays_are_saved():
 def test_a_state_that_becomes_of_another_type_is_refused_and_what_came_before_arrives():
     it = Dataset.range(4).scan(0, lambda state, x: (state + x if x < 2 else 0.5, state)).iterator()
     assert [next(it), next(it)] == [0, 0]
-    with pytest.raises(ElementError, match="scan: the state changed: it was int64 and became float64; begin with"):
+    with pytest.raises(ElementError, match="scan: the state changed: it was int64 and became float64; start with"):
         next(it)

@@ -157,7 +157,7 @@ def test_padding_values_are_those_of_numbers_and_text_too():
     assert (batch["y"].tolist(), batch["s"].tolist()) == ([7, 0], ["a", ""])
     assert len(list(ds.padded_batch(4, padding_values=-1))) == 1  # text is not padded where nothing is filled up
     for known in (ds, ds.map(dict)):
-        with pytest.raises(TypeError, match=r'-1 for str at \["s"\]; pass one of their type'):
+        with pytest.raises(TypeError, match=r'-1 for str at \["s"\]; pass a value of that type'):
             list(known.padded_batch(4, padding_values=-1, remainder="pad"))
         with pytest.raises(TypeError, match=r'0.5 for values of int64 at \["y"\]'):
             list(known.padded_batch(4, padding_values={"w": 0, "y": 0.5, "s": ""}, remainder="pad"))

@@ -82,5 +82,5 @@ def test_tokens_under_a_key():
         assert documents.fill(3)
         assert texts(documents) == [[1, 2], [3]]
         assert documents.dtype == np.int64
-        with pytest.raises(ElementError, match="token ids under 'ids' are int64, and those of row 2 int16"):
+        with pytest.raises(ElementError, match="token ids under 'ids' are int64, but those of row 2 are int16"):
             documents.fill(4)

@@ -253,10 +253,10 @@ def test_documents_without_a_token_may_have_any_dtype():
         ([{"text": np.zeros(2, int)}], "row 0 has object.* by key="),
         (["text"], "row 0 has <U4"),
         ([[1, [2, 3]]], "row 0 has object"),
-        ([np.zeros(2, np.int32), np.zeros(2, np.int64)], "are int32, and those of row 1 int64"),
+        ([np.zeros(2, np.int32), np.zeros(2, np.int64)], "are int32, but those of row 1 are int64"),
         (
             [np.zeros(0, np.float32), np.zeros(2, np.int64), np.zeros(2, np.uint8)],
-            "are int64, and those of row 2 uint8",
+            "are int64, but those of row 2 are uint8",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_without_elements():
     assert list(Dataset.range(0).pad_to_cardinality(0)) == []
     with pytest.raises(PlanError, match="is empty, and nothing tells what to pad with"):
         Dataset.range(0).map(lambda x: x).pad_to_cardinality(2)
-    with pytest.raises(ElementError, match="nothing tells what to pad with"):
+    with pytest.raises(ElementError, match="the padding is unknown"):
         list(stream(Dataset.range(0)).map(lambda x: x).pad_to_cardinality(2))
 
 

@@ -158,7 +158,9 @@ def test_it_is_told_apart_and_described():
     ],
 )
 def test_datasets_are_not_padded_and_batch_keeps_them(ds, where):
-    with pytest.raises(TypeError, match=re.escape(f"padded_batch: the values{where} are datasets, which are not padd")):
+    with pytest.raises(
+        TypeError, match=re.escape(f"padded_batch: the values{where} are datasets, which cannot be padd")
+    ):
         list(ds.padded_batch(2))
     with pytest.raises(TypeError, match=r"bucket_by_sequence_length: the values.* are datasets"):
         list(ds.bucket_by_sequence_length(lambda *element: 1, [3], [2, 2]))

@@ -61,7 +61,7 @@ def test_sparse_elements_keep_their_values():
         (["a", "b"], [3], PlanError, "str does not fit"),
         (np.zeros((2, 3)), 3, PlanError, r"row_shape=3\): expected a shape such as"),
         (np.zeros((2, 3)), None, TypeError, "row_shape=None"),
-        (ps.Ragged([1], [0, 1]).fold(1), [1], TypeError, r"ragged int64\[\?, ~\] does not become sparse"),
+        (ps.Ragged([1], [0, 1]).fold(1), [1], TypeError, r"ragged int64\[\?, ~\] cannot become sparse"),
     ],
 )
 def test_what_must_fail_is_refused_when_it_is_built(data, shape, error, message):

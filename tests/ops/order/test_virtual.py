@@ -118,9 +118,9 @@ def test_a_cache_keeps_each_stream_by_itself():
         (KEPT.assert_cardinality(26), r"assert_cardinality\(26\).*place it after shard"),
         (Dataset.from_generator(lambda: iter([1])).map(abs), "from_generator.*flat_map"),
         (Dataset.zip(KEPT, Dataset.from_generator(lambda: iter([1]))), "from_generator.*flat_map"),
-        (KEPT.shard(2, 0, streams=2), "has cut the stream already"),
-        (Dataset.zip(KEPT, KEPT.skip(1)), "side by side are in different streams"),
-        (Dataset.zip(KEPT.skip(6), Dataset.counter()), r"skip\(\) after it, or a multiple of 4"),
+        (KEPT.shard(2, 0, streams=2), "has already cut the stream"),
+        (Dataset.zip(KEPT, KEPT.skip(1)), "pairs elements that are in different streams"),
+        (Dataset.zip(KEPT.skip(6), Dataset.counter()), r"skip\(\) after it, or skip a multiple of 4"),
     ],
 )
 def test_what_needs_to_see_all_elements_is_refused_when_the_pipeline_is_built(ds, says):

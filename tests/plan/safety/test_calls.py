@@ -77,7 +77,7 @@ def test_a_source_of_which_nothing_is_known_is_read_by_one_thread():
         def __getitem__(self, i):
             return self.rows[i]
 
-    assert "nothing says that several threads may read a Guessing" in alone(D.from_source(Guessing())._plan).why
+    assert "several threads may not be able to read a Guessing" in alone(D.from_source(Guessing())._plan).why
     assert alone(D.from_source(Guessing(), thread_safe=True)._plan) is None
     assert alone(D.from_source(Plain())._plan) is None
     assert alone(D.from_source(Plain(), thread_safe=False)._plan) is not None

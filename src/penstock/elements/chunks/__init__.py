@@ -1,4 +1,4 @@
-"""Chunks: runs of elements moving together, stacked, taken apart, padded and shared."""
+"""Chunks: runs of elements that move together, and ways to stack, split, pad and share them."""
 
 from typing import TYPE_CHECKING
 

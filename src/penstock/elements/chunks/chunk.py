@@ -1,4 +1,4 @@
-"""A run of elements moving together: as columns, one a leaf, or as a list of elements."""
+"""A run of elements that move together: as columns, one per leaf, or as a list of elements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PYTHONS_OWN = frozenset(map(np.dtype, (np.int64, np.float64, np.bool_)))
 
 
 class Columns:
-    """A run of elements of one structure, kept as one column a leaf.
+    """A run of elements of one structure, stored as one column per leaf.
 
     >>> chunk = Columns(LEAF, [np.arange(4)], 4)
     >>> chunk.slice(1, 3).elements()
@@ -53,13 +53,13 @@ class Columns:
     def elements(self) -> list[Any]:
         """Return the elements: views of array columns, or numbers.
 
-        Numbers of `int64`, `float64` and `bool` are Python's own, which are twice as fast to compute with; others are
-        NumPy scalars, so that no dtype is lost.
+        Numbers of `int64`, `float64` and `bool` become Python numbers, which are twice as fast to compute with; other
+        numbers are NumPy scalars, so that no dtype is lost.
         """
         return self.structure.assemble(list(map(values_in, self.columns)), self.length)
 
     def held(self) -> list[Any]:
-        """Return the elements for a look at them; here these are `elements()`."""
+        """Return the elements for reading only; here the same as `elements()`."""
         return self.elements()
 
     def element(self, i: int) -> Any:
@@ -114,21 +114,21 @@ class Columns:
 
 
 def taken(column: Stack, positions: Rows) -> Stack:
-    """Return a copy of the rows at these positions, which can be written to as those of the column can."""
+    """Return a copy of the rows at these positions, writeable if the column is."""
     if isinstance(column, np.ndarray):
         return gather(column, positions) if column.flags.writeable else gathered(column, positions)
     return column.take(positions) if column.writeable else column.take(positions).frozen()
 
 
 def values_in(column: Column) -> Column:
-    """Return the leaves of a column as `Columns.elements` has them: numbers of some dtypes as Python's own."""
+    """Return the leaves of a column as in `Columns.elements`: numbers of some dtypes as Python numbers."""
     if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype in _PYTHONS_OWN:
         return column.tolist()
     return column
 
 
 class Items:
-    """A run of any elements, as a function returned them, not yet taken apart.
+    """A run of any elements, as returned by a function, not yet split into leaves.
 
     >>> Items([{"x": 1}, {"x": 2}]).to_columns().columns
     [[1, 2]]
@@ -142,14 +142,14 @@ class Items:
 
     @property
     def types(self) -> set[type]:
-        """The types there are among the elements; looked for once."""
+        """The types of the elements; computed once."""
         if self._types is None:
             self._types = set(map(type, self.values))
         return self._types
 
     @property
     def _only_type(self) -> set[type] | None:
-        """The type that all elements are known to have, so that a part of them need not be looked at again."""
+        """The type of all elements, if known, so that parts of the run need no second look."""
         return self._types if self._types is not None and len(self._types) == 1 else None
 
     def __len__(self) -> int:
@@ -163,20 +163,20 @@ class Items:
         return None, {**slots, "values": travelling(self.values)}
 
     def elements(self) -> list[Any]:
-        """Return the elements in containers of their own, which a function or the consumer may write into.
+        """Return the elements in new containers, which a function or the consumer may modify.
 
-        The list itself is not to be changed.
+        The list itself must not be modified.
         """
         if self._types is not None and structures.are_leaves(self._types):
             return self.values
         return with_own_containers(self.values)
 
     def held(self) -> list[Any]:
-        """Return the list of the elements as others hold them too: to look at, and to put into other chunks."""
+        """Return the list of elements that others hold too: for reading, and for putting into other chunks."""
         return self.values
 
     def element(self, i: int) -> Any:
-        """Return element `i`, which may be negative, as others hold it too."""
+        """Return element `i`, which may be negative, shared with other holders."""
         return self.values[i]
 
     def slice(self, lo: int, hi: int) -> Items:
@@ -192,7 +192,7 @@ class Items:
         return Items(list(compress(self.values, wanted.tolist())), self._only_type)
 
     def to_columns(self, rows: RowNames | None = None, *, operation: str = "batch") -> Columns:
-        """Take every element apart; an `ElementError` names the two rows where structures differ."""
+        """Split every element into its leaves; an `ElementError` names the two rows whose structures differ."""
         values = self.values
         if not values or structures.are_leaves(self.types) or structures.all_leaves(values):
             return Columns(LEAF, [values], len(values))
@@ -207,13 +207,13 @@ class Items:
         allocate: Allocate = np.empty,
         operation: str = "batch",
     ) -> list[Stack]:
-        """Return one array a leaf, in `out[leaf]` where it fits there; see `stacking.stack`."""
+        """Return one array per leaf, in `out[leaf]` where it fits there; see `stacking.stack`."""
         columns = self.to_columns(rows, operation=operation)
         return columns.arrays(out, rows=rows, allocate=allocate, operation=operation)
 
 
 class Mended(Items):
-    """Elements of which `lost` are replacements, as what they stand for failed: for whoever measures what made them."""
+    """Elements of which `lost` replace failed ones: for the observer of the operation that made them."""
 
     __slots__ = ("lost",)
 
@@ -223,7 +223,7 @@ class Mended(Items):
 
 
 class Fresh(Items):
-    """Elements that nobody else holds: whoever takes them may write into their containers."""
+    """Elements with a single holder, who may modify their containers."""
 
     __slots__ = ()
 
@@ -233,16 +233,16 @@ class Fresh(Items):
 
 
 class Kept(Items):
-    """Elements that somebody else keeps, such as a list's: to hand them on takes no memory.
+    """Elements that another object keeps, such as a list: passing them on takes no memory.
 
-    Whoever gets single elements gets read-only views of their arrays; a batch reads the arrays themselves, which takes
-    a fifth of the time.
+    Single elements get read-only views of their arrays; a batch reads the arrays directly, which takes a fifth of the
+    time.
     """
 
     __slots__ = ()
 
     def elements(self) -> list[Any]:
-        """Return the elements in containers of their own, with read-only arrays."""
+        """Return the elements in new containers, with read-only arrays."""
         return with_own_containers(self.held())
 
     def held(self) -> list[Any]:
@@ -278,7 +278,7 @@ def from_elements(elements: Iterable[Any]) -> Items:
 
 
 def concat(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the elements of all chunks as one; columns stay columns where all have one structure.
+    """Return the elements of all chunks as one chunk; columns stay columns if all have one structure.
 
     >>> concat([Columns(LEAF, [np.arange(2)], 2), Columns(LEAF, [np.arange(3)], 3)]).elements() == [0, 1, 0, 1, 2]
     True
@@ -311,7 +311,7 @@ def _kind(rows: Ragged | Sparse) -> tuple[Any, ...]:
 
 
 def _flat_columns(values: list[Any]) -> Columns | None:
-    """Take dicts or tuples of leaves apart without flattening each; `None` if that is not what they all are."""
+    """Split dicts or tuples of leaves without flattening each; return `None` for elements of any other form."""
     cls = type(values[0])
     if (cls is not dict and cls is not tuple) or len(set(map(type, values))) > 1:
         return None

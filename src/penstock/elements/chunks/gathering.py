@@ -1,4 +1,4 @@
-"""Turn all columns of a chunk into arrays, in memory given where it fits."""
+"""Turn all columns of a chunk into arrays, in the given memory where they fit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def stack_all(
     keep_ragged: bool = False,
     to_largest: bool = False,
 ) -> tuple[Structure, list[Stack]]:
-    """The chunk's structure, and one array of shape (k, ...) for each of its leaves, or `Ragged` or `Sparse` rows.
+    """Return the chunk's structure, and for each leaf one array of shape (k, ...), or `Ragged` or `Sparse` rows.
 
-    An array that a program has already written into `out` is left as it is; where a leaf does not have the shape or
-    dtype of the memory given for it, it gets memory of its own. Arrays that are rows of a `Ragged` must agree in their
-    shapes, unless it is to be kept, and `Sparse` values in theirs, unless all are to be as large as the largest.
+    An array that a program has already written into `out` stays there; a leaf that does not match the shape or dtype of
+    its memory gets new memory. Arrays that are rows of a `Ragged` must agree in shape, unless `keep_ragged`, and
+    `Sparse` values must agree in shape, unless `to_largest`.
     """
     if isinstance(chunk, Items) and (out is None or len(out) == 1):
         found = numbers(chunk.values, None if out is None else out[0], allocate)
@@ -46,7 +46,7 @@ def stack_all(
 
 
 def owned(array: Stack, allocate: Allocate) -> Stack:
-    """The array, or a copy where it cannot be written to: a batch is the consumer's, and no view of the source's data.
+    """Return the array, or a copy if it is read-only: a batch is the consumer's and no view of the source's data.
 
     >>> owned(np.broadcast_to(np.int64(3), 2), np.empty).flags.writeable
     True

@@ -1,4 +1,4 @@
-"""Elements held in numbered places, where others take the places of those that left."""
+"""Elements held in numbered places, which are reused after elements leave."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.elements.ragged import Ragged
 
 
 class Held:
-    """The elements of a chunk, which it then owns, by their positions: the chunk is a copy that nobody else has.
+    """The elements of a chunk by position; the chunk must be a copy that nobody else holds.
 
     >>> held = Held(Items(["a", "b", "c"]))
     >>> held.put(Items(["d"]), np.array([1]))
@@ -24,10 +24,10 @@ class Held:
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = _own_columns(chunk) if isinstance(chunk, Columns) else Items(chunk.values)
-        self._splits: dict[int, np.dtype[Any]] = {}  # of columns that are lists of the rows of `Ragged`
+        self._splits: dict[int, np.dtype[Any]] = {}  # per column that is a list of rows of `Ragged`
 
     def take(self, places: Rows) -> Chunk:
-        """Return the elements at `places`, `int64[k]`, which stay there until others are put in their places."""
+        """Return the elements at `places`, `int64[k]`; the elements stay there until others replace them."""
         chunk = self._chunk.select(places)
         if isinstance(chunk, Columns) and len(places):
             for number, dtype in self._splits.items():
@@ -46,7 +46,7 @@ class Held:
         _replace(held.values, chunk.held(), places)
 
     def clear(self, places: Rows) -> None:
-        """Let go of the objects at `places`, where there are no elements until some are put there."""
+        """Release the objects at `places`, which hold no elements until some are put there."""
         chunk = self._chunk
         for column in chunk.columns if isinstance(chunk, Columns) else [chunk.values]:
             if isinstance(column, list):
@@ -55,7 +55,7 @@ class Held:
                 column[places] = None
 
     def _note_ragged(self, held: list[Column], columns: list[Column]) -> None:
-        """Note which columns become lists of rows of `Ragged`, and which are no such lists any more."""
+        """Record which columns become lists of rows of `Ragged`, and which no longer are."""
         for number, (old, new) in enumerate(zip(held, columns, strict=True)):
             if isinstance(old, Ragged):
                 self._splits[number] = old.row_splits.dtype
@@ -64,7 +64,7 @@ class Held:
 
 
 def _own_columns(chunk: Columns) -> Columns:
-    """The elements in arrays that can be written to."""
+    """Return the elements in writeable arrays."""
     columns: list[Column] = [
         column.copy() if isinstance(column, np.ndarray) and not column.flags.writeable else column
         for column in chunk.columns
@@ -73,14 +73,14 @@ def _own_columns(chunk: Columns) -> Columns:
 
 
 def _ragged(rows: list[Any], splits: np.dtype[Any]) -> Ragged:
-    """Return rows that were those of a `Ragged` as one again."""
+    """Return rows that came from a `Ragged` as one `Ragged` again."""
     if isinstance(rows[0], Ragged):
         return Ragged.stack(rows)
     return Ragged(np.concatenate(rows), np.cumsum([0, *map(len, rows)], dtype=splits))
 
 
 def _put(held: Column, column: Column, places: Rows) -> Column:
-    """Put the values at their places of a column, or of a list in its stead where they do not fit."""
+    """Put the values at their places of a column; if they do not fit, return a list instead of the column."""
     if _fits(held, column):
         held[places] = column
         return held
@@ -90,7 +90,7 @@ def _put(held: Column, column: Column, places: Rows) -> Column:
 
 
 def _fits(held: Column, column: Column) -> TypeGuard[NDArray[Any]]:
-    """Return whether an array can take the values of another as they are."""
+    """Return True if an array can hold the values of another unchanged."""
     if not isinstance(held, np.ndarray) or not isinstance(column, np.ndarray):
         return False
     return held.dtype == column.dtype and held.shape[1:] == column.shape[1:]

@@ -1,4 +1,4 @@
-"""Elements of zeros, and flags that tell real elements from them."""
+"""Elements of zeros, and flags that distinguish real elements from padding."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PAIR = flatten((0, 0))[1]
 
 
 def zeroed(chunk: Chunk, where: NDArray[np.bool_]) -> Chunk:
-    """Return the chunk with elements like those at `where` in their place, of zeros and empty texts; `bool[k]`.
+    """Return the chunk with the elements where `where`, `bool[k]`, is true replaced by zeros and empty texts.
 
-    An object that is neither a number, an array, text nor bytes has no zero: an `ElementError`.
+    An object other than a number, an array, text or bytes has no zero: raise an `ElementError`.
 
     >>> zeroed(Items([{"x": 3, "name": "a"}]), np.array([True])).elements()
     [{'x': 0, 'name': ''}]
@@ -64,11 +64,11 @@ def _zero(leaf: Any, path: str) -> Any:
         if isinstance(leaf, kind):
             return kind()
     at = f" at {path}" if path else ""
-    raise ElementError(f"an element to pad with would need a zero for {leaf!r:.60}{at}, a {type(leaf).__name__}")
+    raise ElementError(f"padding would need a zero for {leaf!r:.60}{at}, a {type(leaf).__name__}")
 
 
 def zero_of(spec: Spec) -> Any | None:
-    """Return an element of zeros and empty texts with this spec; `None` where it does not tell every shape and type.
+    """Return an element of zeros and empty texts with this spec; `None` if a shape or type is unknown.
 
     >>> zero_of((ArraySpec((2,), np.dtype("f4")), ObjectSpec(str)))
     (array([0., 0.], dtype=float32), '')
@@ -88,9 +88,9 @@ def _zero_of(spec: Any) -> Any | None:
 
 
 def lengthened(leaf: Stack, size: int, fill: Any, path: str, operation: str, allocate: Allocate) -> Stack:
-    """Return a batch's leaf with as many rows more as make `size`: empty ones, or of an array full of `fill`.
+    """Return a batch's leaf extended to `size` rows: with empty rows, or with rows full of `fill`.
 
-    Where that is `None`, an array has zeros and empty texts in the shape of its last row.
+    If `fill` is `None`, an array gets zeros and empty texts in the shape of its last row.
 
     >>> lengthened(np.array([[1, 2]]), 2, -1, "", "padded_batch", np.empty).tolist()
     [[1, 2], [-1, -1]]
@@ -111,7 +111,7 @@ def lengthened(leaf: Stack, size: int, fill: Any, path: str, operation: str, all
         whole[count:] = fill_value(fill, leaf, origin)
     elif leaf.dtype.hasobject:
         empty = _zero(leaf[-1], path)
-        for row in range(count, size):  # not `whole[count:] = empty`, which takes lists among the objects apart
+        for row in range(count, size):  # not `whole[count:] = empty`, which unpacks lists among the objects
             whole[row] = empty
     else:
         whole[count:] = np.zeros((), leaf.dtype)
@@ -119,9 +119,9 @@ def lengthened(leaf: Stack, size: int, fill: Any, path: str, operation: str, all
 
 
 def flagged(chunk: Chunk, flags: NDArray[np.bool_], key: str) -> Chunk:
-    """Return the elements with a flag each: a dict's under `key`, beside any other as `(element, flag)`.
+    """Return the elements with a flag each: in a dict under `key`, with any other element as `(element, flag)`.
 
-    Columns of batches have flags of shape `(k, size)`. A dict that has the key already is an `ElementError`.
+    Columns of batches have flags of shape `(k, size)`. A dict that already has the key raises an `ElementError`.
 
     >>> flagged(Items([{"x": 1}, 2]), np.array([True, False]), "valid").elements()
     [{'x': 1, 'valid': True}, (2, False)]
@@ -142,9 +142,9 @@ def flagged_spec(spec: Spec, key: str, *, shape: tuple[int | None, ...] = ()) ->
 
 
 def without_flags(out: list[NDArray[Any]] | None, spec: Spec, key: str) -> list[NDArray[Any]] | None:
-    """Return memory for the leaves of flagged elements without that for the flags; `None` where nothing tells which.
+    """Return memory for the leaves of flagged elements without the flags; `None` if the flags cannot be found.
 
-    `spec` is that of the elements without their flags.
+    `spec` is the spec of the elements without flags.
     """
     if out is None or spec is None:
         return None
@@ -154,7 +154,7 @@ def without_flags(out: list[NDArray[Any]] | None, spec: Spec, key: str) -> list[
 
 
 def with_flag(element: Any, flag: Any, key: str) -> Any:
-    """Return an element, or a batch, with its flag, or flags: a dict's under `key`, beside any other as a pair.
+    """Return an element or batch with its flag or flags: in a dict under `key`, with any other element as a pair.
 
     >>> with_flag({"x": 1}, True, "valid"), with_flag(2, False, "valid")
     ({'x': 1, 'valid': True}, (2, False))

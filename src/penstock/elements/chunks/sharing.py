@@ -1,4 +1,4 @@
-"""Elements that several hold: containers of their own for those who may write into them, and read-only arrays."""
+"""Elements with several holders: new containers for holders that may modify them, and read-only arrays."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from penstock.kernels import gather
 from penstock.kernels.containers import remade
 
 Change: TypeAlias = Callable[[Any], Any]
-"""Return the replacement of a value: the value itself where nothing of it changes."""
+"""Returns the replacement of a value: the value itself if no part of it changes."""
 
-_WITHOUT_PARTS = (set, bytearray)  # what can be written to, and has no parts that can be
+_WITHOUT_PARTS = (set, bytearray)  # writeable, without parts that are
 
 
 def with_own_containers(values: list[Any]) -> list[Any]:
-    """Return the elements in new containers, at all depths, so that whoever writes into one changes no other's.
+    """Return the elements in new containers at all depths, so that changing one affects no other holder.
 
-    Leaves are not copied; sets and byte arrays are. The list is returned as it is where no element is a container.
+    Leaves are shared, except that sets and byte arrays are copied. A list without containers is returned as it is.
 
     >>> kept = {"image": "a.jpg", "tags": ["cat"]}
     >>> (element,) = with_own_containers([kept])
@@ -42,7 +42,7 @@ def with_own_containers(values: list[Any]) -> list[Any]:
 
 
 def with_sealed_arrays(values: list[Any]) -> list[Any]:
-    """Return the elements with read-only views of their arrays, in new containers where there are any.
+    """Return the elements with read-only views of their arrays, in new containers where needed.
 
     Tensors of PyTorch, which cannot be read-only, are copied.
 
@@ -55,7 +55,7 @@ def with_sealed_arrays(values: list[Any]) -> list[Any]:
 
 
 def with_own_arrays(values: list[Any]) -> list[Any]:
-    """Return the elements in new containers, with copies of the arrays that can be written to: nothing is shared.
+    """Return the elements in new containers, with copies of the writeable arrays: nothing is shared.
 
     >>> mine = [np.zeros(2)]
     >>> (element,) = with_own_arrays([mine])
@@ -67,21 +67,21 @@ def with_own_arrays(values: list[Any]) -> list[Any]:
 
 
 def own_array(leaf: Any) -> Any:
-    """Return a copy of an array, `Ragged` or `Sparse` that can be written to; any other leaf as it is."""
+    """Return a writeable copy of an array, `Ragged` or `Sparse`; any other leaf as it is."""
     if isinstance(leaf, np.ndarray):
         return leaf.copy(order="K") if leaf.flags.writeable else leaf
     return leaf.frozen().owned() if isinstance(leaf, Ragged | Sparse) and leaf.writeable else leaf
 
 
 def sealed(leaf: Any) -> Any:
-    """Return a read-only view of an array, `Ragged` or `Sparse`, or the leaf itself where it is none of them."""
+    """Return a read-only view of an array, `Ragged` or `Sparse`; any other leaf as it is."""
     if isinstance(leaf, np.ndarray):
         return read_only(leaf) if leaf.flags.writeable else leaf
     return leaf.frozen() if isinstance(leaf, Ragged | Sparse) else leaf
 
 
 def _sealed_array(array: np.ndarray) -> np.ndarray:
-    """Return what `sealed` does of an array, in half the time."""
+    """Return the result of `sealed` for an array, in half the time."""
     if not array.flags.writeable:
         return array
     view = array[...]
@@ -90,9 +90,9 @@ def _sealed_array(array: np.ndarray) -> np.ndarray:
 
 
 def travelling(values: list[Any]) -> list[Any]:
-    """Return the elements so that read-only arrays are read-only again once they are unpickled.
+    """Return the elements so that read-only arrays are read-only again after unpickling.
 
-    A pickle says nothing of that by itself.
+    Pickle alone does not preserve the flag.
 
     >>> import pickle
     >>> array = np.zeros(2)
@@ -104,7 +104,7 @@ def travelling(values: list[Any]) -> list[Any]:
 
 
 class _Sealed:
-    """Stands for a read-only array in a pickle."""
+    """The pickled form of a read-only array."""
 
     def __init__(self, leaf: Any) -> None:
         self.leaf = leaf
@@ -119,22 +119,22 @@ def _travelling_leaf(leaf: Any) -> Any:
 
 
 def sealed_rows(made: np.ndarray) -> np.ndarray:
-    """Make an array of rows read-only, where its rows are arrays: single numbers cannot be written to anyway."""
+    """Make an array of rows read-only if its rows are arrays: single numbers are immutable anyway."""
     if made.ndim > 1 or made.dtype.kind == "V":
         made.flags.writeable = False
     return made
 
 
 def gathered(column: np.ndarray, rows: Rows, out: np.ndarray | None = None) -> np.ndarray:
-    """Return the rows of an array that is kept: in `out` where they fit there, else in read-only memory.
+    """Return rows of an array that another object keeps: in `out` if they fit there, else in read-only memory.
 
-    So rows can be written to neither where they are a view of what is kept nor where they are a copy.
+    So rows are read-only both as a view and as a copy.
 
     >>> gathered(np.zeros((3, 2)), np.array([2, 0])).flags.writeable
     False
     """
     if out is not None:
-        with suppress(ValueError):  # it does not fit, which gather checks: no second look at each batch
+        with suppress(ValueError):  # gather checks the fit: no second check per batch
             return gather(column, rows, out)
     return sealed_rows(gather(column, rows))
 
@@ -152,7 +152,7 @@ def _travelling_copy(cls: type) -> Change | None:
 
 
 def _is_tensor(cls: type) -> bool:
-    """Return whether values are tensors of PyTorch, which cannot be made read-only."""
+    """Return True if values are tensors of PyTorch, which cannot be made read-only."""
     return cls.__module__.partition(".")[0] == "torch" and hasattr(cls, "clone")
 
 
@@ -177,7 +177,7 @@ def _sealed_copy(cls: type) -> Change | None:
 
 
 def _of_container(cls: type, parts_of: Callable[[list[Any]], list[Any]], *, always: bool) -> Change | None:
-    """Return how values of a container's class change, where its parts become `parts_of` them; `None` for leaves."""
+    """Return the change of values of a container's class whose parts change by `parts_of`; `None` for leaves."""
     if issubclass(cls, dict):
         return _changed(parts_of, lambda value: list(dict.values(value)), _with_values, always=always)
     if issubclass(cls, list | deque):
@@ -197,7 +197,7 @@ def _changed(
     *,
     always: bool,
 ) -> Change:
-    """Return what makes a container anew around other parts; the same one where none changes, unless `always`."""
+    """Return a function that rebuilds a container around changed parts; if none changed, only if `always`."""
 
     def change(value: Any) -> Any:
         parts = take(value)
@@ -228,5 +228,5 @@ def _fields(value: Any) -> list[Any]:
 def _with_fields(value: Any, parts: list[Any]) -> Any:
     made = copy(value)
     for field, part in zip(fields(value), parts, strict=True):
-        object.__setattr__(made, field.name, part)  # also where the class is frozen
+        object.__setattr__(made, field.name, part)  # works for frozen classes too
     return made

@@ -1,4 +1,4 @@
-"""Values become one array with a leading dimension, in memory given by the caller where they fit there."""
+"""Stack values into one array with a leading dimension, in memory given by the caller where they fit."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, SparseSpec, is_array_like, leaf_spec
 from penstock.kernels import copy_numbers
 
-"""Gives fresh memory of a shape and dtype, as `np.empty` does."""
+"""Allocates memory of a shape and dtype, as `np.empty` does."""
 
 Stack: TypeAlias = NDArray[Any] | Ragged | Sparse
-"""The values of one leaf along a leading dimension: `k` of them, or a batch's."""
+"""The values of one leaf along a leading dimension: `k` of them, or the values of a batch."""
 
 RowNames: TypeAlias = Sequence[int] | Rows
-"""The global row of each value, by which errors name it."""
+"""The global row of each value, for error messages."""
 
 FILL = "fill it by array.filled(value), or keep array.mask as another leaf"
 _OBJECT = np.dtype(object)
 _INT64 = np.dtype(np.int64)
 _PYTHONS_OWN: dict[type, np.dtype[Any]] = {bool: np.dtype(np.bool_), int: _INT64, float: np.dtype(np.float64)}
-# Types whose values all have one dtype and the shape (): these lists need no look at each value.
+# Types whose values all have one dtype and the shape (): lists of these need no look at each value.
 _SCALARS: dict[type, np.dtype[Any]] = {
     **_PYTHONS_OWN,
     complex: np.dtype(np.complex128),
@@ -38,24 +38,24 @@ _SCALARS: dict[type, np.dtype[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where values come from, for the error of values that do not fit together."""
+    """The origin of values, for the error about values that do not fit together."""
 
     path: str = ""
     rows: RowNames | None = None
     operation: str = "batch"
 
     def name(self, first: int, second: int) -> str:
-        """Return `elements of rows 3 and 17`, or `elements 0 and 2` where the rows are not known."""
+        """Return `elements of rows 3 and 17`, or `elements 0 and 2` if the rows are not known."""
         if self.rows is None:
             return f"elements {first} and {second}"
         return f"elements of rows {int(self.rows[first])} and {int(self.rows[second])}"
 
     def one(self, element: int) -> str:
-        """Return `row 3`, or `element 0` where the rows are not known."""
+        """Return `row 3`, or `element 0` if the rows are not known."""
         return f"element {element}" if self.rows is None else f"row {int(self.rows[element])}"
 
     def misfit(self, problem: str, *elements: int) -> ElementError:
-        """Return the error that says what is wrong with some elements."""
+        """Return the error that describes what is wrong with some elements."""
         error = ElementError(f"{self.operation}: {problem}")
         if self.rows is not None:
             error.rows = tuple(int(self.rows[element]) for element in elements)
@@ -79,14 +79,13 @@ def stack(
 ) -> Stack:
     """Return the values of `column` as one array with a leading dimension; an array is returned as it is.
 
-    Python's `int`, `float`, `bool` and `complex` are `int64`, `float64`, `bool` and `complex128`; arrays and NumPy
-    scalars must agree in shape and dtype, and nothing is cast; text, bytes and other objects give a one-dimensional
-    array of objects. `Ragged` values become one with another ragged dimension, `Sparse` ones with a leading one: they
-    must agree in dtype and in the dimensions that are not ragged, and get memory of their own. An array is `out` where
-    that has the right shape and dtype, otherwise fresh memory from `allocate`, or from NumPy for objects. Values that
-    differ are an `ElementError` naming `path`, both shapes or dtypes, and the two of `rows`. Only `Sparse`
-    values of one dtype may differ in their shapes where all are to be as large as the largest (`to_largest`). `types`
-    are those of the values, where the caller has looked already.
+    Python's `int`, `float`, `bool` and `complex` become `int64`, `float64`, `bool` and `complex128`; arrays and NumPy
+    scalars must agree in shape and dtype, and nothing is cast; text, bytes and other objects become a one-dimensional
+    array of objects. `Ragged` values become one with another ragged dimension, `Sparse` values one with a leading
+    dimension: both must agree in dtype and in the dimensions that are not ragged, and get new memory. An array is `out`
+    if that has the right shape and dtype, otherwise memory from `allocate`, or from NumPy for objects. Values that
+    differ raise an `ElementError` that names `path`, both shapes or dtypes, and the two of `rows`. With `to_largest`,
+    `Sparse` values of one dtype may differ in shape. `types` are the types of the values, if the caller knows them.
 
     >>> stack([1, 2, 3])
     array([1, 2, 3])
@@ -94,7 +93,7 @@ def stack(
     Traceback (most recent call last):
         ...
     penstock.core.errors.ElementError: batch: elements of rows 7 and 9 differ at ["x"]: shape (2,) against (3,); \
-crop, resize or pad them to one shape, or use padded_batch or ragged_batch
+    crop, resize or pad them to one shape, or use padded_batch or ragged_batch
     """
     if isinstance(column, np.ndarray):
         return _stack_array(column, out, allocate)
@@ -115,7 +114,7 @@ crop, resize or pad them to one shape, or use padded_batch or ragged_batch
 
 
 def numbers(values: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> NDArray[Any] | None:
-    """Return Python's own numbers, all of one type, as one array; `None` for all else, and where one does not fit.
+    """Return Python numbers, all of one type, as one array; `None` for other values, and if a number does not fit.
 
     >>> numbers([1, 2], None, np.empty), numbers([1, 2.0], None, np.empty)
     (array([1, 2]), None)
@@ -128,7 +127,7 @@ def numbers(values: list[Any], out: NDArray[Any] | None, allocate: Allocate) -> 
 
 
 def folded(array: Stack, size: int) -> Stack:
-    """Return batches of `size` made of as many values of `array`: `(k * size, ...)` becomes `(k, size, ...)`.
+    """Return batches of `size` made of the values of `array`: `(k * size, ...)` becomes `(k, size, ...)`.
 
     >>> folded(np.arange(4), 2).tolist()
     [[0, 1], [2, 3]]
@@ -139,9 +138,9 @@ def folded(array: Stack, size: int) -> Stack:
 
 
 def joined(parts: Sequence[Stack], allocate: Allocate = np.empty) -> Stack:
-    """Return the values of all parts, which fit together, one after another: a copy, in memory from `allocate`.
+    """Return the values of all parts, which must fit together, end to end: a copy, in memory from `allocate`.
 
-    `Sparse` values are as large as the largest.
+    `Sparse` values become as large as the largest.
 
     >>> joined([np.arange(2), np.arange(1)]).tolist()
     [0, 1, 0]
@@ -158,7 +157,7 @@ def joined(parts: Sequence[Stack], allocate: Allocate = np.empty) -> Stack:
 
 
 def _stack_array(column: NDArray[Any], out: NDArray[Any] | None, allocate: Allocate) -> Stack:
-    if column.ndim == 1 and column.dtype.kind in "OUS":  # text and objects: the same result as from a list of them
+    if column.ndim == 1 and column.dtype.kind in "OUS":  # text and objects: same result as from a list
         return stack(column.tolist(), out, allocate=allocate)
     if out is None or not _fits(out, column.shape, column.dtype):
         return column
@@ -167,7 +166,7 @@ def _stack_array(column: NDArray[Any], out: NDArray[Any] | None, allocate: Alloc
 
 
 def _stack_rows(column: Ragged | Sparse, out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> Stack:
-    """Stack the rows of a column: as from a list of them, those that are arrays must agree in their length."""
+    """Stack the rows of a column: arrays among them must agree in length, as in a list."""
     if isinstance(column, Sparse):
         return column if column.ndim > 1 else _stack_array(column.to_dense(), out, allocate)
     if column.ragged_rank > 1:
@@ -180,7 +179,7 @@ def _stack_rows(column: Ragged | Sparse, out: NDArray[Any] | None, origin: Origi
 
 
 def _rows(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> Stack:
-    """Stack values that are all `Ragged`, or all `Sparse`; the number of rows of the former may differ."""
+    """Stack values that are all `Ragged`, or all `Sparse`; the number of rows of `Ragged` values may differ."""
     specs = [
         replace(spec, shape=(None, *spec.shape[1:]), row_splits_dtype=_INT64) if isinstance(spec, RaggedSpec) else spec
         for spec in map(leaf_spec, column)
@@ -193,7 +192,7 @@ def _rows(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate:
 def _as_large_as_the_largest(
     column: list[Sparse], out: NDArray[Any] | None, origin: Origin, allocate: Allocate
 ) -> Sparse:
-    """Stack `Sparse` values that may differ in their shapes."""
+    """Stack `Sparse` values that may differ in shape."""
     specs = [SparseSpec((None,) * value.ndim, value.dtype) for value in column]
     if len(set(specs)) > 1:
         refuse_different(specs, origin)
@@ -224,7 +223,7 @@ def _arrays(column: list[NDArray[Any]], out: NDArray[Any] | None, origin: Origin
         refuse_different([ArraySpec(array.shape, array.dtype) for array in column], origin)
     result = _memory(out, (len(column), *shape), dtype, allocate)
     if shape and result.flags.c_contiguous:
-        # (k, n, ...) seen as (k·n, ...): one call for all, without an array object or a Python step for each.
+        # (k, n, ...) viewed as (k·n, ...): one call for all, without an array object or a Python step per value.
         np.concatenate(column, out=result.reshape(len(column) * shape[0], *shape[1:]))
     else:
         for i, array in enumerate(column):
@@ -234,7 +233,7 @@ def _arrays(column: list[NDArray[Any]], out: NDArray[Any] | None, origin: Origin
 
 def _objects(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
     result = _memory(out, (len(column),), _OBJECT, allocate)
-    for i, value in enumerate(column):  # not `result[:] = column`, which takes lists among the objects apart
+    for i, value in enumerate(column):  # not `result[:] = column`, which unpacks lists among the objects
         result[i] = value
     return result
 
@@ -246,7 +245,7 @@ def _texts(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate
 
 
 def _mixed(column: list[Any], out: NDArray[Any] | None, origin: Origin, allocate: Allocate) -> NDArray[Any]:
-    """Stack values of several types, or of a type that needs a look at each value."""
+    """Stack values of several types, or of a type whose values must be checked one by one."""
     if not column:
         return _memory(out, (0,), np.dtype(np.float64), allocate) if out is None or len(out) else out
     for at, value in enumerate(column):

@@ -1,4 +1,4 @@
-"""Take batches apart: the inverse of stacking."""
+"""Split batches into elements: the inverse of stacking."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from penstock.elements.spec import is_array_like
 
 
 def unstacked(chunk: Chunk) -> tuple[Chunk, NDArray[np.int64]]:
-    """Return the elements of all batches of `chunk`, one batch after another, and how many each had, `int64[k]`.
+    """Return the elements of all batches of `chunk`, one batch after another, and the size of each batch, `int64[k]`.
 
-    Every leaf is sliced along its first dimension, as a view where it is an array. A leaf without one, or leaves of one
-    batch that differ in it, are an `ElementError`, whose attribute `element` is the batch.
+    Every leaf is sliced along its first dimension, as a view if it is an array. A leaf without a first dimension, or
+    leaves of one batch that differ in it, raise an `ElementError`, whose attribute `element` is the batch.
 
     >>> from penstock.elements.nested.structure import LEAF
     >>> elements, counts = unstacked(Columns(LEAF, [np.arange(6).reshape(2, 3)], 2))
@@ -36,19 +36,19 @@ def unstacked(chunk: Chunk) -> tuple[Chunk, NDArray[np.int64]]:
 
 
 def _uniform_size(chunk: Columns) -> int | None:
-    """How many elements each batch has, where all leaves of all are arrays of as many; else `None`."""
+    """Return the size of each batch if all leaves are arrays of that many rows; otherwise `None`."""
     arrays = [column for column in chunk.columns if isinstance(column, np.ndarray) and column.ndim > 1]
     sizes = {array.shape[1] for array in arrays}
     return sizes.pop() if len(sizes) == 1 and len(arrays) == len(chunk.columns) else None
 
 
 def _flat(column: Any) -> Column:
-    """Batches of shape (k, n, ...) end to end: (k * n, ...)."""
+    """Return batches of shape (k, n, ...) end to end: (k * n, ...)."""
     return _listed(column.reshape(column.shape[0] * column.shape[1], *column.shape[2:]))
 
 
 def _listed(column: NDArray[Any]) -> Column:
-    """The column; as a list where its elements are text or other objects."""
+    """Return the column; as a list if its elements are text or other objects."""
     return column.tolist() if column.ndim == 1 and column.dtype.kind in "OUS" else column
 
 
@@ -57,7 +57,7 @@ def _taken_apart(batch: Any, index: int) -> Columns:
     names = paths(structure)
     try:
         if not leaves:
-            raise ElementError(f"unbatch: there is no leaf in {structure!r} to tell how many elements it has")
+            raise ElementError(f"unbatch: {structure!r} has no leaf, so the number of elements is unknown")
         columns = [_rows(leaf, path) for leaf, path in zip(leaves, names, strict=True)]
         for column, path in zip(columns, names, strict=True):
             if len(column) != len(columns[0]):

@@ -1,4 +1,4 @@
-"""Elements several times over, each with arrays of its own."""
+"""Copies of elements with separate arrays."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from penstock.elements.chunks.sharing import own_array, with_own_arrays
 
 
 def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
-    """Return the elements at `which`, positions that may come several times; `which` has shape `(k,)`.
+    """Return the elements at `which`, positions that may repeat; `which` has shape `(k,)`.
 
-    Repeated elements have copies of the arrays that can be written to, so that a function that writes into one variant
-    changes no other. Other objects and read-only arrays are shared.
+    Repeated elements get copies of the writeable arrays, so that a function that modifies one variant affects no other.
+    Other objects and read-only arrays are shared.
 
     >>> import numpy as np
     >>> first, again = variants(Items([{"x": np.zeros(2)}]), np.array([0, 0])).elements()
@@ -31,7 +31,7 @@ def variants(chunk: Chunk, which: NDArray[np.int64]) -> Chunk:
 
 
 def duplicate(chunk: Chunk) -> Chunk:
-    """Return the elements with copies of the arrays that can be written to, so that they may be made into others twice.
+    """Return the elements with copies of the writeable arrays, so that an operation can be applied to them twice.
 
     >>> import numpy as np
     >>> kept = Items([np.zeros(2)])
@@ -46,7 +46,7 @@ def duplicate(chunk: Chunk) -> Chunk:
 
 
 def _own(values: list[Any], which: NDArray[np.int64]) -> list[Any]:
-    """The values, where those that came before become copies."""
+    """Return the values at these positions, with copies for repeated ones."""
     seen = np.ones(len(which), np.bool_)
     seen[np.unique(which, return_index=True)[1]] = False
     again = np.flatnonzero(seen).tolist()

@@ -1,1 +1,1 @@
-"""The values inside of leaves."""
+"""The values inside leaves."""

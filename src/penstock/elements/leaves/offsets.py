@@ -1,4 +1,4 @@
-"""Where rows of different lengths begin and end, as integer arrays."""
+"""The offsets of rows of different lengths, as integer arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 
 def begins(lengths: Any, dtype: DTypeLike = _INT64) -> NDArray[Any]:
-    """Return where each of k rows of these lengths begins, and the end: shape `(k + 1,)`.
+    """Return the start of each of k rows of these lengths, and the end: shape `(k + 1,)`.
 
     >>> begins([2, 0, 3]).tolist()
     [0, 2, 2, 5]
@@ -36,32 +36,32 @@ def spread(starts: NDArray[Any], lengths: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def checked_splits(row_splits: Any, count: int) -> NDArray[Any]:
-    """Return splits of `count` values as `int64`, or `int32` if given so, or say what is wrong with them."""
+    """Return splits of `count` values as `int64`, or `int32` if given so; raise an error if they are invalid."""
     splits = np.asarray(row_splits)
     if splits.dtype.kind not in "iu" or splits.ndim != 1:
         raise ElementError(
             f"row_splits: expected one dimension of whole numbers, not {splits.dtype} of shape {splits.shape}"
         )
     if not len(splits) or splits[0] != 0:
-        raise ElementError(f"row_splits: they begin with 0, not with {splits[:1].tolist()}")
+        raise ElementError(f"row_splits: the first must be 0, not {splits[:1].tolist()}")
     down = np.flatnonzero(splits[1:] < splits[:-1])
     if len(down):
         at = int(down[0])
-        raise ElementError(f"row_splits: they must not decrease: {splits[at]}, then {splits[at + 1]} for row {at}")
+        raise ElementError(f"row_splits: must not decrease: {splits[at]}, then {splits[at + 1]} for row {at}")
     if splits[-1] != count:
-        raise ElementError(f"row_splits: they end with {splits[-1]}, and there are {count} values")
+        raise ElementError(f"row_splits: the last is {splits[-1]}, but there are {count} values")
     return splits if splits.dtype == _INT32 else splits.astype(_INT64, copy=False)
 
 
 def alike(levels: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
-    """Return splits of several dimensions with one dtype: `int64` if any has it."""
+    """Return the splits of several dimensions with one dtype: `int64` if any has it."""
     if len({level.dtype for level in levels}) <= 1:
         return levels
     return tuple(level.astype(_INT64, copy=False) for level in levels)
 
 
 def split_dtype(dtype: DTypeLike, name: str = "row_splits_dtype") -> np.dtype[Any]:
-    """Return a dtype that splits may have, or say that it is none."""
+    """Return a dtype that splits may have; raise an error for any other."""
     try:
         found = np.dtype(dtype)
     except TypeError:
@@ -72,14 +72,14 @@ def split_dtype(dtype: DTypeLike, name: str = "row_splits_dtype") -> np.dtype[An
 
 
 def position(row: Any, count: int) -> int:
-    """Return a position that may be negative as one among `count` rows.
+    """Return a position, counted from the end if negative, as one among `count` rows.
 
     >>> position(-1, 3)
     2
     """
     if isinstance(row, tuple):
         parts = list(map(repr, cast("tuple[Any, ...]", row)))
-        raise TypeError(f"rows[{', '.join(parts)}]: take a row, then what is in it: rows[{']['.join(parts)}]")
+        raise TypeError(f"rows[{', '.join(parts)}]: index one dimension at a time: rows[{']['.join(parts)}]")
     try:
         found = index(row)
     except TypeError:

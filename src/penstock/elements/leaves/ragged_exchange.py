@@ -1,4 +1,4 @@
-"""Ragged rows to and from the types that other libraries have for them."""
+"""Convert ragged rows to and from the types of other libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_INT32 = (1 << 31) - 1
 
 
 class RaggedExchange:
-    """What `Ragged` can become and be made from; libraries are imported when they are asked for."""
+    """The conversions of `Ragged`; a library is imported on first use."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class RaggedExchange:
         return values
 
     def to_numpy(self) -> NDArray[Any]:
-        """An array of objects, of shape (k,): the rows. `from_rows` is the way back.
+        """Return the rows as an array of objects, of shape (k,). `from_rows` is the inverse.
 
         >>> ps.Ragged.from_rows([[1], [2, 3]]).to_numpy()
         array([array([1]), array([2, 3])], dtype=object)
@@ -57,7 +57,7 @@ class RaggedExchange:
         return rows
 
     def to_arrow(self) -> Any:
-        """A `pyarrow.ListArray`, or `LargeListArray` for more than 2**31 values; inner dimensions have fixed sizes."""
+        """Return a `pyarrow.ListArray`, or `LargeListArray` above 2**31 values; inner dimensions have fixed sizes."""
         arrow = require("pyarrow", extra="arrow", purpose="Ragged.to_arrow()")
         flat = self.flat_values
         made = arrow.array(flat.tolist() if flat.dtype.hasobject else flat.reshape(-1))
@@ -71,9 +71,9 @@ class RaggedExchange:
 
     @classmethod
     def from_arrow(cls, array: Any) -> Self:
-        """The lists of a `pyarrow` array or chunked array; lists of a fixed size inside them are uniform dimensions.
+        """Return the lists of a `pyarrow` array or chunked array; inner fixed-size lists are uniform dimensions.
 
-        A null, or an array of other values than lists, is an `ElementError`.
+        A null, or an array of values other than lists, raises an `ElementError`.
         """
         arrow = require("pyarrow", extra="arrow", purpose="Ragged.from_arrow()")
         if isinstance(array, arrow.ChunkedArray):
@@ -96,12 +96,12 @@ class RaggedExchange:
         return cls._nested(flat.reshape(-1, *inner) if inner else flat, splits)
 
     def to_torch(self) -> Any:
-        """A nested tensor of PyTorch in the jagged layout, over the same memory; it knows one ragged dimension."""
+        """Return a nested PyTorch tensor in the jagged layout, over the same memory: one ragged dimension."""
         torch = require("torch", extra="torch", purpose="Ragged.to_torch()")
         if len(self.nested_row_splits) > 1:
             raise ElementError(
-                f"Ragged.to_torch: PyTorch has one ragged dimension, and this has {len(self.nested_row_splits)}; "
-                "to_dense() pads the inner ones"
+                "Ragged.to_torch: PyTorch supports one ragged dimension, but these rows have "
+                f"{len(self.nested_row_splits)}; to_dense() pads the inner ones"
             )
         flat, splits = self.flat_values, next(iter(self.nested_row_splits))
         values = torch.from_numpy(flat if flat.flags.writeable else flat.copy())
@@ -110,7 +110,7 @@ class RaggedExchange:
 
     @classmethod
     def from_torch(cls, tensor: Any) -> Self:
-        """The rows of a nested tensor of PyTorch."""
+        """Return the rows of a nested PyTorch tensor."""
         torch = require("torch", extra="torch", purpose="Ragged.from_torch()")
         if not getattr(tensor, "is_nested", False):
             raise ElementError(f"Ragged.from_torch: expected a nested tensor, not {type(tensor).__name__}")
@@ -118,17 +118,17 @@ class RaggedExchange:
             return cls(tensor.values().numpy(force=True), tensor.offsets().numpy(force=True))
         rows = [row.numpy(force=True) for row in tensor.unbind()]
         if not rows:
-            raise ElementError("Ragged.from_torch: a nested tensor without rows, whose shape is not known")
+            raise ElementError("Ragged.from_torch: a nested tensor without rows has no known shape")
         return cls(np.concatenate(rows), np.cumsum([0, *map(len, rows)]))
 
     def to_tensorflow(self) -> Any:
-        """A `tf.RaggedTensor`."""
+        """Return a `tf.RaggedTensor`."""
         tensorflow = require("tensorflow", extra="tensorflow", purpose="Ragged.to_tensorflow()")
         return tensorflow.RaggedTensor.from_nested_row_splits(self.flat_values, self.nested_row_splits)
 
     @classmethod
     def from_tensorflow(cls, tensor: Any) -> Self:
-        """The rows of a `tf.RaggedTensor`."""
+        """Return the rows of a `tf.RaggedTensor`."""
         require("tensorflow", extra="tensorflow", purpose="Ragged.from_tensorflow()")
         splits = getattr(tensor, "nested_row_splits", None)
         if splits is None:

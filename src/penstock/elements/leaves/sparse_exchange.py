@@ -1,4 +1,4 @@
-"""Sparse arrays to and from the types that other libraries have for them."""
+"""Convert sparse arrays to and from the types of other libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.core.lazy import require
 
 
 class SparseExchange:
-    """What `Sparse` can become and be made from; libraries are imported when they are asked for."""
+    """The conversions of `Sparse`; a library is imported on first use."""
 
     __slots__ = ()
 
@@ -22,17 +22,17 @@ class SparseExchange:
 
     @classmethod
     def from_coo(cls, coordinates: Sequence[Any], values: Any, dense_shape: Sequence[int]) -> Self:
-        """Values in any order."""
+        """Return a sparse array of values in any order."""
         raise NotImplementedError
 
     @property
     def indices(self) -> NDArray[np.int64]:
-        """Where the values are."""
+        """The indices of the values."""
         raise NotImplementedError
 
     @property
     def values(self) -> NDArray[Any]:
-        """The values that are given."""
+        """The stored values."""
         raise NotImplementedError
 
     @property
@@ -41,11 +41,11 @@ class SparseExchange:
         raise NotImplementedError
 
     def csr(self) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-        """Two dimensions as compressed rows."""
+        """Return the compressed rows of a two-dimensional array."""
         raise NotImplementedError
 
     def to_scipy(self, format: str = "csr") -> Any:
-        """A SciPy sparse array, in the format `"csr"` (two dimensions) or `"coo"`."""
+        """Return a SciPy sparse array, in the format `"csr"` (two dimensions) or `"coo"`."""
         sparse = require("scipy.sparse", extra="scipy", purpose="Sparse.to_scipy()")
         if format == "coo":
             return sparse.coo_array((self.values, tuple(self.indices.T)), shape=self.dense_shape)
@@ -55,7 +55,7 @@ class SparseExchange:
 
     @classmethod
     def from_scipy(cls, array: Any) -> Self:
-        """The values that a SciPy sparse array or matrix stores, zeros too; those stored twice are added up."""
+        """Return the stored values of a SciPy sparse array or matrix, including zeros; duplicates are summed."""
         sparse = require("scipy.sparse", extra="scipy", purpose="Sparse.from_scipy()")
         if not sparse.issparse(array):
             raise ElementError(f"Sparse.from_scipy: expected a sparse array, not {type(array).__name__}")
@@ -65,7 +65,7 @@ class SparseExchange:
         return cls.from_coo(coordinates, whole.data, whole.shape)
 
     def to_torch(self) -> Any:
-        """A coalesced `torch.sparse_coo_tensor`; the indices are copied, the values shared where they can be."""
+        """Return a coalesced `torch.sparse_coo_tensor`; the indices are copied, the values shared if possible."""
         torch = require("torch", extra="torch", purpose="Sparse.to_torch()")
         values = self.values if self.values.flags.writeable else self.values.copy()
         indices = np.ascontiguousarray(self.indices.T)
@@ -75,12 +75,12 @@ class SparseExchange:
             torch.from_numpy(values),
             self.dense_shape,
             is_coalesced=True,
-            check_invariants=False,  # they have been checked
+            check_invariants=False,  # already checked
         )
 
     @classmethod
     def from_torch(cls, tensor: Any) -> Self:
-        """The values of a sparse tensor of PyTorch, of any layout; those stored twice are added up."""
+        """Return the values of a PyTorch sparse tensor of any layout; duplicates are summed."""
         require("torch", extra="torch", purpose="Sparse.from_torch()")
         if not hasattr(tensor, "to_sparse_coo"):
             raise ElementError(f"Sparse.from_torch: expected a sparse tensor, not {type(tensor).__name__}")
@@ -88,13 +88,13 @@ class SparseExchange:
         return cls(whole.indices().numpy(force=True).T, whole.values().numpy(force=True), tuple(whole.shape))
 
     def to_tensorflow(self) -> Any:
-        """A `tf.SparseTensor`."""
+        """Return a `tf.SparseTensor`."""
         tensorflow = require("tensorflow", extra="tensorflow", purpose="Sparse.to_tensorflow()")
         return tensorflow.SparseTensor(self.indices, self.values, self.dense_shape)
 
     @classmethod
     def from_tensorflow(cls, tensor: Any) -> Self:
-        """The values of a `tf.SparseTensor`, in any order."""
+        """Return the values of a `tf.SparseTensor`, in any order."""
         require("tensorflow", extra="tensorflow", purpose="Sparse.from_tensorflow()")
         if not hasattr(tensor, "dense_shape") or not hasattr(tensor, "indices"):
             raise ElementError(f"Sparse.from_tensorflow: expected a SparseTensor, not {type(tensor).__name__}")
@@ -102,7 +102,7 @@ class SparseExchange:
         return cls.from_coo(tuple(tensor.indices.numpy().T), tensor.values.numpy(), shape)
 
     def to_jax(self) -> Any:
-        """A `jax.experimental.sparse.BCOO` with sorted, unique indices; JAX narrows 64-bit types unless told not to."""
+        """Return a `jax.experimental.sparse.BCOO` with sorted, unique indices; by default JAX narrows 64-bit types."""
         sparse = require("jax.experimental.sparse", extra="jax", purpose="Sparse.to_jax()")
         jax = require("jax", extra="jax", purpose="Sparse.to_jax()")
         narrow = {} if jax.config.jax_enable_x64 else {"dtype": np.int32}
@@ -112,7 +112,7 @@ class SparseExchange:
 
     @classmethod
     def from_jax(cls, array: Any) -> Self:
-        """The values of a `BCOO` without batch or dense dimensions; those stored twice are added up."""
+        """Return the values of a `BCOO` without batch or dense dimensions; duplicates are summed."""
         require("jax", extra="jax", purpose="Sparse.from_jax()")
         if getattr(array, "n_dense", 1) or getattr(array, "n_batch", 1):
             raise ElementError(f"Sparse.from_jax: expected a BCOO whose dimensions are all sparse, not {array!r:.80}")

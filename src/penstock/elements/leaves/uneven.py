@@ -1,4 +1,4 @@
-"""Values of different shapes become one leaf: padded, ragged or sparse."""
+"""Combine values of different shapes into one leaf: padded, ragged or sparse."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, SparseSpec, 
 
 
 def padded(column: Column, shape: Shape | None, fill: Any, origin: Origin, allocate: Allocate) -> Any:
-    """Return k values as one array of shape `(k, *shape)`, with `fill` at the end of every dimension that is shorter.
+    """Return k values as one array of shape `(k, *shape)`, with `fill` at the end of every shorter dimension.
 
-    Where a size is `None`, it is that of the longest. Values that differ in dtype or in their number of dimensions, or
-    are larger than the shape, are an `ElementError`; `Ragged` and `Sparse` values, and a `fill` of another type, a
-    `TypeError`.
+    A size of `None` is that of the longest value. Values that differ in dtype or in number of dimensions, or are larger
+    than the shape, raise an `ElementError`; `Ragged` and `Sparse` values, and a `fill` of another type, a `TypeError`.
 
     >>> padded([np.array([1]), np.array([2, 3])], (3,), -1, Origin(), np.empty).tolist()
     [[1, -1, -1], [2, 3, -1]]
@@ -58,8 +57,8 @@ def padded(column: Column, shape: Shape | None, fill: Any, origin: Origin, alloc
 def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, allocate: Allocate) -> Any:
     """Return k values as `Ragged` of k rows, whose first `rank` dimensions may differ; for rank 0, as one array.
 
-    For `None`, that is one dimension of arrays, and none of numbers and text. `Ragged` values get one more ragged
-    dimension, `Sparse` values one more dimension, whatever the rank.
+    `None` means one dimension of arrays, and none of numbers and text. `Ragged` values get one more ragged dimension,
+    `Sparse` values one more dimension, whatever the rank.
 
     >>> ragged([np.array([1]), np.array([2, 3])], 1, np.int64, Origin(), np.empty)
     Ragged([[1], [2, 3]], int64[2, ~])
@@ -73,9 +72,7 @@ def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, 
     rank = 1 if rank is None else rank
     if arrays[0].ndim < rank:
         told = f"{arrays[0].ndim} dimension{'s' * (arrays[0].ndim != 1)}"
-        raise ElementError(
-            f"{origin.operation}: arrays{origin.where} differ from what was said: {told}, not {rank} or more"
-        )
+        raise ElementError(f"{origin.operation}: arrays{origin.where} have {told}, but {rank} or more were declared")
     if len({(array.ndim, *array.shape[rank:]) for array in arrays}) > 1:
         specs = [ArraySpec((None,) * rank + array.shape[rank:], array.dtype) for array in arrays]
         refuse_different(specs, origin, f"only the first {rank} dimension{'s' * (rank > 1)} may differ")
@@ -84,16 +81,16 @@ def ragged(column: Column, rank: int | None, splits: DTypeLike, origin: Origin, 
     flat = [array.reshape(prod(array.shape[:rank]), *array.shape[rank:]) for array in arrays]
     rows: Any = end_to_end(flat, allocate)
     for level in reversed(range(rank)):
-        times = [prod(array.shape[:level]) for array in arrays]  # rows of this level in each value
+        times = [prod(array.shape[:level]) for array in arrays]  # rows at this level in each value
         rows = Ragged(rows, begins(np.repeat([array.shape[level] for array in arrays], times), splits))
     return rows
 
 
 def sparse(column: Column, shape: Shape, origin: Origin, allocate: Allocate) -> Any:
-    """Return k arrays as `Sparse` of `dense_shape` `(k, *shape)` that has all their values, zeros too.
+    """Return k arrays as `Sparse` of `dense_shape` `(k, *shape)` that holds all their values, including zeros.
 
-    Where a size is `None`, it is that of the longest; for the shape `()`, numbers and text become one array. `Sparse`
-    values keep what they have. What is larger than the shape is an `ElementError`.
+    A size of `None` is that of the longest value; for the shape `()`, numbers and text become one array. `Sparse`
+    values keep their stored values. Values larger than the shape raise an `ElementError`.
 
     >>> sparse([np.array([5]), np.array([6, 0])], (3,), Origin(), np.empty)
     Sparse({(0, 0): 5, (1, 0): 6, (1, 1): 0}, int64[2, 3])
@@ -117,18 +114,18 @@ def sparse(column: Column, shape: Shape, origin: Origin, allocate: Allocate) -> 
 
 
 def refuse_datasets(kind: type, origin: Origin) -> None:
-    """Refuse values that are datasets: they are told by what they say of their elements, as this room knows none."""
+    """Raise an error for datasets, recognized by `element_spec` because this package knows no datasets."""
     if hasattr(kind, "element_spec"):
         raise TypeError(
-            f"{origin.operation}: the values{origin.where} are datasets, which are not padded; use batch to keep them "
-            f"as they are, or pad what is in each: flat_map(lambda window: window.padded_batch(...))"
+            f"{origin.operation}: the values{origin.where} are datasets, which cannot be padded; use batch to keep "
+            "them as they are, or pad the elements of each: flat_map(lambda window: window.padded_batch(...))"
         )
 
 
 def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:
-    """Return what to pad such values with: `fill` if that has their type, by default zero or empty text.
+    """Return the padding for such values: `fill` if it has their type, by default zero or empty text.
 
-    Python's numbers fit where nothing is lost of their kind: an `int` among floats, not a `float` among integers.
+    Python numbers fit unless their kind is lost: an `int` among floats fits, a `float` among integers does not.
 
     >>> fill_value(1, np.zeros(2, np.float32), Origin())
     np.float32(1.0)
@@ -143,7 +140,8 @@ def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:
     if not fits or np.ndim(fill) != 0:
         shown = repr(fill) if own is None else f"{fill} of {own}"
         raise TypeError(
-            f"{origin.operation}(padding_values=): {shown} for values of {dtype}{origin.where}; pass one of their type"
+            f"{origin.operation}(padding_values=): {shown} for values of {dtype}{origin.where}; pass a value of that "
+            "type"
         )
     try:
         return np.array(fill, dtype)[()]
@@ -152,11 +150,12 @@ def fill_value(fill: Any, values: NDArray[Any], origin: Origin) -> Any:
 
 
 def check_text_fill(fill: Any, kind: type, origin: Origin) -> None:
-    """Refuse to pad text with what is none, and bytes with what are none; other objects may be padded with anything."""
+    """Raise an error for padding text with no text, or bytes with no bytes; other objects take any padding."""
     wanted = next((text for text in (str, bytes) if issubclass(kind, text)), None)
     if fill is not None and wanted is not None and not isinstance(fill, wanted):
         raise TypeError(
-            f"{origin.operation}(padding_values=): {fill!r} for {wanted.__name__}{origin.where}; pass one of their type"
+            f"{origin.operation}(padding_values=): {fill!r} for {wanted.__name__}{origin.where}; pass a value of that "
+            "type"
         )
 
 
@@ -164,7 +163,7 @@ _KINDS: dict[type, str] = {bool: "b", int: "iufc", float: "fc", complex: "c", st
 
 
 def _kind(column: Column) -> type:
-    """What the elements are, by the first: `Ragged`, `Sparse`, or else `np.ndarray`."""
+    """Return the kind of the elements, from the first: `Ragged`, `Sparse`, or else `np.ndarray`."""
     if isinstance(column, Ragged | Sparse):
         deep = column.ragged_rank > 1 if isinstance(column, Ragged) else column.ndim > 1
         return type(column) if deep else np.ndarray
@@ -173,7 +172,7 @@ def _kind(column: Column) -> type:
 
 
 def _arrays(column: Column, origin: Origin) -> list[NDArray[Any]] | None:
-    """The elements as arrays of one dtype and number of dimensions; `None` if they are numbers, text or objects."""
+    """Return the elements as arrays of one dtype and number of dimensions; `None` for numbers, text or objects."""
     if isinstance(column, np.ndarray | Sparse):
         return list(column) if isinstance(column, np.ndarray) and column.ndim > 1 else None
     values: list[Any] = list(column)
@@ -190,7 +189,7 @@ def _loose_spec(value: Any) -> LeafSpec:
 
 
 def _refuse_mixed(values: Sequence[Any], origin: Origin) -> LeafSpec | None:
-    """Refuse values of several kinds, dtypes or numbers of dimensions; return what they are."""
+    """Raise an error for values of several kinds, dtypes or numbers of dimensions; return their spec."""
     specs = list(map(_loose_spec, values))
     if len(set(specs)) > 1 and not all(isinstance(spec, ObjectSpec) for spec in specs):
         refuse_different(specs, origin)
@@ -198,18 +197,18 @@ def _refuse_mixed(values: Sequence[Any], origin: Origin) -> LeafSpec | None:
 
 
 def stacked(column: Column, origin: Origin, allocate: Allocate) -> Any:
-    """Return k values that fit together as one of each leaf's own kind, as `batch` has them."""
+    """Return k values that fit together as one value of each leaf's own kind, as `batch` does."""
     whole = stack(column, path=origin.path, rows=origin.rows, allocate=allocate, operation=origin.operation)
     return owned(whole, allocate)
 
 
 def _sizes(arrays: Sequence[NDArray[Any]] | Sequence[Sparse]) -> NDArray[np.int64]:
-    """The shape of each, `int64[k, dimensions]`."""
+    """Return the shape of each array, `int64[k, dimensions]`."""
     return np.array([array.shape for array in arrays], np.int64)
 
 
 def _whole_shape(sizes: NDArray[np.int64], shape: Shape | None, origin: Origin) -> tuple[int, ...]:
-    """The shape that holds values of all these sizes."""
+    """Return the shape that holds values of all these sizes."""
     longest: list[int] = sizes.max(axis=0).tolist()
     _check_dimensions(len(longest), shape, origin)
     wanted = [None] * len(longest) if shape is None else shape
@@ -221,7 +220,7 @@ def _whole_shape(sizes: NDArray[np.int64], shape: Shape | None, origin: Origin) 
 
 
 def _places(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The indices of all values of arrays of these shapes, `int64[n, dimensions]`, in row-major order."""
+    """Return the indices of all values of arrays of these shapes, `int64[n, dimensions]`, in row-major order."""
     if sizes.shape[1] == 1:
         return spread(np.zeros(len(sizes), np.int64), sizes[:, 0])[:, None]
     grids = [np.indices(shape, np.int64).reshape(len(shape), prod(shape)) for shape in sizes.tolist()]
@@ -231,7 +230,7 @@ def _places(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def _check_dimensions(count: int, shape: Shape | None, origin: Origin) -> None:
     if shape is not None and len(shape) != count:
         raise ElementError(
-            f"{origin.operation}: values{origin.where} have {count} dimensions, and the shape {shape} has {len(shape)}"
+            f"{origin.operation}: values{origin.where} have {count} dimensions, but the shape {shape} has {len(shape)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The values inside a leaf of several arrays: taken in, put end to end, made read-only, and what pads them."""
+"""Check, concatenate, protect and pad the values inside a leaf of several arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.core.errors import ElementError
 
 
 def as_values(values: Any, dtype: DTypeLike | None = None, *, call: str) -> NDArray[Any]:
-    """Return numbers, or text as objects, as an array with a first dimension, or say why they do not make one.
+    """Return numbers, or text as objects, as an array with a first dimension; raise an error if that is impossible.
 
     >>> as_values(["a", "bc"], call="example")
     array(['a', 'bc'], dtype=object)
@@ -30,7 +30,7 @@ def as_values(values: Any, dtype: DTypeLike | None = None, *, call: str) -> NDAr
 
 
 def memory(shape: tuple[int, ...], dtype: np.dtype[Any], allocate: Allocate) -> NDArray[Any]:
-    """Return fresh memory, from NumPy where it is for objects."""
+    """Return new memory, from NumPy if it is for objects."""
     return np.empty(shape, dtype) if dtype.hasobject else allocate(shape, dtype)
 
 
@@ -47,19 +47,19 @@ def end_to_end(arrays: Sequence[NDArray[Any]], allocate: Allocate) -> NDArray[An
 
 
 def own(array: NDArray[Any], allocate: Allocate = np.empty) -> NDArray[Any]:
-    """Return the array itself, or a copy where it cannot be written to."""
+    """Return the array itself, or a copy if it is read-only."""
     return array if array.flags.writeable else end_to_end([array], allocate)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view that cannot be written to."""
-    view = array[...]  # a fifth of what view() and flags take
+    """Return a read-only view."""
+    view = array[...]  # takes a fifth of the time of view() and flags
     view.setflags(write=False)
     return view
 
 
 def empty_value(values: NDArray[Any]) -> Any:
-    """Return what pads such values: zero, `False`, empty text, or empty bytes among bytes.
+    """Return the padding for such values: zero, `False`, empty text, or empty bytes among bytes.
 
     >>> empty_value(np.array([b"a", b"b"], object)), empty_value(np.ones(3))
     (b'', np.float64(0.0))

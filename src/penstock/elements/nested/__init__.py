@@ -1,4 +1,4 @@
-"""The nesting of elements: taken apart, put together, and exchanged in part."""
+"""The nesting of elements: flatten, rebuild, and replace parts."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Put chunks inside a structure, and take a part of a structure out or exchange it."""
+"""Nest chunks inside a structure, and extract or replace a part of a structure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Part = Hashable  # a key of a dict or the position in a sequence: one step into 
 
 
 def leaf_column(column: np.ndarray) -> Columns:
-    """The chunk of single-leaf elements whose column is `column`, of shape (k, ...)."""
+    """Return the chunk of single-leaf elements whose column is `column`, of shape (k, ...)."""
     return Columns(LEAF, [column], len(column))
 
 
 class Same:
-    """A structure as the key of a cache: equal to itself alone, for keys in another order make no other structure."""
+    """A structure as a cache key: equal only to itself, because equal structures may differ in key order."""
 
     __slots__ = ("structure",)
 
@@ -40,7 +40,7 @@ class Same:
 
 
 def composed(outer: Structure, inner: Sequence[Structure]) -> Structure:
-    """The structure `outer` with the structure `inner[i]` in the place of its i-th leaf."""
+    """Return the structure `outer` with its i-th leaf replaced by the structure `inner[i]`."""
     return _composed(Same(outer), tuple(map(Same, inner)))
 
 
@@ -50,7 +50,7 @@ def _composed(outer: Same, inner: tuple[Same, ...]) -> Structure:
 
 
 def nested(outer: Structure, chunks: Sequence[Chunk]) -> Chunk:
-    """The chunk whose elements are `outer` with an element of each of `chunks` as its leaves."""
+    """Return the chunk whose elements are `outer` with an element of each of `chunks` as its leaves."""
     flat = [chunk for chunk in chunks if isinstance(chunk, Columns)]
     if len(flat) == len(chunks):
         columns = [column for chunk in flat for column in chunk.columns]
@@ -59,7 +59,7 @@ def nested(outer: Structure, chunks: Sequence[Chunk]) -> Chunk:
 
 
 def part_of(structure: Structure, part: Part) -> tuple[int, int, Structure]:
-    """The leaves under `part` among those of `structure`, as a half-open range; and their own structure."""
+    """Return the leaves of `structure` that are under `part`, as a half-open range, and their own structure."""
     return _part_of(Same(structure), part)
 
 
@@ -73,7 +73,7 @@ def _part_of(same: Same, part: Part) -> tuple[int, int, Structure]:
 
 
 def exchanged(structure: Structure, part: Part, inner: Structure) -> Structure:
-    """The structure with `inner` in the place of what is under `part`."""
+    """Return the structure with the part `part` replaced by `inner`."""
     return _exchanged(Same(structure), part, Same(inner))
 
 
@@ -87,7 +87,7 @@ def _hollow(structure: Structure) -> Any:
 
 
 def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
-    """The chunk of what is under `part`, and which leaf that is if it is one."""
+    """Return the chunk of the part `part`, and the number of its leaf if the part is a leaf."""
     if isinstance(chunk, Columns):
         low, high, inner = part_of(chunk.structure, part)
         return Columns(inner, chunk.columns[low:high], len(chunk)), low if inner == LEAF else None
@@ -95,9 +95,9 @@ def part_of_chunk(chunk: Chunk, part: Part) -> tuple[Chunk, int | None]:
 
 
 def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
-    """Return the chunk with the elements of `made` instead of those under `part`.
+    """Return the chunk with the part `part` replaced by the elements of `made`.
 
-    Columns of `Ragged` rows stay such columns where the elements have one structure.
+    Columns of `Ragged` rows stay columns if the elements have one structure.
     """
     if isinstance(chunk, Items) and isinstance(made, Columns) and any(isinstance(c, Ragged) for c in made.columns):
         with suppress(ElementError):
@@ -113,27 +113,27 @@ def with_part_of_chunk(chunk: Chunk, part: Part, made: Chunk) -> Chunk:
 
 
 def part_in(element: Any, part: Part) -> Any:
-    """What is under `part` of one element."""
+    """Return the part `part` of one element."""
     entry: Any = _entry(element, part)
     return getattr(element, entry) if is_dataclass(element) else element[entry]
 
 
 def with_part(element: Any, part: Part, value: Any) -> Any:
-    """A copy of one element with `value` under `part`."""
+    """Return a copy of one element with `value` as its part `part`."""
     entry: Any = _entry(element, part)
     if isinstance(element, tuple):
         parts = [value if at == entry else old for at, old in enumerate(element)]
         return type(element)(*parts) if hasattr(element, "_fields") else tuple(parts)
     changed = copy(element)
     if is_dataclass(element):
-        object.__setattr__(changed, entry, value)  # also where the class is frozen
+        object.__setattr__(changed, entry, value)  # works for frozen classes too
     else:
         changed[entry] = value
     return changed
 
 
 def _entry(element: Any, part: Part, shown: str | None = None) -> Part:
-    """The key, field or position that `part` means: positions count from the end if negative, names are fields too."""
+    """Return the key, field or position that `part` means: negative positions count from the end; names are fields."""
     if isinstance(element, dict):
         if part in element:
             return part

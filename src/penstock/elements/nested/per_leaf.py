@@ -1,4 +1,4 @@
-"""Arguments of which there may be one for all leaves, or one for each in the nesting of the elements."""
+"""Arguments that hold one value for all leaves, or one per leaf in the nesting of the elements."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     import optree
 
 Shape: TypeAlias = tuple[int | None, ...]
-"""The shape of a leaf; `None` is a size that is to be found."""
+"""The shape of a leaf; `None` is a size to be determined."""
 
 
 def per_leaf(
     given: Any, structure: Structure, is_one: Callable[[Any], bool], *, argument: str, wanted: str
 ) -> list[Any]:
-    """Return what is `given` for each leaf of `structure`; `None` where it is not.
+    """Return the value `given` for each leaf of `structure`; `None` for leaves without one.
 
-    What is given is one for all leaves, or a nesting like the structure, in which `None` may stand for any part.
+    `given` is one value for all leaves, or a nesting like the structure, in which `None` may replace any part.
 
     >>> from penstock.elements.nested.structure import flatten
     >>> pair = flatten((1, 2))[1]
@@ -46,7 +46,7 @@ def per_leaf(
 
 
 def _parts(given: Any, spec: optree.PyTreeSpec) -> list[Any] | None:
-    """Return the value given for each leaf of a nesting; `None` where values are nested in another way."""
+    """Return the value given for each leaf of a nesting; `None` if values are nested in another way."""
     if given is None:
         return [None] * spec.num_leaves
     if spec.is_leaf():
@@ -60,14 +60,14 @@ def _parts(given: Any, spec: optree.PyTreeSpec) -> list[Any] | None:
 
 
 def is_shape(value: Any) -> bool:
-    """Return whether `value` is a sequence of sizes, of which each may be `None` or -1."""
+    """Return True if `value` is a sequence of sizes, each of which may be `None` or -1."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "iu" and bool((value >= -1).all())
     return isinstance(value, list | tuple) and all(map(_is_size, value))
 
 
 def as_shape(value: Any) -> Shape | None:
-    """Return a sequence of sizes, or an only one, as a tuple, with `None` for -1.
+    """Return a sequence of sizes, or a single size, as a tuple, with `None` for -1.
 
     >>> as_shape([3, -1]), as_shape(24)
     ((3, None), (24,))
@@ -78,9 +78,9 @@ def as_shape(value: Any) -> Shape | None:
 
 
 def shape_per_leaf(given: Any, structure: Structure, *, argument: str, wanted: str) -> list[Shape | None]:
-    """Return the shape that is `given` for each leaf of `structure`; `None` where it is not.
+    """Return the shape `given` for each leaf of `structure`; `None` for leaves without one.
 
-    In a nesting, a single size stands for a shape of one dimension.
+    In a nesting, a single size is a shape of one dimension.
 
     >>> from penstock.elements.nested.structure import flatten
     >>> pair = flatten({"x": 1, "y": 2})[1]
@@ -93,7 +93,7 @@ def shape_per_leaf(given: Any, structure: Structure, *, argument: str, wanted: s
 
 
 def fits(shape: Shape, known: Shape) -> bool:
-    """Return whether what has the shape `known`, as far as that is known, may have its place in `shape`.
+    """Return True if a value of the shape `known`, as far as known, may fit into `shape`.
 
     >>> fits((3, None), (None, 8)), fits((3,), (4,)), fits((3,), ())
     (True, False, False)
@@ -103,7 +103,7 @@ def fits(shape: Shape, known: Shape) -> bool:
 
 
 def filled(shape: Shape, known: Shape) -> Shape:
-    """Return the shape with what is `known` in the place of sizes that are to be found."""
+    """Return the shape with open sizes taken from `known`."""
     return tuple(size if room is None else room for room, size in zip(shape, known, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The nesting of an element: taken apart into leaves and put together again.
+"""The nesting of an element: flattened into leaves and rebuilt.
 
 Nodes are dicts, tuples, lists, named tuples, dataclasses and `None` (a node without leaves); everything else is a leaf.
 """
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 LEAF_TYPES: frozenset[type] = frozenset(
     [bool, int, float, complex, bytes, str, np.ndarray, Ragged, Sparse, *np.sctypeDict.values()],
 )
-"""Types known to be leaves without asking optree, which is imported for the first element that is something else."""
-_NODE_TYPES = frozenset({dict, tuple, list})  # those of most elements, which need no other look
+"""Types known to be leaves without asking optree, which is imported for the first element of another type."""
+_NODE_TYPES = frozenset({dict, tuple, list})  # node types of most elements, which need no further check
 _NODES_OF_OPTREE = (dict, tuple, list, deque, type(None))
 
 
 class Structure:
     """The nesting of an element without its leaves: hashable, comparable and picklable.
 
-    Dicts that differ only in the order of their keys have equal structures; each puts elements together in its own
-    order. Leaves are listed in the order of the sorted keys. Dataclasses are nodes from the moment they are first met;
-    they are put together from their fields alone, without `__init__` and `__post_init__`, so that an element may hold
-    a batch where it held one example. A class with a true attribute `__penstock_leaf__` stays a leaf.
+    Dicts that differ only in the order of their keys have equal structures; each structure rebuilds elements in its own
+    order. Leaves are listed in the order of the sorted keys. Dataclasses become nodes when first met; they are rebuilt
+    from their fields alone, without `__init__` and `__post_init__`, so that an element may hold a batch in place of one
+    example. A class with a true attribute `__penstock_leaf__` stays a leaf.
 
     >>> leaves, structure = flatten({"image": b"...", "label": 3})
     >>> structure
@@ -51,7 +51,7 @@ class Structure:
 
     @property
     def treespec(self) -> optree.PyTreeSpec:
-        """What optree knows the nesting by."""
+        """The nesting as an optree treespec."""
         if self._treespec is None:
             self._treespec = nested.trees.LEAF
         return self._treespec
@@ -61,7 +61,7 @@ class Structure:
         return 1 if self is LEAF else self.treespec.num_leaves
 
     def assemble(self, columns: Sequence[Iterable[Any]], length: int) -> list[Any]:
-        """Return the `length` elements whose leaves are in `columns`, one iterable of `length` values a leaf."""
+        """Return the `length` elements whose leaves are in `columns`, one iterable of `length` values per leaf."""
         if self._assembler is None:
             self._assembler = _columns_as_they_are if self is LEAF else nested.trees.assembler(self.treespec)
         return self._assembler(columns, length)
@@ -81,7 +81,7 @@ class Structure:
         return describe(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The registrations come first, so that they are in force where the treespec is unpickled.
+        # The registrations come first, so that unpickling the treespec finds them in force.
         found = dict.fromkeys(nested.trees.dataclass_nodes(self.treespec))
         return Structure._restore, (tuple(map(nested.trees.Registration, found)), self.treespec)
 
@@ -94,7 +94,7 @@ LEAF = Structure()
 
 
 def flatten(element: Any, *, keep: Callable[[Any], bool] | None = None) -> tuple[list[Any], Structure]:
-    """Return the leaves of `element` and its structure; a node of which `keep` is true is kept whole, as a leaf.
+    """Return the leaves of `element` and its structure; a node for which `keep` is true is kept whole, as a leaf.
 
     >>> flatten({"b": 1, "a": (2, None)})
     ([2, 1], {"b": *, "a": (*, None)})
@@ -115,29 +115,29 @@ def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
 
 
 def joining(structure: Structure) -> Callable[[Sequence[Any]], Any]:
-    """Return the function of a list of leaves that makes of them the element of this structure."""
+    """Return the function that builds the element of this structure from a list of leaves."""
     return itemgetter(0) if structure is LEAF else structure.treespec.unflatten
 
 
 def is_leaf(element: Any) -> bool:
-    """Return whether `element` is one leaf rather than a nesting of leaves."""
+    """Return True if `element` is one leaf rather than a nesting of leaves."""
     cls = type(element)
     return cls in LEAF_TYPES or _is_surely_a_leaf(cls) or nested.trees.is_leaf(element)
 
 
 def are_leaves(types: set[type]) -> bool:
-    """Return whether all values of these types are known to be leaves."""
+    """Return True if all values of these types are known to be leaves."""
     return types <= LEAF_TYPES
 
 
 def all_leaves(values: Iterable[Any]) -> bool:
-    """Return whether each of `values` is a leaf; one look at each type rather than at each value."""
+    """Return True if each of `values` is a leaf; each type is checked once."""
     types = set(map(type, values))
     return types <= LEAF_TYPES or all(map(is_leaf, {type(value): value for value in values}.values()))
 
 
 def paths(structure: Structure) -> list[str]:
-    """Return how to reach each leaf from the element: `["image"]`, `[0].label`, and `""` for an element that is a leaf.
+    """Return the path from the element to each leaf: `["image"]`, `[0].label`, and `""` for an element that is a leaf.
 
     >>> paths(flatten({"image": 0, "boxes": [1, 2]})[1])
     ['["boxes"][0]', '["boxes"][1]', '["image"]']
@@ -156,10 +156,10 @@ def describe(structure: Structure, leaves: Iterable[str] | None = None) -> str:
 
 
 def _is_surely_a_leaf(cls: type) -> bool:
-    """Whether it takes no optree to tell.
+    """Return True if the type is a leaf without asking optree.
 
-    Dataclasses that stay leaves, as specs do; and where nobody has imported it, so that nobody can have registered a
-    node there, all but what it knows by itself.
+    Such types are dataclasses that stay leaves, such as specs, and, as long as nobody has imported optree and could
+    have registered a node, all types that are no nodes by themselves.
     """
     if is_dataclass(cls):
         return getattr(cls, "__penstock_leaf__", False)

@@ -1,4 +1,4 @@
-"""Nodes that say how to run, and change no element."""
+"""Nodes that set how a plan runs and leave its elements unchanged."""
 
 from typing import TYPE_CHECKING
 

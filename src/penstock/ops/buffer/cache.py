@@ -1,4 +1,4 @@
-"""Keep elements in memory once they are made."""
+"""Keep elements in memory after the first epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.storage.kept import KeptRows, KeptStream, handed_out, sealed_chunk
 
 
 class Store:
-    """What a cache has kept: of the plan below it with the seeds it had last."""
+    """The elements and streams that a cache has kept, for one plan with one set of seeds."""
 
     def __init__(self) -> None:
         self._key: Any = None
@@ -30,19 +30,19 @@ class Store:
         self._lock = threading.Lock()
 
     def part(self, number: int) -> Store:
-        """The store of one of the streams that the input is cut into."""
+        """Return the store of one of the streams that the input is cut into."""
         with self._lock:
             return self._parts.setdefault(number, Store())
 
     def kept(self, key: Any, begin: Callable[[], Any]) -> Any:
-        """What is kept for `key`, or what `begin` returns, which is kept from now on."""
+        """Return the value kept for `key`; if there is none, keep the result of `begin`."""
         with self._lock:
             if self._kept is None or self._key != key:
                 self._key, self._kept = key, begin()
             return self._kept
 
     def __reduce__(self) -> Any:
-        return Store, ()  # what travels begins from nothing
+        return Store, ()  # a copy in another process begins empty
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Cache(Node):
         return run
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """The elements kept, then more of the input; going on where nothing is kept reads on from the input's mark."""
+        """Yield the kept elements, then read more of the input; with none kept, read on from the input's mark."""
         kept: KeptStream = self.store.kept(self._key, KeptStream)
         at, behind = resumed(mark, (0, None))
         while at < kept.count:
@@ -103,7 +103,7 @@ class Cache(Node):
             behind = kept.after
         begun = at if behind is not None or at == 0 else 0
         with Reader(inputs[0], 0, behind) as reader:
-            while begun < at and (piece := reader.read(at - begun)) is not None:  # what was not kept here
+            while begun < at and (piece := reader.read(at - begun)) is not None:  # not kept here
                 kept.add(begun, sealed_chunk(piece.chunk), reader.mark)
                 begun += len(piece)
             while (piece := reader.read(MOST_READ)) is not None:
@@ -120,5 +120,5 @@ class Cache(Node):
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """The seeds of all that is drawn below: elements kept for some are not those of others."""
+        """The seeds of all random operations below: elements kept for one set of seeds do not fit another."""
         return tuple(getattr(node, "seed", None) for node in post_order(self.input))

@@ -1,4 +1,4 @@
-"""Attach options to all that comes before."""
+"""Attach options to a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.plan.node import Node, RowMap
 
 @dataclass(frozen=True)
 class WithOptions(RowMap):
-    """Run the plan with `options`; those set later win."""
+    """Run the plan with `options`; options set later take precedence."""
 
     one_to_one = True
     keeps_ids = True
@@ -28,7 +28,7 @@ class WithOptions(RowMap):
 
 
 def options_of(plan: Node) -> Options:
-    """All the options set in the plan, the later over the earlier."""
+    """Return all options set in the plan; later ones override earlier ones."""
     options = Options()
     for node in post_order(plan):
         if isinstance(node, WithOptions):

@@ -1,4 +1,4 @@
-"""Ask for elements to be made ahead."""
+"""Request elements ahead of the consumer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.plan.node import RowMap
 class Prefetch(RowMap):
     """Keep up to `buffer_size` elements ready ahead of the consumer; -1 lets the engine choose.
 
-    The window of tasks is the prefetch, so this node only says how deep; it changes no element.
+    The window of tasks is the prefetch buffer; this node only sets its depth.
     """
 
     one_to_one = True

@@ -1,4 +1,4 @@
-"""Draw from several inputs as a dataset of choices says."""
+"""Draw from several inputs as a dataset of choices directs."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ NAME = "choose_from_datasets"
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Choices that are all known and the same in every epoch: made once, or over and over (`endless`)."""
+    """Known choices that are the same in every epoch: used once, or repeated forever (`endless`)."""
 
     values: Rows
     endless: bool
 
     def fingerprint(self) -> tuple[Rows, bool]:
-        """What tells these choices from others."""
+        """Return the values that identify these choices."""
         return self.values, self.endless
 
 
 @dataclass(frozen=True)
 class Choose(Mixture):
-    """Draw from `members` as `choices` say; at one of a member that is empty the epoch ends (`first`), or go on."""
+    """Draw from `members` as `choices` direct; choosing an exhausted member ends the epoch (`first`) or is skipped."""
 
     choices: Choices
     first: bool
@@ -43,7 +43,7 @@ class Choose(Mixture):
 
     @cached_property
     def chosen(self) -> Chosen:
-        """Which member each position of an epoch is drawn from."""
+        """The member that each position of an epoch is drawn from."""
         return Chosen(self.choices.values, self.lengths, endless=self.choices.endless, first=self.first)
 
     @cached_property
@@ -61,13 +61,13 @@ class Choose(Mixture):
         return self.chosen.drawn_before(count).tolist()
 
     def arguments(self) -> str:
-        endless = " for ever" if self.choices.endless else ""
+        endless = " forever" if self.choices.endless else ""
         return f"{len(self.members)} datasets, {len(self.choices.values):,} choices{endless}"
 
 
 @dataclass(frozen=True)
 class ChooseGuided(Guided):
-    """Draw from `members` as the elements of `guide` say."""
+    """Draw from `members` as the elements of `guide` direct."""
 
     @property
     def name(self) -> str:
@@ -82,12 +82,12 @@ class ChooseGuided(Guided):
 
 
 def choices_of(chunk: Chunk, members: int, first: int) -> Rows:
-    """The elements of a dataset of choices as `int64[k]`, each in [0, members); `first` of them came before."""
+    """Return the elements of a dataset of choices as `int64[k]`, each in [0, members); `first` of them came before."""
     values = chunk.held()
     for at, value in enumerate(values):
         choice = np.asarray(value)
         if choice.dtype.kind not in "iu" or choice.shape != ():
             raise ElementError(f"{NAME}: choice {first + at} is {value!r:.60}; expected a whole number")
         if not 0 <= choice < members:
-            raise ElementError(f"{NAME}: choice {first + at} is {choice}, and there are {members} datasets")
+            raise ElementError(f"{NAME}: choice {first + at} is {choice}, but there are {members} datasets")
     return np.array(values, np.int64)

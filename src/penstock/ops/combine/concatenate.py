@@ -1,4 +1,4 @@
-"""Yield the elements of one input, then those of another."""
+"""Yield the elements of one input, then the elements of another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 @dataclass(frozen=True)
 class Concatenate(Node):
-    """Yield the elements of `first`, then those of `second`."""
+    """Yield the elements of `first`, then the elements of `second`."""
 
     has_own_ids = True
 
@@ -40,7 +40,7 @@ class Concatenate(Node):
         return None if first is None or second is None else relax(first, second)
 
     def split(self, rows: Rows) -> tuple[np.ndarray, Rows, Rows]:
-        """Which rows are the first input's, their rows there, and the rows of the others in the second."""
+        """Return a mask of the rows of the first input, their rows there, and the rows of the others in the second."""
         return concatenated(
             rows,
             first=self.first.stride,
@@ -66,7 +66,7 @@ class Concatenate(Node):
             if len(first) == 0:
                 return make_second(second, out)
             both = concat([make_first(first), make_second(second)])
-            # place[i]: where element i of the result stands in `both`
+            # place[i]: the position of element i of the result in `both`
             place = np.empty(len(rows), np.int64)
             place[is_first] = np.arange(len(first))
             place[~is_first] = np.arange(len(first), len(rows))
@@ -90,11 +90,11 @@ class Concatenate(Node):
 
 
 def blocks_of_both(both: tuple[Blocks | None, ...], lengths: tuple[int, int]) -> Blocks | None:
-    """The blocks of two inputs end to end, of which one may need none."""
+    """Return the blocks of two inputs end to end; an input without blocks is given some."""
     known = next((blocks for blocks in both if blocks is not None), None)
     if known is None:
         return None
-    size = max(known.length // known.count, 1)  # of the blocks of a part that needs none
+    size = max(known.length // known.count, 1)  # blocks for the part that has none
     first, second = (
         even(length, size, known.window) if blocks is None else blocks
         for length, blocks in zip(lengths, both, strict=True)

@@ -44,17 +44,17 @@ class EndToEnd(Node):
         return None if any(spec is None for spec in specs) else reduce(relax, specs)
 
     def split(self, rows: Rows) -> tuple[Rows, Rows]:
-        """The member that makes each row, and its row there: both `int64[k]`."""
+        """Return the member that makes each row and the row in that member: both `int64[k]`."""
         starts, strides = self._starts
         epochs, positions = split(rows, self.stride)
         if len(rows):
             check_last(epochs, int(strides.max()))
-        which = np.searchsorted(starts, positions, side="right") - 1  # of members without elements the last, which ends
+        which = np.searchsorted(starts, positions, side="right") - 1  # the last of those that start at the same row
         return which, positions - starts[which] + epochs * strides[which]
 
     @cached_property
     def _starts(self) -> tuple[Rows, Rows]:
-        """The position of the first element of each member, and the rows of an epoch of it."""
+        """The position of the first element of each member, and the number of rows in one epoch of the member."""
         strides = np.array([node.stride for node in self.members], np.int64)
         return np.append(0, np.cumsum(strides[:-1])), strides
 

@@ -1,4 +1,4 @@
-"""Put the elements that each element stands for in its place."""
+"""Replace each element by the elements of its result."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 @dataclass(frozen=True)
 class FlatMap(Unfolding):
-    """Yield all that the first element stands for, then all that the second does, and so on.
+    """Yield all elements of the first result, then all elements of the second, and so on.
 
-    Tasks put sequences end to end; datasets and other iterables are gone through here, one by one. The mark is that of
-    the next element, and the place within what it stands for.
+    Tasks put sequences end to end; this node reads datasets and other iterables one by one. The mark holds the mark of
+    the next input element and the position within its result.
     """
 
     @property
@@ -76,7 +76,7 @@ class FlatMap(Unfolding):
 
 
 def _held(piece: Piece) -> list[int]:
-    """The places of what is no element yet."""
+    """Return the positions of the results that are not elements yet."""
     if not isinstance(piece.chunk, Items) or Held not in piece.chunk.types:
         return []
     return [place for place, element in enumerate(piece.chunk.held()) if type(element) is Held]

@@ -1,4 +1,4 @@
-"""Mixtures for which another stream says, element by element, what to draw from."""
+"""Mixtures in which another stream chooses the member for each element."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from penstock.plan.node import Node
 from penstock.plan.types import INFINITE, UNKNOWN
 
 Chooser: TypeAlias = Callable[[int, list[int]], Rows]
-"""The member chosen by each guide from one on, `int64[k]`, when some members have ended; -1 to choose none."""
+"""The member chosen by each guide from a position on, `int64[k]`, given the members that have ended; -1 chooses none.
+"""
 
 
 @dataclass(frozen=True)
 class Guided(Mixture):
-    """Draw an element from `members` for each element of `guide`, up to its end.
+    """Draw one element from `members` for each element of `guide`.
 
-    At a choice of a member that has ended the epoch ends (`first`), or the choice is passed over.
+    A choice of a member that has ended ends the epoch if `first`; otherwise the choice is skipped.
     """
 
     guide: Node
@@ -42,7 +43,7 @@ class Guided(Mixture):
         return INFINITE if all(node.length == INFINITE for node in self.inputs) else UNKNOWN
 
     def chooser(self, guides: Chunk, epoch: int, first: int) -> Chooser:
-        """What chooses by these elements of the guide, of which `first` came before in the epoch."""
+        """Return the chooser for these elements of the guide, of which `first` came before in the epoch."""
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:

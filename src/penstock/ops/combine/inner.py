@@ -1,4 +1,4 @@
-"""What a function's result becomes where it stands for many elements: pieces that can be opened at a mark."""
+"""Turn a function's results that hold many elements into pieces that can be opened at a mark."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from penstock.plan.safety.guard import Turns
 from penstock.plan.types import Spec
 
 PlanOf: TypeAlias = Callable[[Any], Node | None]
-"""The plan of a result that is a dataset; `None` for anything else."""
+"""The plan of a result that is a dataset; `None` for any other result."""
 OpenWithin: TypeAlias = Callable[[Node | Open, int], Open]
-"""What opens a plan, its unseeded operations keyed by a number, or what has none, such that it ends with the run."""
+"""Opens a plan within the run; a number keys its unseeded operations, `None` is for a plan without any."""
 
-AT_A_TIME = 64  # elements taken from an iterator at most before they are handed on
+AT_A_TIME = 64  # elements taken from an iterator at most before they are passed on
 
 
 @dataclass(frozen=True)
 class Unfolding(Streamed):
-    """Yield the elements that each element of `input` stands for: a dataset, an array, or any iterable.
+    """Yield the elements of the dataset, array or iterable that each element of `input` is.
 
-    `input` calls the user's function, so that tasks do it.
+    `input` calls the user's function, so the calls run in tasks.
     """
 
-    live = True  # where a function returns an iterator
+    live = True  # a function may return an iterator
 
     input: Node
     plan_of: PlanOf
@@ -50,14 +50,14 @@ class Unfolding(Streamed):
         return None
 
     def called(self) -> str:
-        """The user's function by its name, and what comes of its errors."""
+        """Return the name of the user's function and its error policy."""
         return "" if self._calls is None else self._calls.arguments()
 
     @property
     def _calls(self) -> Map | None:
-        """What calls the user's function."""
+        """The node that calls the user's function."""
         node = self.input
-        while isinstance(node, RowMap):  # what counts its errors
+        while isinstance(node, RowMap):  # a node that counts its errors
             node = node.input
         return node if isinstance(node, Map) else None
 
@@ -65,18 +65,18 @@ class Unfolding(Streamed):
         return self.called()
 
     def redone(self) -> str:
-        return "runs an iterator again that its function returned, from its beginning; a dataset or array goes on"
+        return "restarts an iterator that its function returned; a dataset or array continues in place"
 
     def in_tasks(self, below: Node) -> Node:
-        """What tasks make of the input, which is `below` to them."""
+        """Return the node that runs in tasks, with `below` as its input."""
         return below
 
     def unfold(self, source: Open, epoch: int, mark: Mark, open_within: OpenWithin) -> Flow:
-        """The pieces of one epoch, from `mark` on, where `open_within` opens the datasets that stand for elements."""
+        """Yield the pieces of one epoch from `mark` on; `open_within` opens the datasets among the results."""
         raise NotImplementedError
 
     def elements_of(self, holder: Piece, mark: Mark, open_within: OpenWithin) -> Reader:
-        """A reader of what the only element of `holder` stands for, from its own mark on."""
+        """Return a reader of the only result in `holder`, from its own mark on."""
         result, row = holder.chunk.element(0), int(holder.ids[0])
         if is_sequence(result):
             return Reader(lambda epoch, mark=None: _of_sequence(result, mark), 0, mark)
@@ -89,7 +89,7 @@ class Unfolding(Streamed):
         return Reader(self._blamed(within, row), 0, mark)
 
     def _blamed(self, within: Open, row: int) -> Open:
-        """What opens the same pieces; notes of their errors name the element that they stand for, by its id."""
+        """Return a function that opens the same pieces; its errors name the element that they belong to, by id."""
 
         def pieces(epoch: int, mark: Mark = None) -> Flow:
             try:
@@ -113,17 +113,17 @@ class Unfolding(Streamed):
 
     @cached_property
     def _turns(self) -> Turns | None:
-        """The turns in which the user's function is called, and an iterator that it returned is gone through."""
+        """The turns that serialize calls of the user's function and steps of an iterator that it returned."""
         return None if self._calls is None else turns_of(self._calls.function, thread_safe=self._calls.thread_safe)
 
 
 def is_sequence(result: Any) -> bool:
-    """Whether the elements of a result are all there."""
+    """Return True if all elements of a result exist already."""
     return type(result) in (list, tuple) or (isinstance(result, np.ndarray) and result.ndim > 0)
 
 
 def chunk_of(results: list[Any]) -> tuple[Chunk, Rows]:
-    """The elements of sequences, one sequence after another, and how many each has: `int64[k]`."""
+    """Return the elements of sequences end to end, and the number of elements of each: `int64[k]`."""
     counts = np.fromiter(map(len, results), np.int64, len(results))
     if set(map(type, results)) <= {list, tuple}:
         return Items(list(chain.from_iterable(results))), counts
@@ -134,15 +134,15 @@ def chunk_of(results: list[Any]) -> tuple[Chunk, Rows]:
 
 
 def _elements(sequence: Any) -> list[Any]:
-    """The elements of one sequence; numbers of an array as those of a column are."""
+    """Return the elements of one sequence; numbers of an array become NumPy scalars, as in a column."""
     return leaf_column(sequence).elements() if isinstance(sequence, np.ndarray) else sequence
 
 
 def _of_iterator(elements: Iterator[Any], mark: Mark, turns: Turns | None) -> Asked:
-    """Copies of the elements of an iterator that has just been made, one by one unless more are wanted.
+    """Yield copies of the elements of a new iterator, one by one unless more are wanted.
 
-    Those before the mark are made again and dropped. Where tasks call what made it in `turns`, so is the iterator gone
-    through.
+    Elements before the mark are made again and dropped. If tasks call the user's function in `turns`, the iterator is
+    advanced in these turns too.
     """
     (count,) = resumed(mark and [mark], (0,))
     yield from left_out(elements, count, count)
@@ -165,7 +165,7 @@ def _of_iterator(elements: Iterator[Any], mark: Mark, turns: Turns | None) -> As
 
 
 def _own(element: Any) -> Any:
-    """The element, or a copy where its iterator may change it and yield it again."""
+    """Return the element, or a copy if its iterator may change the element and yield it again."""
     return element if type(element) in PLAIN_TYPES else with_own_arrays([element])[0]
 
 

@@ -1,4 +1,4 @@
-"""Take turns among what several elements stand for."""
+"""Take turns among the results of several elements."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 
 class Slot:
-    """One of those that take turns: the place of the element it stands for, and how much of that was given.
+    """One open result: the position of its input element, and how many of its elements were yielded.
 
-    `ids` is the id of the first of its elements; those of the others follow.
+    `ids` is the id of its first element; the ids of the others follow.
     """
 
     __slots__ = ("given", "here", "ids", "reader")
@@ -36,15 +36,15 @@ class Slot:
 
     @property
     def mark(self) -> Mark:
-        """What to open the slot again with."""
+        """The mark that reopens the slot."""
         return [self.here, self.given, self.reader.mark]
 
 
 class Slots:
-    """The open slots by their numbers, and whose turn it is: what a turn takes does not hang on how many there are.
+    """The open slots by number, and the current turn; the cost of a turn does not depend on the number of slots.
 
-    While elements are still to come, every number has its turn, for an empty slot is filled then. Once there are none
-    (`stay_empty`), `order` is that of slots that were open when the round began.
+    While the input has elements, every number gets its turn, because an empty slot is filled at its turn. After the end
+    of the input (`stay_empty`), `order` holds the slots that were open when the round began.
     """
 
     def __init__(self, count: int, turn: int, opened: dict[int, Slot]) -> None:
@@ -53,9 +53,9 @@ class Slots:
         for number, slot in opened.items():
             self.marks.change(number, slot.mark)
         self._order: Sequence[int] = range(count)
-        self._at = turn  # the place in the order of whose turn it is
+        self._at = turn  # the position in `order` of the current turn
         self._all_filled = False
-        self._waits_for: int | None = None  # a slot that has no block at hand, so that there is no whole round
+        self._waits_for: int | None = None  # a slot that has no block ready, which rules out a whole round
 
     @property
     def turn(self) -> int:
@@ -82,11 +82,11 @@ class Slots:
 
     @property
     def over(self) -> bool:
-        """True if no slot is open, and none will be."""
+        """True if no slot is open and none will be opened."""
         return self._all_filled and not self.opened
 
     def stay_empty(self) -> None:
-        """Pass over the slot whose turn it is, and all empty ones from now on: there is nothing to fill them with."""
+        """Skip the slot whose turn it is, and all empty slots from now on: the input has no more elements."""
         if self._all_filled:
             self.pass_on()
             return
@@ -95,7 +95,7 @@ class Slots:
         self._at = bisect_left(self._order, turn) % max(len(self._order), 1)
 
     def pass_on(self) -> None:
-        """Go on to the next slot."""
+        """Move to the next slot."""
         self._at += 1
         if self._at == len(self._order):
             if self._all_filled:
@@ -103,13 +103,13 @@ class Slots:
             self._at = 0
 
     def share(self, wanted: int | None, block: int) -> int | None:
-        """Return how many elements at least the slot whose turn it is gives before all have given that many."""
+        """Return how many elements the current slot can yield before all slots have yielded that many."""
         return None if wanted is None else wanted // (block * len(self._order)) * block
 
     def rounds(self, block: int) -> tuple[int, list[int]]:
-        """How many whole rounds of blocks all have at hand, and the open slots in the order of their turns.
+        """Return the number of whole rounds of blocks that all slots have ready, and the open slots in turn order.
 
-        Where one has not even a block at hand, that is so until its turn: till then nobody looks again.
+        A slot without a ready block is not checked again before its turn.
         """
         ready: list[int] = []
         if self._waits_for is not None:
@@ -129,10 +129,10 @@ class Slots:
 
 @dataclass(frozen=True)
 class Interleave(Unfolding):
-    """Yield `block_length` elements of what each of `cycle_length` elements stands for, in turn.
+    """Yield `block_length` elements of the result of each of `cycle_length` elements in turn.
 
-    Where one comes to its end, the next element of the input takes its place when it is its turn again. The mark has
-    that of the input, and of each slot its element's and the place within, up to the last slot that is open.
+    An exhausted result is replaced by the result of the next input element at its next turn. The mark holds the input's
+    mark and, for each slot up to the last open one, the mark of its input element and the position within its result.
     """
 
     cycle_length: int = 1
@@ -182,25 +182,25 @@ class Interleave(Unfolding):
                 wanted = yield Piece(piece.chunk, ids, [reader.mark, slots.turn, used, slots.marks.now])
 
     def _check(self, turn: int, used: int, saved: Any) -> None:
-        """Refuse a mark that is none of this node's."""
+        """Raise an error for a mark that does not fit this node."""
         if turn >= self.cycle_length or used >= self.block_length:
             raise CursorError(
-                f"the saved state's mark is at place {used} of block {turn}, which {self.label()} has not"
+                f"the saved state's mark is at place {used} of block {turn}, which {self.label()} does not have"
             )
         if saved is not None and not (isinstance(saved, list) and len(cast("list[Any]", saved)) <= self.cycle_length):
-            raise CursorError(f"the saved state's mark has {saved!r:.80} where those of {self.label()} should be")
+            raise CursorError(f"the saved state's mark has {saved!r:.80} instead of the slots of {self.label()}")
 
     def _rounds(self, slots: Slots) -> Piece | None:
-        """As many whole rounds as all slots have at hand, in one go; `None` where some slot has not even a block."""
+        """Return as many whole rounds as all slots have ready, in one piece; `None` if some slot has no block ready."""
         rounds, numbers = slots.rounds(self.block_length)
         if rounds == 0:
             return None
         opened = [slots.opened[number] for number in numbers]
         count = rounds * self.block_length
         chunk = concat([cast("Piece", slot.reader.read(count)).chunk for slot in opened])
-        # where each element of a slot stands among its own, in the order of the rounds: (rounds, 1, block_length)
+        # position of each element within its slot's elements, in round order: (rounds, 1, block_length)
         within = np.arange(count).reshape(rounds, 1, self.block_length)
-        starts = count * np.arange(len(opened)).reshape(-1, 1)  # of each slot's elements among all: (slots, 1)
+        starts = count * np.arange(len(opened)).reshape(-1, 1)  # start of each slot's elements among all: (slots, 1)
         ids = np.array([slot.ids + slot.given for slot in opened], np.int64).reshape(-1, 1) + within
         for number, slot in zip(numbers, opened, strict=True):
             slot.given += count
@@ -208,7 +208,7 @@ class Interleave(Unfolding):
         return Piece(chunk.select((starts + within).ravel()), ids.ravel())
 
     def _next(self, reader: Reader, open_within: OpenWithin) -> Slot | None:
-        """A slot of the input's next element, if there is one."""
+        """Return a slot for the input's next element, or `None` at the end."""
         if not reader.ready():
             return None
         here, holder = reader.mark, reader.read(1)

@@ -1,4 +1,4 @@
-"""Draws from several streams as choices say, as far as elements are at hand."""
+"""Draw from several streams as choices direct, limited to the elements that are ready."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from penstock.plan.flow import Mark, Open, Reader
 
 LOOKED_AHEAD = 1024
 """Choices that are made together."""
-LEAST = 16  # choices looked at for what is at hand
+LEAST = 16  # choices examined at once for ready elements
 
 
 class Merger:
-    """Several streams under way; `ended` is the one that a choice found at its end."""
+    """Several open streams; `ended` is the stream that a choice found exhausted."""
 
     def __init__(self, inputs: Sequence[Open], epoch: int, marks: Sequence[Mark]) -> None:
         self.ended: int | None = None
@@ -27,11 +27,11 @@ class Merger:
 
     @property
     def marks(self) -> list[Mark]:
-        """Where the next element of each input is."""
+        """The position of the next element of each input."""
         return [reader.mark for reader in self._readers]
 
     def drawn(self, choices: Iterable[Rows]) -> Iterator[Chunk]:
-        """The elements chosen, up to the end of the choices, or to the first of an input that has ended."""
+        """Yield the chosen elements, up to the last choice or to the first choice of an exhausted input."""
         self.ended, look = None, LEAST
         for which in choices:
             low = 0
@@ -44,13 +44,13 @@ class Merger:
                 low, look = low + ready, max(2 * ready, LEAST)
 
     def _ready(self, which: Rows) -> int:
-        """How many of the choices can be had at once: it waits for the first of them, and for no other."""
+        """Return how many of the choices can be served at once; wait for the first choice only."""
         first = int(which[0])
         if not self._at_hand[first]:
             self._at_hand[first] = self._readers[first].ready()
         order = np.argsort(which, kind="stable")
         counts = np.bincount(which, minlength=len(self._readers))
-        ranks = np.empty(len(which), np.int64)  # choices of the same input before
+        ranks = np.empty(len(which), np.int64)  # earlier choices of the same input
         ranks[order] = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         missing = ranks >= self._at_hand[which]
         return int(np.argmax(missing)) if missing.any() else len(which)
@@ -62,7 +62,7 @@ class Merger:
     def _read(self, member: int, places: Rows) -> Chunk:
         piece = self._readers[member].read(len(places))
         if piece is None or len(piece) < len(places):
-            raise RuntimeError(f"input {member} of a mixture has fewer elements than it said")
+            raise RuntimeError(f"input {member} of a mixture has fewer elements than it declared")
         return piece.chunk
 
     def close(self) -> None:
@@ -72,6 +72,6 @@ class Merger:
 
 
 def check_ended(which: Sequence[int], count: int) -> None:
-    """Refuse the numbers of inputs that have ended where a mark has others than there can be of `count` inputs."""
+    """Raise an error if a mark names ended inputs that `count` inputs cannot have."""
     if len(set(which)) < len(which) or any(one >= count for one in which):
         raise CursorError(f"the saved state's mark says that of {count} inputs those numbered {which!r:.80} have ended")

@@ -1,4 +1,4 @@
-"""What nodes have in common that draw each element from one of several inputs."""
+"""The shared parts of nodes that draw each element from one of several inputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.plan.types import ENDLESS_EPOCHS, INFINITE, Program, Spec
 class Mixture(Node):
     """Draw each element from one of `members`, each of which is read in its own order.
 
-    A subclass says from which, and how many of its elements came before (`drawn_from`).
+    A subclass chooses the member and counts its earlier elements (`drawn_from`).
     """
 
     has_own_ids = True
@@ -33,24 +33,24 @@ class Mixture(Node):
 
     @property
     def lengths(self) -> list[int | None]:
-        """The lengths of the members, where all are known; `None` is endless."""
+        """The lengths of the members, if all are known; `None` is endless."""
         return [None if node.length == INFINITE else node.length for node in self.members]
 
     def drawn_from(self, epochs: Rows, positions: Rows) -> tuple[Rows, Rows]:
-        """The member of each row, and how many elements of it came before in the epoch: both `int64[k]`."""
+        """Return the member of each row, and how many of its elements precede it in the epoch: both `int64[k]`."""
         raise NotImplementedError
 
     @property
     def countable(self) -> bool:
-        """Whether arithmetic tells how many elements of each member come before another (`draw_counts`)."""
+        """True if arithmetic gives the number of elements of each member before any position (`draw_counts`)."""
         return False
 
     def draw_counts(self, count: int, epoch: int) -> list[int]:
-        """How many elements of each member are among the first `count` of an epoch."""
+        """Return how many elements of each member are among the first `count` of an epoch."""
         raise NotImplementedError
 
     def split(self, rows: Rows) -> tuple[Rows, Rows]:
-        """The member that makes each row, and its row there: both `int64[k]`."""
+        """Return the member that makes each row and the row in that member: both `int64[k]`."""
         if not len(rows):
             return rows, rows
         epochs, positions = np.divmod(rows, self.stride)
@@ -64,7 +64,7 @@ class Mixture(Node):
 
     @cached_property
     def _epochs(self) -> tuple[Rows, Rows]:
-        """For each member, after how many epochs a finite mixture begins it again, and the rows of an epoch of it."""
+        """For each member, the number of mixture epochs before it restarts, and the rows of one epoch of the member."""
         again = [min(ENDLESS_EPOCHS, node.epochs) if node.length == INFINITE else 1 << 62 for node in self.members]
         return np.array(again), np.array([node.stride for node in self.members])
 
@@ -83,13 +83,13 @@ class Mixture(Node):
 
 
 def merged(which: Rows, make: Callable[[int, Rows], Chunk]) -> Chunk:
-    """One element of input `which[i]` for each i, where `make(input, places)` makes those of one input."""
-    order = np.argsort(which, kind="stable")  # places, those of one input after those of another
+    """Return one element of input `which[i]` for each i; `make(input, places)` makes the elements of one input."""
+    order = np.argsort(which, kind="stable")  # positions grouped by input
     present, begins = np.unique(which[order], return_index=True)
     ends = [*begins[1:].tolist(), len(which)]
     chunks = [
         make(member, order[low:high]) for member, low, high in zip(present.tolist(), begins.tolist(), ends, strict=True)
     ]
-    place = np.empty(len(which), np.int64)  # where element i stands among the chunks
+    place = np.empty(len(which), np.int64)  # position of element i among the chunks
     place[order] = np.arange(len(which))
     return chunks[0] if len(chunks) == 1 else concat(chunks).select(place)

@@ -30,9 +30,9 @@ from penstock.plan.types import INFINITE, UNKNOWN
 class Sample(Mixture):
     """Draw from `members` in the proportions of `weights`; the k-th draw from a member is its k-th element.
 
-    `exact` keeps to the proportions in any window; else draws are random, keyed by `seed` and, where `rerandomize`, by
-    the epoch. Where a member runs out the epoch ends (`first`), or the others go on. A stream begins with what it would
-    draw after `phase` elements.
+    `exact` keeps the proportions in any window; otherwise draws are random, keyed by `seed` and, if `rerandomize`, by
+    the epoch. An exhausted member ends the epoch if `first`; otherwise the others continue. A stream begins with the
+    element that it would draw after `phase` elements.
     """
 
     weights: Steady | Stepped | Asked
@@ -48,12 +48,12 @@ class Sample(Mixture):
 
     @property
     def draws(self) -> bool:
-        """Whether it needs a seed."""
+        """True if the node needs a seed."""
         return not self.exact
 
     @cached_property
     def schedule(self) -> Schedule:
-        """Which member each position of an epoch is drawn from."""
+        """The member that each position of an epoch is drawn from."""
         return Schedule(self.weights, self.lengths, first=self.first)
 
     @cached_property
@@ -71,7 +71,7 @@ class Sample(Mixture):
 
     @property
     def countable(self) -> bool:
-        """Of streams where none can end before the mixture does."""
+        """True for streams none of which can end before the mixture does."""
         return self.indexed or self.first or all(node.length == INFINITE for node in self.members)
 
     def draw_counts(self, count: int, epoch: int) -> list[int]:
@@ -85,11 +85,11 @@ class Sample(Mixture):
         if self.exact:
             return None
         if self.seed is None:
-            raise RuntimeError("a random mixture without a seed reached the compiler; bind_seeds comes first")
+            raise RuntimeError("a random mixture without a seed reached the compiler; run bind_seeds first")
         return mix_each(mix(self.seed), epochs if self.rerandomize else np.zeros_like(epochs))
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """Members are drawn from as if they were endless; where one ends, a schedule of the others begins."""
+        """Draw from members as if all were endless; when one ends, continue with a schedule of the others."""
         begin, made, without, marks = resumed(mark, (0, 0, [], [None] * len(inputs)))
         check_ended(without, len(inputs))
         with closing(Merger(inputs, epoch, marks)) as merger:
@@ -103,16 +103,16 @@ class Sample(Mixture):
                 without, begin, made = [*without, merger.ended], begin + made, 0
 
     def _choices(self, epoch: int, begin: int, made: int, without: list[int]) -> Iterator[Rows]:
-        """Which members to draw from after `made` elements since element `begin`, when some of them had ended."""
+        """Yield the members to draw from after `made` elements since element `begin`, when some members had ended."""
         schedule, key = self._as_endless(epoch, begin, without)
         for low in count(self.phase + made, LOOKED_AHEAD):
             slots = schedule.within(np.arange(low, low + LOOKED_AHEAD))
             if not len(slots):
-                return  # nothing that is left has a weight any more
+                return  # no remaining member has a weight
             yield schedule.split(slots, key)[0]
 
     def _as_endless(self, epoch: int, begin: int, without: list[int]) -> tuple[Schedule, int | None]:
-        """What is drawn from element `begin` on, where some members had ended, until one more does; with its key."""
+        """Return the schedule from element `begin` on, when some members had ended, and its key."""
         schedule = Schedule(self.weights, [None] * len(self.members), first=self.first, without=without, begin=begin)
         keys = self._keys(np.array([epoch]))
         return schedule, None if keys is None else int(mix_each(keys, np.array([begin]))[0])
@@ -127,7 +127,7 @@ class Sample(Mixture):
 
 @dataclass(frozen=True)
 class SampleGuided(Guided):
-    """Draw each element from one of `members` at random, with the weights that the next element of `guide` says."""
+    """Draw each element from one of `members` at random, weighted by the next element of `guide`."""
 
     rerandomize: bool
     seed: int | None
@@ -140,7 +140,7 @@ class SampleGuided(Guided):
 
     def chooser(self, guides: Chunk, epoch: int, first: int) -> Chooser:
         if self.seed is None:
-            raise RuntimeError("a random mixture without a seed reached the compiler; bind_seeds comes first")
+            raise RuntimeError("a random mixture without a seed reached the compiler; run bind_seeds first")
         weights = self._weights(guides, first)
         words = first_draws(mix(self.seed), ordinals(epoch if self.rerandomize else 0, first, len(guides)))
         draws = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53  # in [0, 1)
@@ -155,13 +155,13 @@ class SampleGuided(Guided):
         return choose
 
     def _weights(self, guides: Chunk, first: int) -> np.ndarray:
-        """The vectors of weights as one array, `float64[k, n]`."""
+        """Return the vectors of weights as one array, `float64[k, n]`."""
         values = [np.asarray(value, np.float64) for value in guides.held()]
         for at, value in enumerate(values):
             if value.shape != (len(self.members),) or not (np.isfinite(value) & (value >= 0)).all() or not value.any():
                 raise ElementError(
                     f"sample_from_datasets: element {first + at} of the weights is {value.tolist()!r:.80}; expected "
-                    f"{len(self.members)} numbers of at least 0, one for each dataset, and one of them above 0"
+                    f"{len(self.members)} numbers of at least 0, one for each dataset, and at least one above 0"
                 )
         return np.stack(values)
 
@@ -170,5 +170,5 @@ class SampleGuided(Guided):
 
 
 def _last_drawable(weights: np.ndarray) -> Rows:
-    """The last input of each of k vectors that has a weight: rounding must not draw one that has none."""
+    """Return the last input with a nonzero weight in each of k vectors: rounding must not draw a later one."""
     return weights.shape[1] - 1 - np.argmax(weights[:, ::-1] > 0, axis=1)

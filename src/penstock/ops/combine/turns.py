@@ -1,4 +1,4 @@
-"""Take turns among streams that are opened apart from each other."""
+"""Take turns among streams that are opened separately."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING = Piece(Items([]), np.zeros(0, np.int64))
 
 
 class Lane:
-    """One of those that take turns: its number, how many elements of it were given, and whether it has ended."""
+    """One stream of a rotation: its number, how many of its elements were yielded, and whether the stream has ended."""
 
     def __init__(self, number: int, source: Open, epoch: int, mark: Mark) -> None:
         at, self.given, ended = resumed(mark, (None, 0, 0))
@@ -31,24 +31,24 @@ class Lane:
 
     @property
     def at_hand(self) -> int:
-        """How many elements are there already."""
+        """The number of elements that are ready."""
         return 0 if self.reader is None else self.reader.at_hand
 
     @property
     def mark(self) -> Mark:
-        """The place of the next element, how many came before it, and whether there is none."""
+        """The position of the next element, the number of elements before it, and whether the stream has ended."""
         return [None, self.given, 1] if self.reader is None else [self.reader.mark, self.given, 0]
 
     def read(self, count: int) -> Piece:
-        """So many of the elements at hand."""
+        """Return `count` of the ready elements."""
         piece = None if self.reader is None else self.reader.read(count)
         if piece is None or len(piece) < count:
-            raise RuntimeError(f"stream {self.number} has fewer elements than it said")
+            raise RuntimeError(f"stream {self.number} has fewer elements than it declared")
         self.given += count
         return piece
 
     def is_over(self) -> bool:
-        """Whether there is no element any more; makes some if none are at hand."""
+        """Return True if no element is left; make some if none are ready."""
         if self.reader is not None and not self.reader.ready():
             self.close()
             self.reader = None
@@ -62,11 +62,11 @@ class Lane:
 
 @dataclass(frozen=True)
 class Turns(Node):
-    """Yield an element of each of `plans` in turn; one that has ended is left out from then on.
+    """Yield one element of each of `plans` in turn; skip a plan once it has ended.
 
-    The plans are no inputs: each is opened by itself, all in the same workshop. Where ids are not `keyed` by what
-    elements are made from, they are the same in all plans, and the `numbers` of the plans tell them apart. The mark
-    says whose turn it is, and of each plan the place, how many elements were given, and 1 once it has ended.
+    The plans are not inputs: each is opened separately, all in the same session. Unless ids are `keyed` by the rows
+    that elements are made from, ids repeat from plan to plan, and the `numbers` of the plans distinguish them. The mark
+    holds the current turn and, for each plan, its position, how many elements it yielded, and 1 once it has ended.
     """
 
     plans: tuple[Node, ...]
@@ -107,14 +107,14 @@ class Turns(Node):
             stack.callback(lambda: [lane.close() for lane in lanes])
             while any(lane.reader is not None for lane in lanes):
                 piece = NOTHING
-                if lanes[turn].is_over():  # a mark says so before anything comes that it would not explain
+                if lanes[turn].is_over():  # check the mark before any element that it would not explain
                     turn = (turn + 1) % len(lanes)
                 else:
                     piece, turn = self._rounds(lanes, turn)
                 yield Piece(piece.chunk, piece.ids, [turn, [lane.mark for lane in lanes]])
 
     def _rounds(self, lanes: Sequence[Lane], turn: int) -> tuple[Piece, int]:
-        """As many whole rounds as all have at hand, or a part of one as far as they have; and whose turn it is then."""
+        """Return as many whole rounds as all lanes have ready, or the ready part of one; and the turn after them."""
         places = [place % len(lanes) for place in range(turn, turn + len(lanes))]
         live = [place for place in places if lanes[place].reader is not None]
         ready = list(takewhile(lambda place: lanes[place].at_hand, live))
@@ -126,7 +126,7 @@ class Turns(Node):
         parts = [self._part(lanes[place], rounds) for place in ready]
         if rounds == 1 or len(parts) == 1:
             return joined(parts), turn
-        # place[i]: where element i of the rounds stands among the parts put end to end
+        # place[i]: position of element i of the rounds among the parts end to end
         place = np.arange(len(parts) * rounds).reshape(len(parts), rounds).T
         return joined(parts).select(place.ravel()), turn
 

@@ -1,4 +1,4 @@
-"""Put end to end what elements stand for, in the tasks that make them."""
+"""Put sequences of elements end to end, in the tasks that make them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from penstock.plan.node import Node, Streamed
 from penstock.plan.types import Spec
 
 AT_A_TIME = 512
-"""Results that there are at a time: with 700 new containers Python begins to look for cycles among them."""
+"""Results kept at a time: with 700 new containers Python starts to look for cycles among them."""
 
 
 class Held:
-    """A result whose elements are still to be made, in the place of them."""
+    """A result whose elements are still to be made, as a placeholder for them."""
 
     __slots__ = ("result",)
 
@@ -32,7 +32,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Unpack(Streamed):
-    """Yield the elements of the sequences that `input` yields; what is no sequence comes as one `Held` element."""
+    """Yield the elements of the sequences that `input` yields; wrap any other result in one `Held` element."""
 
     elementwise = True
     calls_input = True
@@ -54,7 +54,7 @@ class Unpack(Streamed):
 
 
 class _Unpacked:
-    """What comes of pieces of results: lists and tuples are gathered in one list, all else comes in parts."""
+    """The elements of pieces of results: lists and tuples are gathered in one list, other results become parts."""
 
     def __init__(self) -> None:
         self._parts: list[Piece] = []
@@ -66,7 +66,7 @@ class _Unpacked:
         self._ids: list[Rows] = []
 
     def add(self, piece: Piece) -> None:
-        """Put what a piece stands for after all that came before."""
+        """Append the elements of a piece."""
         if isinstance(piece.chunk, Columns) and (rows := _rows_of(piece.chunk)) is not None:
             self._end_part()
             counts = np.full(len(piece), len(piece.chunk.columns))
@@ -89,7 +89,7 @@ class _Unpacked:
             self._parts.append(Piece(chunk, ids if counts is None else child_ids(ids, counts)))
 
     def together(self) -> Piece:
-        """All of it."""
+        """Return all elements as one piece."""
         self._end_part()
         return joined(self._parts)
 
@@ -101,7 +101,7 @@ class _Unpacked:
 
 
 def _rows_of(chunk: Columns) -> np.ndarray | None:
-    """The elements of lists or tuples of n leaves of one kind, put end to end, `(k * n, ...)`; `None` for all else."""
+    """Return the elements of lists or tuples of n leaves of one kind end to end, `(k * n, ...)`; otherwise `None`."""
     treespec, columns = chunk.structure.treespec, chunk.columns
     if treespec.type not in (list, tuple) or treespec.num_nodes != len(columns) + 1 or not columns:
         return None

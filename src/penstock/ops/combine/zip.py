@@ -1,4 +1,4 @@
-"""Put elements of several inputs side by side."""
+"""Combine elements of several inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 @dataclass(frozen=True)
 class Zip(Node):
-    """Put the elements of `members` side by side in `structure`, up to the end of the shortest."""
+    """Combine the elements of `members` in `structure`, up to the end of the shortest."""
 
     members: tuple[Node, ...] = field(metadata={"nodes": True})
     structure: Any
@@ -43,10 +43,10 @@ class Zip(Node):
         )
 
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
-        dear = [blocks for blocks in inputs if blocks is not None]
-        if not dear or self.length < 1:
+        blocked = [blocks for blocks in inputs if blocks is not None]
+        if not blocked or self.length < 1:
             return None
-        return reduce(lambda one, other: side_by_side(one, other, self.length), dear, dear[0])
+        return reduce(lambda one, other: side_by_side(one, other, self.length), blocked, blocked[0])
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
@@ -69,7 +69,7 @@ class Zip(Node):
 
 
 def _ready(readers: list[Reader]) -> int:
-    """How many elements all of them have at hand; past one at its end, nobody is asked for more."""
+    """Return how many elements all readers have ready; once one has ended, no other is asked for more."""
     fewest = MOST_READ
     for reader in readers:
         fewest = min(fewest, reader.ready()) if fewest else 0

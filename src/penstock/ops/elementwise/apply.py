@@ -1,4 +1,4 @@
-"""The ways to apply a function to a chunk, or to one element, each naming the row at fault when the function raises."""
+"""The ways to apply a function to a chunk or to single elements; errors name the failing row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from penstock.plan.safety.writing import elements_for
 RETURNED_NONE = "return the element (a forgotten `return`?)"
 _STOPPED = "the function raised StopIteration"
 _RETURNED_GENERATOR = (
-    "the function returned a generator, which can be gone through only once; flat_map(function) yields its elements, "
+    "the function returned a generator, which can be iterated only once; flat_map(function) yields its elements, "
     "list(...) in the function makes one element of them"
 )
 
@@ -34,7 +34,7 @@ Apply: TypeAlias = Callable[[Chunk, Rows, list[np.ndarray] | None], Chunk]
 
 
 def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
-    """Call `function(element)` on one after another; a plain tuple is passed as arguments."""
+    """Call `function(element)` for each element; a plain tuple is passed as arguments."""
 
     def either(element: Any) -> Any:
         return function(*element) if type(element) is tuple else function(element)
@@ -53,7 +53,7 @@ def element_wise(node: Node, function: Callable[..., Any]) -> Apply:
 
 
 def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
-    """Call `function(element, rng=...)` with a generator of the element's own."""
+    """Call `function(element, rng=...)` with a separate generator for each element."""
 
     def calls(elements: list[Any], rows: Rows) -> Iterator[Any]:
         for element, row in zip(elements, rows.tolist(), strict=True):
@@ -68,11 +68,11 @@ def drawing(node: Node, function: Callable[..., Any], key: int) -> Apply:
 
 
 def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
-    """Run the function's program on the chunk's columns, or call it for each element where that does not fit.
+    """Run the function's program on the chunk's columns, or call the function per element if that does not fit.
 
-    Some elements are made both ways, as `Comparing` says; if they differ, the program is not used again.
+    `Comparing` selects elements to be made both ways; if the results differ, the program is not used again.
     """
-    from penstock.ops.elementwise.comparing import Comparing  # which only traced functions need
+    from penstock.ops.elementwise.comparing import Comparing  # needed by traced functions only
 
     one_by_one = element_wise(node, function.function)
     comparing, wrong = Comparing(), False
@@ -97,7 +97,7 @@ def traced(node: Node, function: TracedFunction, allocate: Allocate) -> Apply:
 def _collected(node: Node, results: Iterator[Any], rows: Rows) -> Items:
     made: list[Any] = []
     try:
-        made.extend(results)  # keeps what came before an exception, so len(made) is the element at fault
+        made.extend(results)  # keeps the results before an exception, so len(made) is the failing element
     except BLAMED as error:
         blame(error, node, int(rows[len(made)]))
         raise
@@ -125,7 +125,7 @@ def _blamed(error: Exception, node: Node, row: int) -> Exception:
 
 
 def in_one_call(node: Node, function: ColumnFunction) -> Apply:
-    """Call `function.run` once for the whole chunk; it writes into the memory given, where that fits."""
+    """Call `function.run` once for the whole chunk, with `out` as its memory if that fits."""
 
     def run(values: Any, rows: Rows, out: list[np.ndarray] | None) -> Chunk:
         return Columns(LEAF, [function.run(values, rows, None if out is None else out[0])], len(rows))
@@ -134,7 +134,7 @@ def in_one_call(node: Node, function: ColumnFunction) -> Apply:
 
 
 def in_one_chunk(node: Node, function: ChunkFunction, allocate: Allocate) -> Apply:
-    """Call `function.columns` once for the whole chunk; it writes into the memory given, where that fits."""
+    """Call `function.columns` once for the whole chunk, with `out` as its memory if that fits."""
     return _blaming(node, lambda values, rows, out: function.columns(values, rows, out, allocate))
 
 
@@ -160,12 +160,12 @@ def column_wise(node: Node, function: Callable[..., Any], allocate: Allocate) ->
             made = function(*taken) if type(taken) is tuple else function(taken)
             leaves, structure = flatten(made)
             if not leaves:
-                raise ElementError(f"the vectorized function returned {made!r}, with no column in it; {RETURNED_NONE}")
+                raise ElementError(f"the vectorized function returned {made!r}, which holds no column; {RETURNED_NONE}")
             columns: list[Column] = [
                 _column(leaf, path, len(rows)) for leaf, path in zip(leaves, paths(structure), strict=True)
             ]
         except BLAMED as error:
-            several = f"which is the first of {len(rows)} that the function was called with at once"
+            several = f"which is the first of {len(rows)} elements in one call of the function"
             blame(error, node, int(rows[0]), detail=several if len(rows) > 1 else "")
             raise
         return Columns(structure, columns, len(rows))

@@ -1,4 +1,4 @@
-"""Put before each element what a function says of it, for a node that goes by that."""
+"""Annotate each element with the result of a function, for a node that acts on the result."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ PAIR = flatten((0, 0))[1]
 
 @dataclass(frozen=True)
 class Beside(Node):
-    """Put before each element what `function` says of it, as `read` takes it.
+    """Pair each element with the result of `function`, as converted by `read`.
 
-    So tasks call the user's function, side by side, and the node above goes by what it said in order. `said` is what
-    that is to the node: a predicate, a key, a length. Where there is no function, `read` takes the element. The user
-    gave it as `argument` of the operation `of`. `thread_safe` is that of `Map`.
+    Tasks call the user's function in parallel, and the node above reads the results in order. `said` names the result's
+    role: a predicate, a key, a length. Without a function, `read` converts the element itself. The user passed the
+    function as `argument` of the operation `of`. `thread_safe` is that of `Map`.
     """
 
     elementwise = True
@@ -86,7 +86,7 @@ class Beside(Node):
         return run
 
     def _pairing(self) -> Callable[[Chunk, Rows], Chunk]:
-        """Return what pairs elements with what is said of them, once it is known how the function is to be called."""
+        """Return the function that pairs elements with their results, once the way of calling is known."""
         if self.function is None:
             return partial(self._paired, lambda chunk: chunk.held(), None)
         turns = turns_of(self.function, thread_safe=self.thread_safe)
@@ -116,7 +116,7 @@ class Beside(Node):
 
 
 def parted(chunk: Chunk) -> tuple[list[Any], Chunk]:
-    """What was said of each element, and the elements."""
+    """Return the results of the function, and the elements."""
     if isinstance(chunk, Columns):
         low, high, inner = part_of(chunk.structure, 1)
         return list(chunk.columns[0]), Columns(inner, chunk.columns[low:high], len(chunk))
@@ -125,7 +125,7 @@ def parted(chunk: Chunk) -> tuple[list[Any], Chunk]:
 
 
 def truth(value: Any) -> bool:
-    """One bool, also an array without dimensions; anything else is an `ElementError`."""
+    """Return one bool, also from a 0-dimensional array; raise an `ElementError` for any other value."""
     if value is True or value is False:
         return value
     array = np.asarray(value)
@@ -135,7 +135,7 @@ def truth(value: Any) -> bool:
 
 
 def whole(value: Any) -> int:
-    """One whole number, also an array without dimensions; anything else is an `ElementError`."""
+    """Return one whole number, also from a 0-dimensional array; raise an `ElementError` for any other value."""
     if type(value) is int:
         return value
     array = np.asarray(value)

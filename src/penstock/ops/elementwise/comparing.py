@@ -1,23 +1,22 @@
-"""The choice of elements that a traced function makes both ways, in columns and one by one."""
+"""Choose the elements that a traced function makes both ways, in columns and one by one."""
 
 from __future__ import annotations
 
 from penstock.elements.chunks.chunk import Columns
 
-FIRST = 256  # elements that are compared before columns are taken at their word
+FIRST = 256  # elements that are compared before columns are trusted
 NEXT = 1 << 12  # rows until the next comparison
-RARELY = 1 << 20  # rows, at most, from one comparison to the next after that
+RARELY = 1 << 20  # maximum number of rows between two comparisons
 SELDOM = 1 << 23  # bytes of columns that take a hundred times as long as one element
 SPREAD = 0x9E3779B1
 
 
 class Comparing:
-    """Counts the rows that came out of columns, and says which of them to compare with elements.
+    """Count the rows made in columns, and choose which of them to compare with single elements.
 
-    That is the first `FIRST` of them, in however many chunks they come, and then one at a time, at places that differ
-    from chunk to chunk, each after twice as many rows as the one before, up to `RARELY`: so seldom that it takes about
-    a hundredth of the time. Threads share the counts without a lock: what one of them loses of another's is compared
-    once more.
+    The first `FIRST` rows are compared, in however many chunks they come; after that one row at a time, at positions
+    that differ from chunk to chunk. The distance between comparisons doubles up to `RARELY`, so comparing takes about
+    one percent of the time. Threads share the counts without a lock: a lost update causes one more comparison.
     """
 
     def __init__(self) -> None:
@@ -25,7 +24,7 @@ class Comparing:
         self._left = 0  # rows until the next comparison
 
     def due(self, columns: Columns) -> slice | None:
-        """The elements of these columns to compare."""
+        """Return the rows of these columns to compare."""
         count, compared = len(columns), self._compared
         if compared < FIRST:
             self._compared = compared + min(count, FIRST - compared)
@@ -42,6 +41,6 @@ class Comparing:
 
 
 def _interval(columns: Columns) -> int:
-    """The rows from one comparison to the next, by the size of these."""
+    """Return the maximum number of rows between two comparisons, from the size of these columns."""
     made = sum(getattr(column, "nbytes", 0) for column in columns.columns)
     return min(max(SELDOM * len(columns) // max(made, 1), FIRST), RARELY)

@@ -1,4 +1,4 @@
-"""Count the elements that failed, and write down what is known of them."""
+"""Count and record the elements that failed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from penstock.plan.failure import located
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, pulled, resumed
 from penstock.plan.node import RowMap
 
-LAST_SHOWN = 3  # failures in the error that ends an epoch
+LAST_SHOWN = 3  # failures shown in the error that ends an epoch
 
 
 @dataclass(frozen=True)
 class EnforceErrorBudget(RowMap):
-    """Count what failed below, in order, and stop once it is more than `budget` allows; write it down in `quarantine`.
+    """Count the failures below in order, stop when `budget` is exceeded, and record the failures in `quarantine`.
 
-    A mark holds the elements seen, how many failed, and how many of them since one did not; then that of the piece
-    below, and the elements and failures of it that these count already.
+    A mark holds the elements seen, the number that failed, and the length of the current run of failures; then the mark
+    of the piece below, and how many of its elements and failures are counted already.
     """
 
     kind = "Tally"
@@ -31,8 +31,8 @@ class EnforceErrorBudget(RowMap):
     budget: ErrorBudget | None = field(default=None, metadata={"runs": True})
     quarantine: str | None = field(default=None, metadata={"runs": True})
     warns: bool = field(default=False, metadata={"runs": True})
-    kept: int = 0  # elements that stand in the place of one that failed
-    counts: bool = True  # tells marks apart from those without a count of errors, whatever its budget
+    kept: int = 0  # elements that replace one that failed
+    counts: bool = True  # distinguishes marks with and without error counts, whatever the budget
 
     @property
     def name(self) -> str:
@@ -70,7 +70,7 @@ class EnforceErrorBudget(RowMap):
             raise self._error(too_many, counting)
 
     def _told(self, epoch: int) -> Callable[[Failure], None]:
-        from penstock.storage.quarantine import Quarantine  # which few pipelines need
+        from penstock.storage.quarantine import Quarantine  # few pipelines need it
 
         quarantine = None if self.quarantine is None else Quarantine(self.quarantine)
 
@@ -86,7 +86,7 @@ class EnforceErrorBudget(RowMap):
 
     def _error(self, too_many: str, counting: _Counting) -> FailuresError:
         last = "".join(f"\n  {failure}" for failure in counting.last)
-        where = f"\nAll of them are in {self.quarantine}." if self.quarantine else ""
+        where = f"\nAll failures are in {self.quarantine}." if self.quarantine else ""
         error = FailuresError(f"{self.input.label()}: {too_many}. The last:{last}{where}")
         if counting.last:
             error.add_note(f"the last of them: {counting.last[-1].traceback}")
@@ -99,7 +99,7 @@ class EnforceErrorBudget(RowMap):
 
 
 class _Counting:
-    """What came and what failed so far in one epoch."""
+    """The elements and failures of one epoch so far."""
 
     def __init__(self, budget: ErrorBudget | None, seen: int, failed: int, run: int) -> None:
         self._budget = budget
@@ -109,13 +109,13 @@ class _Counting:
         self.last: deque[Failure] = deque(maxlen=LAST_SHOWN)
 
     def passed(self, count: int) -> None:
-        """Count elements that came."""
+        """Count successful elements."""
         self._seen += count
         if count:
             self._run = 0
 
     def failed(self, failure: Failure) -> str | None:
-        """Count one that failed; in words, what is more than the budget allows."""
+        """Count one failure; return a message if the budget is exceeded."""
         self._seen += 1
         self._failed += 1
         self._run += 1
@@ -123,11 +123,11 @@ class _Counting:
         return None if self._budget is None else self._budget.exceeded(self._seen, self._failed, self._run)
 
     def mark(self) -> list[int]:
-        """The counts."""
+        """Return the counts."""
         return [self._seen, self._failed, self._run]
 
 
 def _left_out(wanted: int, there: int) -> tuple[int, int]:
-    """How many are left out here, and how many still are later."""
+    """Return how many elements to skip here, and how many still to skip later."""
     here = min(wanted, there)
     return here, wanted - here

@@ -1,4 +1,4 @@
-"""Keep the elements that a function wants."""
+"""Keep the elements that a predicate accepts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class Filter(Streamed):
-    """Keep the elements of which `predicate` is true.
+    """Keep the elements for which `predicate` is true.
 
     `vectorized`, `draws`, `seed`, `traceable` and `thread_safe` are those of `Map`.
     """
@@ -71,13 +71,13 @@ class Filter(Streamed):
             return lambda predicate: column_wise(self, predicate, allocate)
         if self.draws:
             if self.seed is None:
-                raise RuntimeError("a random filter without a seed reached the compiler; bind_seeds comes first")
+                raise RuntimeError("a random filter without a seed reached the compiler; run bind_seeds first")
             seed = self.seed
             return lambda predicate: drawing(self, predicate, seed)
         return partial(element_wise, self)
 
     def _flags(self, made: Chunk, ids: Rows) -> np.ndarray:
-        """What the predicate returned for each of k elements: `bool[k]`."""
+        """Return the predicate's results for k elements: `bool[k]`."""
         if isinstance(made, Columns) and made.structure == LEAF:
             (column,) = made.columns
             if isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype == np.bool_:
@@ -91,7 +91,7 @@ class Filter(Streamed):
         return np.array(values, bool)
 
     def _check(self, values: list[Any], ids: Rows) -> None:
-        """Refuse what is no single bool; arrays of one without a dimension are."""
+        """Raise an error unless each value is a single bool or an array of one without dimensions."""
         wrong = next(((i, value) for i, value in enumerate(values) if not _is_bool(value)), None)
         if wrong is None:
             return

@@ -34,11 +34,11 @@ MAP = "map"
 
 @dataclass(frozen=True)
 class Map(Node):
-    """Replace each element, or its part `on`, by what `function` makes of it.
+    """Replace each element, or its part `on`, by the result of `function`.
 
-    Where `draws`, the function receives a generator keyed by (`seed`, row). Where `vectorized`, it is called with
-    columns. Where `traceable`, a rewrite may put one in its place that makes the same of columns. `thread_safe` is what
-    the user says of it. It may be a part of another operation, as which it is `called`.
+    If `draws`, the function receives a generator keyed by (`seed`, row). If `vectorized`, the function is called with
+    columns. If `traceable`, a rewrite may substitute a program that computes the same from columns. `thread_safe` is
+    the user's declaration. A map may be a part of another operation, whose name is then `called`.
     """
 
     one_to_one = True
@@ -102,7 +102,7 @@ class Map(Node):
         return run
 
     def _changed(self, allocate: Allocate) -> Apply:
-        """What applies the function to the elements of a chunk, or to their part `on`."""
+        """Return the function that applies the user's function to the elements of a chunk, or to their part `on`."""
         apply = self._apply(allocate)
         if self.on is None:
             return apply
@@ -117,7 +117,7 @@ class Map(Node):
 
     @property
     def _of_elements(self) -> Callable[..., Any] | None:
-        """The function, where it is called with one element after another."""
+        """The function, if it is called with single elements."""
         function = self.function
         if self.vectorized:
             return None
@@ -133,7 +133,7 @@ class Map(Node):
             return in_turns(partial(element_wise, self), of_elements, self.thread_safe)
         if of_elements is not None:
             if self.seed is None:
-                raise RuntimeError("a random map without a seed reached the compiler; bind_seeds comes first")
+                raise RuntimeError("a random map without a seed reached the compiler; run bind_seeds first")
             seed = self.seed
             return in_turns(lambda function: drawing(self, function, seed), of_elements, self.thread_safe)
         if isinstance(function, ColumnFunction):
@@ -151,6 +151,6 @@ class Map(Node):
 
 
 def _of_part(out: list[np.ndarray], at: int, chunk: Chunk) -> list[np.ndarray]:
-    """The memory for what comes in the place of leaf `at` of a chunk, which may be several leaves."""
+    """Return the memory for the result that replaces leaf `at` of a chunk; the result may have several leaves."""
     after = chunk.structure.num_leaves - at - 1 if isinstance(chunk, Columns) else 0
     return out[at : len(out) - after]

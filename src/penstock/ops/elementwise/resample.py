@@ -1,4 +1,4 @@
-"""Keep elements at random, so that their classes come in given proportions."""
+"""Keep elements at random, so that their classes occur in given proportions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PAIR = flatten((0, 0))[1]
 
 @dataclass(frozen=True)
 class Classify(Node):
-    """Pair each element with its class, `class_func` of it: a whole number below `classes`.
+    """Pair each element with its class, the result of `class_func`: a whole number below `classes`.
 
     `thread_safe` is that of `Map`.
     """
@@ -99,7 +99,7 @@ class Classify(Node):
 
 @dataclass(frozen=True)
 class Resample(Streamed):
-    """Keep an element of class c, the first of its two parts, with the chance `keep[c]`."""
+    """Keep an element of class c, the first part of its pair, with probability `keep[c]`."""
 
     selects = True
     elementwise = True
@@ -134,9 +134,9 @@ class Resample(Streamed):
 
 @dataclass(frozen=True)
 class ResampleEstimated(Streamed):
-    """Keep elements so that classes come as in `target`, given how often each has come so far.
+    """Keep elements so that classes occur as in `target`, given the counts of the classes so far.
 
-    The state is the number of elements of each class; every class counts one more, so that none is impossible.
+    The state is the number of elements of each class; each count starts at one, so that no class is impossible.
     """
 
     selects = True
@@ -161,7 +161,7 @@ class ResampleEstimated(Streamed):
         with Reader(inputs[0], epoch, at) as reader:
             while (piece := reader.read(MOST_READ)) is not None:
                 classes = _classes(piece.chunk)
-                # counts at each element, itself among them: (k, classes)
+                # counts up to and including each element: (k, classes)
                 running = counts + np.cumsum(classes[:, None] == np.arange(len(target)), axis=0)
                 counts = running[-1]
                 chances = keep_chances(target, running)[np.arange(len(classes)), classes]
@@ -173,9 +173,9 @@ class ResampleEstimated(Streamed):
 
 
 def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
-    """Return with what chance to keep each class, so that `initial` becomes `target`: both in any unit, (..., classes).
+    """Return with what probability to keep each class so that `initial` becomes `target`: any unit, (..., classes).
 
-    As many as possible: the class that is rarest against its target is kept always.
+    The probabilities are as large as possible: the class that is rarest relative to its target is always kept.
 
     >>> keep_chances(np.array([0.5, 0.5]), np.array([0.8, 0.2]))
     array([0.25, 1.  ])
@@ -189,14 +189,14 @@ def _shown(shares: tuple[float, ...]) -> str:
 
 
 def _classes(pairs: Chunk) -> Rows:
-    """The classes of a chunk of pairs that `Classify` made: `int64[k]`."""
+    """Return the classes of a chunk of pairs that `Classify` made: `int64[k]`."""
     if isinstance(pairs, Columns):
         return np.asarray(pairs.columns[0], np.int64)
     return np.array([pair[0] for pair in pairs.held()], np.int64)
 
 
 def _draws(seed: int | None, ids: Rows) -> np.ndarray:
-    """A uniform number in [0, 1) for each element, `float64[k]`."""
+    """Return a uniform number in [0, 1) for each element, `float64[k]`."""
     if seed is None:
-        raise RuntimeError("a rejection_resample without a seed reached the compiler; bind_seeds comes first")
+        raise RuntimeError("a rejection_resample without a seed reached the compiler; run bind_seeds first")
     return (first_draws(seed, ids) >> np.uint64(11)).astype(np.float64) * 2.0**-53

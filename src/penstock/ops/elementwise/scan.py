@@ -1,4 +1,4 @@
-"""Pass a state along the elements."""
+"""Carry a state along the elements."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Step: TypeAlias = Callable[[Any, Any, int], Any]
 """`(state, element, id) -> (state, out)`."""
 
 CHARACTERS_AN_ELEMENT = 256
-"""What may be spent on saving the state: a larger one is saved after as many more elements."""
+"""The budget for saving the state: a larger state is saved after proportionally more elements."""
 
 
 @dataclass(frozen=True)
 class Scan(Streamed):
-    """Make each element, and the state for the next, by `function(state, element)`.
+    """Compute each output, and the state for the next, by `function(state, element)`.
 
-    The function has a state of its own at each call, so it may change the arrays in it. Where `draws`, it receives a
-    generator keyed by (`seed`, row) too. `thread_safe` is that of `Map`.
+    Each call receives a state of its own, so the function may change the arrays in it. If `draws`, the function also
+    receives a generator keyed by (`seed`, row). `thread_safe` is that of `Map`.
     """
 
     one_to_one = True
@@ -57,7 +57,7 @@ class Scan(Streamed):
         return None
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """A mark has a state that was saved, if any was; where that was; and how many elements came since."""
+        """Yield the outputs; a mark holds the saved state, if any, where it was saved, and the elements since."""
         saved, at, since = resumed(mark, (None, None, 0))
         keeper = _Keeper(classes_in(self.initial_state), saved, at, since)
         state = self._first_state() if saved is None else keeper.state()
@@ -82,35 +82,37 @@ class Scan(Streamed):
     def _passed(
         self, step: Step, state: Any, elements: list[Any], ids: Rows
     ) -> tuple[list[Any], Any, BaseException | None]:
-        """What comes of the elements up to one at fault, the state after them, and what went wrong."""
+        """Return the outputs up to a failing element, the state after them, and the error."""
         made: list[Any] = []
         failure: BaseException | None = None
         try:
             for element, row in zip(elements, ids.tolist(), strict=True):
                 result = step(copied(state), element, row)
                 if not isinstance(result, tuple) or len(cast("tuple[Any, ...]", result)) != 2:
-                    raise TypeError(f"scan: the function returned {result!r:.80}; return the state and what comes out")
+                    raise TypeError(f"scan: the function returned {result!r:.80}; return the pair (new state, output)")
                 if result[1] is None:
-                    raise ElementError(f"scan: nothing came out, but None, of an element; {RETURNED_NONE}")
+                    raise ElementError(f"scan: the function returned None as its output; {RETURNED_NONE}")
                 if told := change_of(state, result[0]):
-                    raise ElementError(f"scan: the state changed: {told}; begin with what it becomes")
+                    raise ElementError(
+                        f"scan: the state changed: {told}; start with a state like the one that the function returns"
+                    )
                 state = result[0]
                 made.append(result[1])
-        except BLAMED as error:  # raised once what comes before it is handed out
+        except BLAMED as error:  # raised after the outputs before it are passed on
             blame(error, self, int(ids[len(made)]))
             failure = error
-        return made, copied(state), failure  # what came out may hold the state's arrays, and is given away
+        return made, copied(state), failure  # an output may share the state's arrays and is given away
 
     def _step(self) -> Step:
         function, key = self.function, self.seed
         if not self.draws:
             return lambda state, element, row: function(state, element)
         if key is None:
-            raise RuntimeError("a random scan without a seed reached the compiler; bind_seeds comes first")
+            raise RuntimeError("a random scan without a seed reached the compiler; run bind_seeds first")
         return lambda state, element, row: function(state, element, rng=row_generator(key, row))
 
     def _first_state(self) -> Any:
-        """The initial state for one epoch, which may change it."""
+        """Return the initial state for one epoch, which may change it."""
         try:
             return copied(self.initial_state) if self.is_saved else deepcopy(self.initial_state)
         except Exception as error:
@@ -121,18 +123,18 @@ class Scan(Streamed):
 
     @cached_property
     def is_saved(self) -> bool:
-        """Whether states are of a kind that marks can hold, as far as the first tells."""
+        """True if marks can hold the states, as far as the first state shows."""
         return encoded(self.initial_state, classes_in(self.initial_state)) is not None
 
     def arguments(self) -> str:
         return f"..., {name_of(self.function)}"
 
     def redone(self) -> str:
-        return "" if self.is_saved else "goes through the epoch again, for its state cannot be saved"
+        return "" if self.is_saved else "goes through the epoch again because its state cannot be saved"
 
 
 class _Keeper:
-    """Makes the marks of one flow: saves the state once that costs little against the elements that came since."""
+    """The marks of one flow: the state is saved when saving is cheap compared with the elements since the last save."""
 
     def __init__(self, classes: Classes, saved: list[Any] | None, at: Mark, since: int) -> None:
         self.classes = classes
@@ -142,19 +144,19 @@ class _Keeper:
         self._wait = 0
 
     def state(self) -> Any:
-        """The state that was saved."""
+        """Return the saved state."""
         try:
             (data,) = cast("list[Any]", self._saved)
             return decoded(data, self.classes)
         except Exception as error:
-            raise CursorError(f"the saved state has {self._saved!r:.80} where that of a scan should be") from error
+            raise CursorError(f"the saved state has {self._saved!r:.80} instead of the state of a scan") from error
 
     def mark(self, state: Any, here: Mark, count: int) -> Mark:
-        """The mark of `here`, where the state is `state`, `count` elements after the last one."""
+        """Return the mark at `here`, where the state is `state`, `count` elements after the last mark."""
         self._since += count
         if self._since >= self._wait:
             made = encoded(state, self.classes)
-            if made is None:  # too large, or of another kind; it may be smaller later
+            if made is None:  # too large, or of another kind; a later state may be smaller
                 self._wait = 2 * self._since
             else:
                 self._saved, self._at, self._since = [made.data], here, 0

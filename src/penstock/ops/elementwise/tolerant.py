@@ -1,4 +1,4 @@
-"""Go on where single elements fail: leave them out, or put something in their place."""
+"""Continue after single elements fail: drop or replace them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ from penstock.plan.step import Out, Step
 from penstock.plan.types import UNKNOWN, Spec
 
 Instead: TypeAlias = Callable[[Piece], Piece]
-"""What to put in the place of a single element that failed: none or some others."""
+"""Returns the replacement of a single element that failed: any number of elements."""
 
 PARTS = 8
-"""Into how many parts elements are cut of which some fail: fewer calls than for each alone, and few made again."""
+"""Number of parts to cut a failing piece into: fewer calls than one per element, and few elements made again."""
 
 
 @dataclass(frozen=True)
 class IgnoreErrors(Streamed):
-    """Leave out the elements that fail in any of the operations below, since elements came in order.
+    """Drop the elements that fail in any of the operations below, back to the last one that fixes the order.
 
-    Each of those operations is guarded by itself (`guard`), so the elements that are lost are those that it fails on,
-    and not all that come of the same batch. Where `counted`, the failures go with the pieces, for the
-    `EnforceErrorBudget` above.
+    Each of those operations is guarded separately (`guard`), so only the elements that it fails on are lost, not the
+    rest of their batch. If `counted`, the failures travel with the pieces, for the `EnforceErrorBudget` above.
     """
 
     elementwise = True
@@ -71,7 +70,7 @@ class IgnoreErrors(Streamed):
 
 @dataclass(frozen=True)
 class TolerantMap(Map):
-    """Replace each element by what `function` makes of it; where that raises, by `value`, or by nothing."""
+    """Replace each element by the result of `function`; if that raises, by `value`, or drop the element."""
 
     value: Any = NOTHING
     counted: bool = False
@@ -112,7 +111,7 @@ class TolerantMap(Map):
 
     @property
     def keeps(self) -> bool:
-        """Whether an element comes in the place of one that fails."""
+        """True if a failing element is replaced."""
         return self.value is not NOTHING
 
     def _instead(self, piece: Piece) -> Piece:
@@ -128,7 +127,7 @@ class TolerantMap(Map):
 
 @dataclass(frozen=True)
 class TolerantFilter(Filter):
-    """Keep the elements of which `predicate` is true; where that raises, `value` says it, or they are left out."""
+    """Keep the elements for which `predicate` is true; if that raises, `value` decides, or the element is dropped."""
 
     value: Any = NOTHING
     counted: bool = False
@@ -143,7 +142,7 @@ class TolerantFilter(Filter):
 
     @property
     def keeps(self) -> bool:
-        """Whether an element comes where the predicate fails."""
+        """True if an element is kept when the predicate fails."""
         return self.value is True
 
     def _instead(self, piece: Piece) -> Piece:
@@ -154,7 +153,7 @@ class TolerantFilter(Filter):
 
 
 def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
-    """The node, such that it does what `on_error` says; above it what counts failures, where they are counted."""
+    """Return the node with the policy `on_error`, below a node that counts failures if they are counted."""
     if on_error is None:
         return node
     kept = {field.name: getattr(node, field.name) for field in fields(node)}
@@ -166,9 +165,9 @@ def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
 
 
 def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, counted: bool) -> Spread:
-    """Return what makes the elements that do not fail, and puts what `instead` makes, if anything, for those that do.
+    """Return a function that makes the elements that do not fail, and replaces the others by `instead`, if given.
 
-    `lost` of its pieces says how many failed; where `counted`, `failed` says what is known of them.
+    `lost` of its pieces counts the failures; if `counted`, `failed` describes them.
     """
     base = base_of(node)
 
@@ -191,10 +190,10 @@ def tolerating(node: Node, make: Spread, instead: Instead | None = None, *, coun
 
 
 def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
-    """Return what runs one operation below an `IgnoreErrors`, and leaves out the elements that it fails on.
+    """Return a function that runs one operation below an `IgnoreErrors` and drops the elements that fail.
 
-    `failed` of its pieces are those that failed here or before, for `IgnoreErrors`: what is known of each where they
-    are `counted`, and else as many times `UNTOLD`. `node` may be the indexed node whose rows a task makes.
+    `failed` of its pieces lists the elements that failed here or before, for `IgnoreErrors`: a description of each if
+    `counted`, otherwise `UNTOLD` for each. `node` may be the indexed node whose rows a task makes.
     """
     base = base_of(ground_of(node))
     keeps_ids = node.indexed or node.keeps_ids
@@ -212,7 +211,7 @@ def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
                 failed.append(UNTOLD)
 
         low = 0
-        if counted:  # where those before would stand now, shows when what came between them is made by itself
+        if counted:  # making the elements between earlier failures separately shows where these failures stand now
             for failure in piece.failed:
                 if low < failure.at:
                     parts += _made(make, piece.slice(low, failure.at), at_fault)
@@ -231,16 +230,16 @@ def guarded(node: Node, make: Spread, *, counted: bool) -> Spread:
 
 
 def _made(make: Spread, piece: Piece, at_fault: Callable[[Exception, Piece, list[Piece]], None]) -> list[Piece]:
-    """Make all elements in one go; where that raises, parts of them, down to those that are at fault alone.
+    """Make all elements in one go; if that raises, make parts of them, down to the single failing elements.
 
-    `make` is given copies of arrays, for it may have written into them before it failed.
+    `make` receives copies of arrays, because a failing call may have written into its input.
     """
     made: list[Piece] = []
 
     def attempt(part: Piece) -> None:
         try:
             made.append(make(Piece(duplicate(part.chunk), part.ids)))
-        except MemoryError:  # of all elements together, and no fault of one
+        except MemoryError:  # a failure of all elements together, not of one
             raise
         except Exception as error:  # noqa: BLE001 - left out, as the user asked
             if len(part) <= 1:
@@ -249,7 +248,7 @@ def _made(make: Spread, piece: Piece, at_fault: Callable[[Exception, Piece, list
         else:
             return
         step = -(-len(part) // PARTS)
-        for low in range(0, len(part), step):  # here, so that their errors do not name this one as their context
+        for low in range(0, len(part), step):  # outside the handler: errors do not chain
             attempt(part.slice(low, low + step))
 
     attempt(piece)

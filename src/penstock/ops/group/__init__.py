@@ -1,4 +1,4 @@
-"""Nodes that make several elements into one."""
+"""Nodes that combine several elements into one."""
 
 from typing import TYPE_CHECKING
 

@@ -26,7 +26,7 @@ from penstock.plan.types import Spec
 class Batch(Grouping):
     """Stack `size` consecutive elements; `Sparse` arrays of a batch are as large as the largest.
 
-    `shapes_known` is whether the plan told the shapes of the elements when it was built.
+    `shapes_known` is True if the plan knew the shapes of the elements when it was built.
     """
 
     shapes_known: bool = field(default=True, kw_only=True, metadata={"runs": True})
@@ -51,12 +51,14 @@ class Batch(Grouping):
         allocate: Allocate,
         ids: Rows | None = None,
     ) -> Chunk:
-        """Stack the elements of all batches at once, in the memory given for elements: no step for each batch."""
+        """Stack the elements of all batches at once, in the memory given for elements: without a step per batch."""
         if out is None and len(rows) == 1:
             return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
         try:
             structure, arrays = self._stacked(chunk, its_rows, out, allocate, to_largest=len(rows) == 1)
-        except ElementError:  # of elements of one batch, or of several, which may fit by themselves
+        except (
+            ElementError
+        ):  # elements of one batch do not fit together, or those of several batches, which may fit separately
             return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
         if len(rows) and bool((counts == counts[0]).all()):
             return self.folded(structure, arrays, int(counts[0]), len(rows), allocate)
@@ -78,7 +80,7 @@ class Batch(Grouping):
     def _stacked(
         self, chunk: Chunk, rows: Rows, out: Slot, allocate: Allocate, *, to_largest: bool = False
     ) -> tuple[Structure, list[Stack]]:
-        """Return the elements stacked; rows of `Ragged` stay such rows where the plan did not tell what they are."""
+        """Return the elements stacked; `Ragged` rows stay ragged if the plan did not know that they were."""
         uneven = isinstance(chunk, Columns) and any(isinstance(column, Ragged) for column in chunk.columns)
         keep = uneven and self.input.spec() is None
         return stack_all(chunk, rows, out=out, allocate=allocate, keep_ragged=keep, to_largest=to_largest)
@@ -88,7 +90,7 @@ class Batch(Grouping):
         return all(isinstance(column, np.ndarray) and column.flags.writeable for column in columns)
 
     def folded(self, structure: Structure, arrays: list[Stack], size: int, batches: int, allocate: Allocate) -> Chunk:
-        """The batches of `size` elements each, which lie in `arrays` end to end."""
+        """Return the batches of `size` elements each from `arrays`, where the batches are end to end."""
         if self.pads and size < self.size:
             return self._cut(structure, arrays, np.full(batches, size), allocate)
         columns: list[Column] = [folded(array, size) for array in arrays]
@@ -98,7 +100,7 @@ class Batch(Grouping):
         return chunks.padding.flagged(whole, np.ones((batches, size), np.bool_), self.mask_key)
 
     def _cut(self, structure: Structure, arrays: list[Stack], counts: np.ndarray, allocate: Allocate) -> Chunk:
-        """The batches of so many elements, each cut out of `arrays` by itself."""
+        """Return batches of `counts` elements, each cut out of `arrays` separately."""
         made: list[Any] = []
         for low, high in spans(counts):
             batch = unflatten(structure, [array[low:high] for array in arrays])

@@ -1,4 +1,4 @@
-"""Batch as many elements of similar length as a number of tokens allows."""
+"""Batch as many elements of similar length as fit in a number of tokens."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from penstock.plan.blame import blame
 
 @dataclass(frozen=True)
 class BatchByTokens(ByLength):
-    """Batch elements such that their number times the longest is at most `max_tokens`.
+    """Batch elements so that their number times the longest length is at most `max_tokens`.
 
-    Those whose lengths differ by less than a share of `tolerance` are batched together, at most `max_batch_size` of
+    Elements whose lengths differ by less than a share of `tolerance` are batched together, at most `max_batch_size` of
     them.
     """
 
@@ -52,7 +52,7 @@ class BatchByTokens(ByLength):
 
 @lru_cache(maxsize=16)
 def bounds(largest: int, tolerance: float) -> tuple[int, ...]:
-    """The greatest length of each group: up to `tolerance` more than the least of it; past `largest` comes one more.
+    """Return the greatest length of each group: up to `tolerance` more than its least; the last exceeds `largest`.
 
     >>> bounds(20, 0.25)
     (1, 2, 3, 5, 7, 10, 13, 17, 22)

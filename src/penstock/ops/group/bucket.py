@@ -1,4 +1,4 @@
-"""Batch elements by the bucket that their length is in."""
+"""Batch elements by the bucket of their length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.ops.group.grouping import Grouping
 class BucketBySequenceLength(ByLength):
     """Batch `sizes[i]` elements of the i-th bucket of lengths; the first ends below `boundaries[0]`, and so on.
 
-    Where `to_boundary`, sizes that `padded_shapes` leave open are the largest of the bucket.
+    If `to_boundary`, sizes that `padded_shapes` leaves open become the largest length of the bucket.
     """
 
     boundaries: tuple[int, ...] = ()
@@ -47,7 +47,8 @@ class BucketBySequenceLength(ByLength):
         if key == len(self._batches):
             raise ElementError(
                 f"bucket_by_sequence_length: an element of length {self.boundaries[-1]} or more has no boundary to be "
-                "padded to; leave such elements out with filter(), add a boundary, or leave pad_to_bucket_boundary out"
+                "padded to; leave such elements out with filter(), add a boundary, or leave pad_to_bucket_boundary "
+                "out"
             )
         return self._batches[key]
 

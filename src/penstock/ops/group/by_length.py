@@ -1,4 +1,4 @@
-"""What batches of elements of similar length have in common: they are padded, each by itself."""
+"""The shared parts of nodes that batch elements of similar length: each batch is padded separately."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class ByLength(Batching, Gathering):
-    """Batch elements of similar length together, padded as `padded_batch` pads, or not at all where `no_padding`.
+    """Batch elements of similar length together, padded as by `padded_batch`, or not padded if `no_padding`.
 
-    `shapes_known` is whether the plan told the shapes of the elements when it was built.
+    `shapes_known` is True if the plan knew the shapes of the elements when it was built.
     """
 
     padded_shapes: Any = None
@@ -37,11 +37,11 @@ class ByLength(Batching, Gathering):
 
     @property
     def static_size(self) -> int | None:
-        """How many elements every batch has, filled up perhaps; `None` where they may differ."""
+        """The number of elements of every batch, padding included; `None` if batches may differ."""
         return None
 
     def batch(self, size: int | None = None) -> Grouping:
-        """What makes a batch of elements, where `size` stands for sizes that are left open in `padded_shapes`."""
+        """Return the node that makes one batch, with `size` for the sizes that `padded_shapes` leaves open."""
         below = self.input.input
         if self.no_padding:
             return Batch(below, 1, mask_key=self.mask_key)
@@ -57,7 +57,7 @@ class ByLength(Batching, Gathering):
         return self.batch().fills(structure)
 
     def batch_of(self, key: int) -> Grouping:
-        """What makes the batches of a key."""
+        """Return the node that makes the batches of a key."""
         return self.batch()
 
     def collect(self, group: Full, allocate: Allocate) -> Any:
@@ -66,7 +66,7 @@ class ByLength(Batching, Gathering):
         return self.completed(made, len(run), group.most, allocate)
 
     def padding(self) -> list[str]:
-        """The arguments about padding and the rest, as the user would write them."""
+        """Return the arguments about padding and the remainder, as the user would write them."""
         shapes = [] if self.padded_shapes is None else [f"padded_shapes={self.padded_shapes!r}"]
         values = [] if self.padding_values is None else [f"padding_values={self.padding_values!r}"]
         unpadded = ["no_padding=True"] if self.no_padding else []
@@ -74,7 +74,7 @@ class ByLength(Batching, Gathering):
 
 
 def with_size(shapes: Any, size: int) -> Any:
-    """Shapes, one for all leaves or a nesting of them, with `size` in the place of what is left open.
+    """Return shapes, one for all leaves or a nesting of them, with `size` for each open size.
 
     >>> with_size({"x": [None, 3], "y": ()}, 7)
     {'x': (7, 3), 'y': ()}

@@ -1,4 +1,4 @@
-"""Documents read ahead of what packs them: one-dimensional arrays of token ids, and where each is in the input."""
+"""Documents read ahead for packing: one-dimensional arrays of token ids, with their positions in the input."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from penstock.plan.flow import Mark, Open, Reader
 Key: TypeAlias = str | int | None
 
 MarkAfter: TypeAlias = Callable[[int], Mark]
-"""The mark after the first k documents of a run."""
+"""Returns the mark after the first k documents of a run."""
 
-_ANY = np.dtype(np.void)  # before there is a token
+_ANY = np.dtype(np.void)  # before the first token
 
 
 class Texts(NamedTuple):
-    """Documents as parts of arrays that are held: document i is `lengths[i]` tokens of array `of[i]` from `starts[i]`.
+    """Documents as slices of held arrays: document i is `lengths[i]` tokens of array `of[i]` from `starts[i]`.
 
-    Arrays are numbered through all that are held. A document without a token may be of none.
+    Arrays are numbered across all that are held. A document without tokens may belong to none.
     """
 
     held: list[Held]
@@ -41,10 +41,10 @@ class Texts(NamedTuple):
 
 
 class Documents:
-    """The documents of an input from a mark on, those read and not dropped yet.
+    """The documents of an input from a mark on, read and not yet dropped.
 
-    All are of one dtype of integers, `dtype` once there is a token; `key` is where in an element they are. `first` is
-    the place in the stream of the first, by which errors name documents.
+    All share one integer dtype, `dtype` after the first token; `key` selects them within an element. `first` is the
+    position of the first document in the stream, by which errors name documents.
     """
 
     def __init__(self, source: Open, epoch: int, mark: Mark, key: Key, first: int = 0) -> None:
@@ -52,11 +52,13 @@ class Documents:
         self.texts = _joined([])
         self.dtype: np.dtype[Any] = _ANY
         self.took = 0
-        """How long it took to read the last run, in ns."""
+        """The time it took to read the last run, in ns."""
         self._key = key
         self._reader = Reader(source, epoch, mark)
         self._unread = self._reader.runs()
-        self._runs: list[tuple[int, MarkAfter]] = []  # that were read together: the index of the first, and its marks
+        self._runs: list[
+            tuple[int, MarkAfter]
+        ] = []  # per run of documents read together: the index of the first, and its marks
         self._ends = self.texts.lengths  # the last token of each, counted from before the first that was dropped
         self._dropped = 0  # tokens
 
@@ -65,11 +67,11 @@ class Documents:
 
     @property
     def tokens(self) -> int:
-        """How many tokens there are."""
+        """The number of tokens held."""
         return int(self._ends[-1]) - self._dropped if len(self) else 0
 
     def fill(self, tokens: int) -> bool:
-        """Read on until there are so many tokens; whether there are."""
+        """Read on until `tokens` tokens are held; return True if they are."""
         parts, count, held = [self.texts], len(self), self.tokens
         while held < tokens:
             began = perf_counter_ns()
@@ -89,20 +91,20 @@ class Documents:
         return held >= tokens
 
     def holding(self, tokens: int) -> int:
-        """How many documents it takes to hold so many tokens, at least one; all, where they do not hold them."""
+        """Return how many documents hold `tokens` tokens, at least one; all documents if together they hold fewer."""
         return min(int(self._ends.searchsorted(self._dropped + tokens)) + 1, len(self))
 
     def mark(self, index: int) -> Mark:
-        """Where document `index` is; the next one to be read has an index too."""
+        """Return the mark of document `index`; the next document to be read has an index too."""
         if index == len(self):
             return self._reader.mark
         first, mark_after = self._runs[self._run_of(index)]
         return mark_after(index - first)
 
     def drop(self, count: int) -> None:
-        """Forget the first `count`."""
+        """Drop the first `count` documents."""
         held, of, starts, lengths = self.texts
-        gone = used = 0  # documents come in the order of their arrays
+        gone = used = 0  # documents are in the order of their arrays
         while gone < len(held) and (count == len(self) or used + len(held[gone].lengths) <= of[count]):
             used += len(held[gone].lengths)
             gone += 1
@@ -123,7 +125,7 @@ class Documents:
         return bisect_right(self._runs, index, key=lambda run: run[0]) - 1
 
     def _texts(self, chunk: Chunk, first: int) -> Texts:
-        """The documents of one run, which are arrays, lists of numbers, or the rows of one `Ragged`."""
+        """Return the documents of one run: arrays, lists of numbers, or the rows of one `Ragged`."""
         if self._key is not None:
             chunk = part_of_chunk(chunk, self._key)[0]
         ragged = _ragged(chunk)
@@ -131,17 +133,17 @@ class Documents:
         if ragged is not None:
             splits = ragged.row_splits.astype(np.int64, copy=False)
             return Texts(self._held([ragged.flat_values], first), nothing, splits[:-1], np.diff(splits))
-        # tokens are read here, and no array is handed on
+        # tokens are read here; no array is passed on
         values = chunk.values if isinstance(chunk, Items) else chunk.held()
         held = self._held(values, first)
         return Texts(held, np.arange(len(chunk)), nothing, held[0].lengths) if held else Texts([], *[nothing] * 3)
 
     def _held(self, values: list[Any], first: int) -> list[Held]:
-        """The arrays of these values; none as long as there has been no token, and so no dtype."""
+        """Return the arrays of these values; none before the first token, which sets the dtype."""
         if self.dtype is _ANY and values and type(values[0]) is np.ndarray and values[0].size:
             self._check(values[:1], first)
         if self.dtype is not _ANY:
-            with suppress(TypeError):  # not arrays of that dtype all, or not yet
+            with suppress(TypeError):  # arrays of different dtypes, or not arrays yet
                 return [Held(values, self.dtype)]
         arrays = [value if type(value) is np.ndarray else _array(value) for value in values]
         self._check(arrays, first)
@@ -151,7 +153,7 @@ class Documents:
         return [Held([array if array.size else nothing for array in arrays], self.dtype)]
 
     def _check(self, arrays: list[NDArray[Any]], first: int) -> None:
-        """Refuse what is no document, or of another dtype than those before; one without a token may have any."""
+        """Raise an error for what is no document, or has another dtype than those before; an empty one may have any."""
         where = "" if self._key is None else f" under {self._key!r}"
         for row, array in enumerate(arrays, first):
             if array.ndim == 1 and not array.size:
@@ -160,21 +162,21 @@ class Documents:
                 hint = "; name their place in an element by key=" if self._key is None else ""
                 raise fault(
                     row,
-                    f"pack: the element of row {row} has {array.dtype}{list(array.shape)}{where}, "
-                    f"not a one-dimensional array of token ids{hint}",
+                    f"pack: the element of row {row} has {array.dtype}{list(array.shape)}{where}, not a "
+                    f"one-dimensional array of token ids{hint}",
                 )
             if self.dtype is _ANY:
                 self.dtype = array.dtype
             if array.dtype != self.dtype:
                 raise fault(
                     row,
-                    f"pack: token ids{where} are {self.dtype}, and those of row {row} {array.dtype}; "
-                    "return the same dtype for every row",
+                    f"pack: token ids{where} are {self.dtype}, but those of row {row} are {array.dtype}; return the "
+                    "same dtype for every row",
                 )
 
 
 def fault(row: int, message: str) -> ElementError:
-    """The error of the document at a place in the stream."""
+    """Return the error of the document at a position in the stream."""
     error = ElementError(message)
     error.rows = (row,)
     return error
@@ -197,7 +199,7 @@ def _joined(parts: list[Texts]) -> Texts:
 
 
 def _ragged(chunk: Chunk) -> Ragged | None:
-    """The column of a chunk whose elements are the rows of one, arrays all."""
+    """Return the column of a chunk whose elements are all arrays, rows of one `Ragged`."""
     if not isinstance(chunk, Columns) or chunk.structure != LEAF:
         return None
     column = chunk.columns[0]

@@ -1,4 +1,4 @@
-"""What nodes that gather elements by a key have in common: groups leave when they are full, others wait."""
+"""The shared parts of nodes that gather elements by a key: full groups are yielded, others wait."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 @dataclass(frozen=True)
 class Gathering(Streamed):
-    """Gather elements by the numbers that `input` says of them.
+    """Gather elements by the numbers that `input` pairs with them.
 
-    A subclass says which belong together (`keys`), how many (`most`), and how a group becomes one element (`collect`).
-    What is left at the end of an epoch comes in the order of the keys, if it does (`keeps_left`).
+    A subclass decides which elements belong together (`keys`), how many a group holds (`most`), and how a group becomes
+    one element (`collect`). Groups left at the end of an epoch are yielded in key order if `keeps_left`.
     """
 
     has_own_ids = True
-    joins_left = False  # whether groups that are left may become one
+    joins_left = False  # True if several incomplete groups may be merged into one
 
     input: Beside
 
     @property
     def keeps_left(self) -> bool:
-        """Whether groups come that never got full."""
+        """True if groups that never filled are yielded."""
         return True
 
     @cached_property
@@ -45,19 +45,19 @@ class Gathering(Streamed):
         return INFINITE if self.input.length == INFINITE else UNKNOWN
 
     def keys(self, numbers: list[int]) -> list[int]:
-        """The groups of elements of which these numbers were said."""
+        """Return the groups of elements with these numbers."""
         return numbers
 
     def most(self, key: int, largest: int) -> int:
-        """How many elements a group has room for, where this is the largest number said of one; at least 1."""
+        """Return how many elements a group has room for, given the largest number among them; at least 1."""
         raise NotImplementedError
 
     def collect(self, group: Full, allocate: Allocate) -> Any:
-        """One element of a group."""
+        """Return the element made of a group."""
         raise NotImplementedError
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """A mark has the groups that left, and what waits; for many keys nothing of that, for it is made again."""
+        """Yield the groups; a mark holds their number, and where the waiting ones begin unless there are too many."""
         made, waits = resumed(mark, (0, None))
         again = made if waits is None else 0
         collected = _Collected(epoch, made)
@@ -85,21 +85,21 @@ class Gathering(Streamed):
             raise
 
     def redone(self) -> str:
-        return "reads again from the oldest element that waited in a group on"
+        return "reads again from the oldest element that was waiting in a group"
 
 
 class _Collected:
-    """Elements of groups that are handed out together, for all were there before more of the input is made."""
+    """Elements of groups that are yielded together because all were ready before more of the input is made."""
 
     def __init__(self, epoch: int, made: int) -> None:
-        self.made = made  # those that were handed out, and these
+        self.made = made  # elements yielded before, plus these
         self._epoch = epoch
         self._elements: list[Any] = []
         self._after: Mark = None
         self._most = 1
 
     def add(self, element: Any, after: Mark) -> None:
-        """Add one more, with the mark to go on with after it."""
+        """Add one element, with the mark after it."""
         self._most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(element)))
         self._elements.append(element)
         self._after = after
@@ -107,11 +107,11 @@ class _Collected:
 
     @property
     def are_many(self) -> bool:
-        """Whether there are as many as should be handed out together."""
+        """True if there are enough elements to yield together."""
         return len(self._elements) >= self._most
 
     def handed_out(self) -> Flow:
-        """They, if there are any."""
+        """Yield the collected elements, if any."""
         count = len(self._elements)
         if count:
             elements, self._elements = self._elements, []

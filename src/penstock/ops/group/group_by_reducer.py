@@ -1,4 +1,4 @@
-"""Reduce the elements of each key to one."""
+"""Reduce the elements of each key to one element."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class GroupByReducer(Streamed):
-    """Reduce the elements of which `input` says the same: `finalize(reduce(... reduce(init(key), element) ...))`.
+    """Reduce the elements of each key from `input`: `finalize(reduce(... reduce(init(key), element) ...))`.
 
-    What comes out follows the keys, once the input has come to its end. `thread_safe` is that of `Map`.
+    Results are yielded in key order, once the input has ended. `thread_safe` is that of `Map`.
     """
 
     has_own_ids = True
@@ -46,7 +46,7 @@ class GroupByReducer(Streamed):
         return None
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """A mark counts what came out."""
+        """Yield the results; a mark counts them."""
         (made,) = resumed(mark, (0,))
         functions = (self.init, self.reduce, self.finalize)
         turns = turns_of(*filter(None, functions), thread_safe=self.thread_safe)  # a task may use the same object
@@ -56,7 +56,7 @@ class GroupByReducer(Streamed):
                 with entered(turns):
                     out = states[key] if self.finalize is None else self.finalize(states[key])
                 if out is None:
-                    raise ElementError(f"group_by_reducer: None came out for the key {key}; {RETURNED_NONE}")
+                    raise ElementError(f"group_by_reducer: the result for the key {key} is None; {RETURNED_NONE}")
             except Exception as error:
                 blame(error, self, None, detail=f"for the key {key}")
                 raise
@@ -84,8 +84,8 @@ class GroupByReducer(Streamed):
                     raise ElementError(f"group_by_reducer: reduce_func {RETURNED_NO_STATE}")
                 if told := change_of(before, states[key]):
                     raise ElementError(
-                        f"group_by_reducer: the state of the key {key} changed: {told}; let init_func return "
-                        "what it becomes, such as 0.0"
+                        f"group_by_reducer: the state of the key {key} changed: {told}; let init_func return a state "
+                        "like the one that reduce_func returns, such as 0.0"
                     )
         except Exception as error:
             blame(error, self, row, self.input)

@@ -1,4 +1,4 @@
-"""Gather elements by a key, a window of each at a time."""
+"""Gather elements by key, one window at a time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from penstock.sources.indexable import indexable
 
 @dataclass(frozen=True)
 class GroupByWindow(Gathering):
-    """Make each `size` elements of one key, or as many as `size` says of the key, a pair of that and a dataset of them.
+    """Pair each `size` elements of one key, or as many as `size(key)`, as (key, dataset of the elements).
 
-    `dataset` is the class that makes one of a plan.
+    `dataset` is the class that wraps a plan.
     """
 
     size: int | Callable[[int], Any]
     dataset: type[Any] = field(metadata={"runs": True})
-    reduced_by: str = field(default="", metadata={"runs": True})  # the function that is called with what comes of it
+    reduced_by: str = field(default="", metadata={"runs": True})  # name of the function that is called with the pair
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What nodes that make batches of consecutive elements have in common: lengths, rows, and one batch at a time."""
+"""The shared parts of nodes that batch consecutive elements: lengths, rows, and making one batch at a time."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ BYTES_IN_ONE_GO = 1 << 20
 
 @dataclass(frozen=True)
 class Grouping(Batching):
-    """Collect `size` consecutive elements; of the last group of an epoch, which is shorter, comes what `Batching` says.
+    """Collect `size` consecutive elements; `Batching` decides on the last, shorter group of an epoch.
 
-    A subclass says how one group becomes one element (`collect`), which serves indexed input and streams alike.
+    A subclass makes one element of one group (`collect`), for indexed input and streams alike.
     """
 
     has_own_ids = True
@@ -49,14 +49,14 @@ class Grouping(Batching):
 
     @property
     def all_full(self) -> bool:
-        """Whether every group has `size` elements of the input."""
+        """True if every group has `size` elements of the input."""
         if self.drop_remainder or self.input.length == INFINITE:
             return True
         return self.input.length != UNKNOWN and self.input.length % self.size == 0
 
     @property
     def static_size(self) -> int | None:
-        """How many elements every batch has, filled up perhaps; `None` where the last one may have fewer."""
+        """The number of elements of every batch, padding included; `None` if the last one may have fewer."""
         return self.size if self.all_full or self.pads else None
 
     def collect(self, chunk: Chunk, rows: Rows, allocate: Allocate) -> Any:
@@ -75,7 +75,7 @@ class Grouping(Batching):
     ) -> Chunk:
         """Return the groups `rows`, each made of `counts[i]` elements of `chunk`, which are `its_rows` of the input.
 
-        They are written into `out` where they fit there, an array of shape (groups, ...) for each leaf. In a stream the
+        Results are written into `out` where they fit: an array of shape (groups, ...) for each leaf. In a stream the
         elements have these `ids`.
         """
         made: list[Any] = []
@@ -91,17 +91,17 @@ class Grouping(Batching):
         try:
             return self.completed(self.collect(chunk, its_rows, allocate), len(chunk), self.size, allocate)
         except Exception as error:
-            if not blames_of(error):  # else an input has said more
+            if not blames_of(error):  # otherwise an input has added more
                 named = None if ids is None else dict(zip(its_rows.tolist(), ids.tolist(), strict=True))
                 blame(error, self, row, ids=named)
             raise
 
     def takes_views(self, chunk: Chunk | None) -> bool:
-        """Whether groups of these elements take no memory of their own."""
+        """Return True if groups of these elements need no memory of their own."""
         return False
 
     def grouped(self, rows: Rows) -> tuple[Rows, np.ndarray]:
-        """The input's rows of all the groups, one group after another, and how many each has."""
+        """Return the input's rows of all groups, one group after another, and the number of rows of each."""
         return grouped(
             rows, size=self.size, batches=self.stride, length=self.input.stride, input_stride=self.input.stride
         )
@@ -118,12 +118,12 @@ class Grouping(Batching):
 
     @property
     def memory_below(self) -> Callable[[list[np.ndarray], Rows, Rows], Slot] | None:
-        """The memory of the input's elements, given that of the groups, where elements are written there at once."""
+        """Return the input's memory inside that of the groups, if elements are written there directly."""
         return None
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         made, at = resumed(mark, (0, None))
-        most = 1  # groups made in one go, where their elements are at hand
+        most = 1  # groups made in one go, if their elements are ready
         with Reader(inputs[0], epoch, at) as reader:
             while reader.ready(self.size):
                 before, start = reader.mark
@@ -159,6 +159,6 @@ class Grouping(Batching):
 
 
 def spans(counts: np.ndarray) -> zip[tuple[int, int]]:
-    """Where each group of so many elements begins and ends, one after another."""
+    """Return the start and end of each group of these sizes, one group after another."""
     ends = np.cumsum(counts).tolist()
     return zip([0, *ends], ends, strict=False)

@@ -1,4 +1,4 @@
-"""Groups made one by one, each in its place of the memory that is given for all of them."""
+"""Make groups one by one, each in its place in the memory that is given for all."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from penstock.elements.chunks.chunk import Chunk, Column, Columns, Items
 from penstock.elements.nested.structure import flatten
 
 Slot: TypeAlias = list[np.ndarray] | None
-"""Memory for some elements, one array of shape (elements, ...) for each leaf, if there is any."""
+"""Memory for some elements, one array of shape (elements, ...) for each leaf; `None` if there is none."""
 
 
 class InSlot:
-    """Hands out the memory of one group after another to whoever allocates arrays of these shapes and dtypes."""
+    """The memory of one group after another, for callers that allocate arrays of these shapes and dtypes."""
 
     def __init__(self, out: Slot, groups: int, allocate: Allocate) -> None:
         self._out = [array for array in out or () if not array.dtype.hasobject and len(array) == groups]
@@ -34,7 +34,7 @@ class InSlot:
         return self._place
 
     def whole(self, made: list[Any]) -> Chunk:
-        """Return the groups: as columns, if every leaf of each is the memory of its place."""
+        """Return the groups: as columns, if every leaf of each group is in its place in the memory."""
         if self._whole is None or not made:
             return Items(made)
         taken = [flatten(element) for element in made]

@@ -1,4 +1,4 @@
-"""What batches have in common that make one value of each leaf's values, by what they were told for that leaf."""
+"""The shared parts of batches that turn each leaf's values into one value, by instructions for that leaf."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class LeafwiseGrouping(Grouping):
-    """Collect `size` consecutive elements leaf by leaf. A subclass says what a leaf becomes, and what its spec is.
+    """Collect `size` consecutive elements leaf by leaf; a subclass makes each leaf's value and spec.
 
-    `shapes_known` is whether the plan told the shapes of the elements when it was built: what is learnt later, from one
-    element, does not hold for others.
+    `shapes_known` is True if the plan knew the shapes of the elements when it was built: a shape learned later from one
+    element does not hold for others.
     """
 
     shapes_known: bool = field(default=True, kw_only=True, metadata={"runs": True})
 
     def told(self, structure: Structure) -> Sequence[Any]:
-        """What the user, or the plan, says of each leaf."""
+        """Return the instructions of the user, or of the plan, for each leaf."""
         raise NotImplementedError
 
     def leaf(self, column: Column, told: Any, origin: Origin, allocate: Allocate) -> Any:
-        """One value of the values of a leaf."""
+        """Return one value for the values of a leaf."""
         raise NotImplementedError
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
-        """The spec of that value, from `size` values; what is sure to fail is refused before anything runs."""
+        """Return the spec of that value for `size` values; raise an error now for what is certain to fail later."""
         raise NotImplementedError
 
     def spec(self) -> Spec | None:

@@ -1,4 +1,4 @@
-"""Put documents of tokens side by side into sequences of one length."""
+"""Pack documents of tokens into sequences of one length."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Overlong: TypeAlias = Literal["split", "error", "drop"]
 
 WINDOW_SEQUENCES = 1024
 WINDOW_TOKENS = 1 << 24
-"""A window of a thousand sequences leaves little room; where they are long, this many tokens are enough."""
+"""Tokens of a window: a thousand sequences leave little room; for long sequences this many are enough."""
 PIECE_BYTES = 1 << 22
 AHEAD = 4
-"""Runs of sequences whose filling is begun beside the consumer before those before them are out."""
+"""Runs of sequences whose filling starts in the background before the earlier runs are yielded."""
 QUICKLY = 5_000_000
-"""Time (ns) in which a run of documents may be read while sequences wait to be handed out."""
+"""Time (ns) in which a run of documents may be read while sequences wait to be yielded."""
 WORTH_A_THREAD = 1 << 17
-"""Tokens that take some 80 microseconds to write, where to wake a thread takes up to 70."""
+"""Tokens that take some 80 microseconds to write; waking a thread takes up to 70."""
 
 _INT32 = np.dtype(np.int32)
 _ORDER, _STRUCTURE = flatten({"tokens": 0, "segment_ids": 1, "positions": 2})
@@ -55,16 +55,16 @@ class Filling(NamedTuple):
 
 
 Fillings: TypeAlias = Iterator[Filling | None]
-"""One after another; `None` where the input is read next, and that may take long."""
+"""One filling after another; `None` if the input is read next, which may take long."""
 
 
 @dataclass(frozen=True)
 class Pack(Node):
-    """Put documents of tokens side by side into sequences of `size` tokens, with segment numbers and positions.
+    """Pack documents of tokens into sequences of `size` tokens, with segment numbers and positions.
 
-    Windows of consecutive documents, each just long enough to hold `window` tokens, are packed by themselves; so a mark
-    is that of a window and how many of its sequences are out. Documents that are joined and cut (`"split"`) need no
-    window: a mark is that of a document and how many of its tokens are out.
+    Windows of consecutive documents, each just long enough to hold `window` tokens, are packed separately; a mark is
+    that of a window and the number of its sequences already yielded. Documents that are joined and cut (`"split"`) need
+    no window: a mark is that of a document and the number of its tokens already yielded.
     """
 
     has_own_ids = True
@@ -88,13 +88,13 @@ class Pack(Node):
 
     @property
     def window_tokens(self) -> int:
-        """Tokens that a window holds at least."""
+        """The number of tokens that a window holds at least."""
         if self.window is not None:
             return self.window
         return min(WINDOW_SEQUENCES * self.size, WINDOW_TOKENS)
 
     def document_spec(self) -> Spec | None:
-        """The spec of what is packed."""
+        """Return the spec of the packed documents."""
         spec = self.input.spec()
         return spec if spec is None or self.key is None else part_in(spec, self.key)
 
@@ -124,7 +124,7 @@ class Pack(Node):
                 raise
 
     def _fitted(self, documents: Documents, made: int, out: int, fit: Fit) -> Fillings:
-        """The sequences of one window after another, a few at a time; `out` of the first window are out already."""
+        """Yield the sequences of one window after another, a few at a time, without the first `out` of them."""
         more = True
         while more:
             if documents.tokens < self.window_tokens and documents.took > QUICKLY:
@@ -145,7 +145,7 @@ class Pack(Node):
             out = 0
 
     def _joined(self, documents: Documents, made: int, out: int) -> Fillings:
-        """The sequences of documents end to end, a few at a time; `out` tokens of the first are out already."""
+        """Yield the sequences of documents end to end, a few at a time, without the first `out` tokens."""
         more = True
         while more:
             at_once = self._at_once(documents)
@@ -156,13 +156,13 @@ class Pack(Node):
             texts = documents.texts
             lengths = texts.lengths[: documents.holding(wanted)]
             packed = joined(lengths, self.size, offset=out, keep_positions=self.keep_positions)
-            if more:  # there may be more in the last document
+            if more:  # the last document may hold more
                 (packed,) = packed.parts([0, at_once])
             if packed.sequences == 0:
                 return
             ends = lengths.cumsum()
             cut = out + packed.sequences * self.size
-            used = int(ends.searchsorted(cut, side="right"))  # documents of which nothing is left
+            used = int(ends.searchsorted(cut, side="right"))  # documents that are used up
             out = cut - int(ends[used - 1]) if used else cut
             out = out if used < len(ends) else 0
             made += packed.sequences
@@ -171,7 +171,7 @@ class Pack(Node):
             documents.drop(used)
 
     def _kept(self, lengths: Rows, first: int) -> Rows:
-        """The lengths of documents from row `first` on, with 0 for those that are dropped."""
+        """Return the lengths of documents from row `first` on, with 0 for dropped ones."""
         if self.overlong == "split" or lengths.max(initial=0) <= self.size:
             return lengths
         too_long = lengths > self.size
@@ -185,15 +185,15 @@ class Pack(Node):
         )
 
     def _at_once(self, documents: Documents) -> int:
-        """How many sequences are filled at a time: a power of two, so that few batches lie in two pieces."""
+        """Return how many sequences to fill at a time: a power of two, so that few batches consist of two pieces."""
         return 1 << max(PIECE_BYTES // (self.size * (8 + documents.dtype.itemsize)), 1).bit_length() - 1
 
     def _filled(self, fillings: Fillings, allocate: Allocate) -> Iterator[tuple[Columns, Mark]]:
-        """The sequences themselves, with the mark after them; some are filled while those before are handed on."""
+        """Yield the sequences with the mark after them; fill some while earlier ones are passed on."""
         under_way, side, most = deque[tuple[Columns, Begun, Mark]](), SideThread(), 0
         for filling in chain(fillings, [None]):
             if filling is not None:
-                most = max(most, filling.packed.sequences)  # memory of one size is used again
+                most = max(most, filling.packed.sequences)  # memory of one size is reused
                 under_way.append((*self._begun(filling, most, allocate, side), filling.after))
             while len(under_way) > (AHEAD if filling is not None else 0):
                 chunk, begun, after = under_way.popleft()
@@ -221,7 +221,7 @@ class Pack(Node):
 
 
 def _placed(packed: Packed, texts: Texts) -> Packed:
-    """The same with each piece where it is in an array, in place of its document."""
+    """Return the same with the position of each piece in an array instead of its document."""
     documents = packed.pieces[:, 0].copy()
     packed.pieces[:, 0] = texts.of[documents]
     packed.pieces[:, 1] += texts.starts[documents]
@@ -230,7 +230,7 @@ def _placed(packed: Packed, texts: Texts) -> Packed:
 
 @lru_cache
 def check_pad(pad: int, dtype: np.dtype[Any]) -> None:
-    """Refuse padding that is no token of this type."""
+    """Raise an error if `pad` is not a token of this dtype."""
     limits = np.iinfo(dtype)
     if not limits.min <= pad <= limits.max:
         raise ElementError(f"pack(pad={pad}): tokens are {dtype}, from {limits.min} to {limits.max}")

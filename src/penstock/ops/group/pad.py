@@ -1,4 +1,4 @@
-"""Fill up with elements of zeros."""
+"""Pad a dataset with elements of zeros."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from penstock.plan.types import Program, Spec
 
 @dataclass(frozen=True)
 class Pad(Node):
-    """Add elements of zeros up to `count` of them; a flag says which are real.
+    """Append elements of zeros up to `count` elements; a flag marks the real elements.
 
-    An element that is a dict has the flag under `mask_key`; another becomes the pair (element, flag).
+    A dict element holds the flag under `mask_key`; any other element becomes the pair (element, flag).
     """
 
     input: Node
@@ -44,7 +44,7 @@ class Pad(Node):
         return flagged_spec(self.input.spec(), self.mask_key)
 
     def padded(self, rows: Rows) -> tuple[Rows, np.ndarray]:
-        """The input's row of each row, and which are real."""
+        """Return the input's row for each row, and a mask of the real rows."""
         stride = self.input.stride
         return padded(rows, length=stride, stride=self.stride, input_stride=stride)
 
@@ -68,7 +68,7 @@ class Pad(Node):
         return run
 
     def _flagged(self, chunk: Chunk, real: np.ndarray, rows: Rows) -> Chunk:
-        """The elements with their flags, and zeros where they are not real."""
+        """Return the elements with their flags, and with zeros where they are not real."""
         try:
             return flagged(zeroed(chunk, ~real), real, self.mask_key)
         except Exception as error:
@@ -79,8 +79,8 @@ class Pad(Node):
         zeros = zero_of(self.input.spec())
         if zeros is None:
             raise ElementError(
-                f"{self.label()}: there is no element, and no plan can tell what one would be, so nothing tells what "
-                "to pad with"
+                f"{self.label()}: there is no element, and the plan does not know the spec of one, so the padding is "
+                "unknown"
             )
         return flagged(variants(Items([zeros]), np.zeros(count, np.int64)), np.zeros(count, np.bool_), self.mask_key)
 
@@ -99,7 +99,7 @@ class Pad(Node):
             yield Piece(self._all_zeros(self.count), ordinals(epoch, 0, self.count), [self.count, None])
 
     def _padded(self, piece: Piece, missing: int, after: Mark) -> Piece:
-        """The piece with flags, and with elements of zeros like its last one."""
+        """Return the piece with flags and with elements of zeros shaped like its last element."""
         real = np.arange(len(piece) + missing) < len(piece)
         which = np.minimum(np.arange(len(piece) + missing), len(piece) - 1)
         return Piece(self._flagged(piece.chunk.select(which), real, piece.ids), piece.ids[which], after)

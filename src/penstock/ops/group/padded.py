@@ -21,10 +21,10 @@ from penstock.ops.group.leafwise import LeafwiseGrouping
 
 @dataclass(frozen=True)
 class PaddedBatch(LeafwiseGrouping):
-    """Stack `size` consecutive elements whose leaves are padded to `padded_shapes` with `padding_values`.
+    """Stack `size` consecutive elements after padding their leaves to `padded_shapes` with `padding_values`.
 
-    Both are one for all leaves, or one for each in the nesting of the elements; `None` is the largest of the batch, and
-    zero or empty text. `operation` is what the user called.
+    Both hold one value for all leaves, or one per leaf in the nesting of the elements; `None` is the largest size of
+    the batch, and zero or empty text. `operation` is the name of the user's call.
     """
 
     padded_shapes: Any = None

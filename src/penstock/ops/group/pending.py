@@ -1,4 +1,4 @@
-"""Elements that wait in groups by a key, and the way to read just those again."""
+"""Elements that wait in groups by key, and the way to read only those again."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from penstock.ops.elementwise.beside import parted
 from penstock.plan.flow import BEYOND, MOST_READ, Mark, Open, Piece, Reader, joined, resumed
 
 MOST_KEYS = 1024
-"""Groups of which a mark says where they begin; where more wait, the epoch is gone through again from its beginning."""
+"""Groups whose beginnings a mark lists; if more wait, the epoch is read again from its beginning."""
 
 
 class Rule(Protocol):
-    """Which elements belong together, and how many."""
+    """The rule for which elements belong together, and how many."""
 
     def keys(self, numbers: list[int]) -> list[int]:
-        """The groups of elements of which these numbers were said."""
+        """Return the groups of elements with these numbers."""
         ...
 
     def most(self, key: int, largest: int) -> int:
-        """How many elements a group has room for, where this is the largest number said of one; at least 1."""
+        """Return how many elements a group has room for, given the largest number among them; at least 1."""
         ...
 
 
 class Full(NamedTuple):
-    """The elements of a group that goes, its key, how many it has room for, and the mark to go on with after it."""
+    """The elements of a group that leaves, its key, its capacity, and the mark after it."""
 
     key: int
     elements: Piece
@@ -37,10 +37,10 @@ class Full(NamedTuple):
 
 
 class Group:
-    """The elements of one key that wait, in the order they came; those of the piece in hand by their positions.
+    """The waiting elements of one key, in order of arrival; elements of the current piece by position.
 
-    `first` is the place of the oldest of them in the input, `here` the reader's mark of the piece that it came in, and
-    `begin` the place of that.
+    `first` is the position of the oldest of them in the input, `here` the reader's mark of the piece that holds it, and
+    `begin` the position of that piece.
     """
 
     __slots__ = ("begin", "count", "first", "here", "key", "largest", "most", "parts", "positions")
@@ -57,27 +57,28 @@ class Group:
         self.most = 0
 
     def settle(self, piece: Piece) -> None:
-        """Take the elements out of the piece in hand, which is about to go."""
+        """Copy the elements out of the current piece, which is about to be released."""
         if self.positions:
             self.parts.append(piece.select(np.array(self.positions)))
             self.positions = []
 
 
 class Pending:
-    """Reads elements with a number beside each, and gives away groups of them once they are full.
+    """A reader of elements paired with numbers that yields groups once they are full.
 
-    A mark holds how many elements were read since the oldest that waits (since its piece, for short), where that is,
-    and which of them were the first of the groups that wait: `[since, mark, [place, place ...]]`. As groups go as a
-    whole, all of its key that came after the first wait too: so they are known when the same is read again.
+    A mark holds how many elements were read since the oldest waiting one (since its piece, for short), the reader's
+    mark there, and which elements were the first of the waiting groups: `[since, mark, [place, place ...]]`. Because
+    groups leave as a whole, all elements of a waiting key after its first one wait too, so reading the same elements
+    again finds them.
     """
 
     def __init__(self, rule: Rule, source: Open, epoch: int, mark: Mark) -> None:
         since, at, firsts = resumed(mark, (0, None, []))
         self._rule = rule
         self._reader = Reader(source, epoch, at)
-        self._groups: dict[int, Group] = {}  # the one with the oldest element first
-        self._place = 0  # of the next element, counted from where the reader began
-        self._here: Mark = None  # of the piece in hand, and the place of its first element
+        self._groups: dict[int, Group] = {}  # the group with the oldest element first
+        self._place = 0  # position of the next element, counted from where the reader began
+        self._here: Mark = None  # reader's mark of the current piece, and the position of its first element
         self._begin = 0
         self._read_again(since, firsts)
 
@@ -86,11 +87,11 @@ class Pending:
         self._reader.close()
 
     def full(self) -> Iterator[Full]:
-        """The groups that get full, up to the end of the input."""
+        """Yield the groups that fill up, until the end of the input."""
         return (step for step in self.steps() if step is not None)
 
     def steps(self) -> Iterator[Full | None]:
-        """The groups that get full, and `None` before more of the input has to be made."""
+        """Yield the groups that fill up, and `None` before more of the input has to be made."""
         rule, groups = self._rule, self._groups
         while (read := self._next(MOST_READ)) is not None:
             numbers, piece = read
@@ -115,9 +116,9 @@ class Pending:
             yield None
 
     def left(self, *, join: bool) -> Iterator[Full]:
-        """At the end of the input: the groups that are left, in the order of their keys.
+        """Yield the groups left at the end of the input, in key order.
 
-        Where they `join`, as many as fit become one.
+        With `join`, as many groups as fit become one.
         """
         while self._groups:
             together, count, largest = list[Group](), 0, 0
@@ -130,7 +131,7 @@ class Pending:
             yield self._gone(together, self._place)
 
     def _gone(self, groups: list[Group], place: int, piece: Piece | None = None) -> Full:
-        """The elements of groups that leave when all before `place` was read, `piece` being in hand."""
+        """Return the elements of groups that leave when all input before `place` was read and `piece` is current."""
         for group in groups:
             if piece is not None:
                 group.settle(piece)
@@ -149,7 +150,7 @@ class Pending:
         return [place - begin, here, [group.first - begin for group in self._groups.values()]]
 
     def _next(self, most: int) -> tuple[list[int], Piece] | None:
-        """What was said of the next elements, and they."""
+        """Return the numbers of the next elements, and the elements."""
         there = self._reader.ready()
         self._here, self._begin = self._reader.mark, self._place
         if not there:
@@ -160,7 +161,7 @@ class Pending:
         return numbers, Piece(chunk, pairs.ids)
 
     def _read_again(self, since: int, firsts: Sequence[int]) -> None:
-        """Read what was read before, and keep what waits: the groups of which these places are the first."""
+        """Read the same input again, and keep the waiting groups: those that begin at these positions."""
         groups, coming = self._groups, iter(firsts)
         first = next(coming, None)
         while self._place < since:

@@ -21,16 +21,16 @@ from penstock.ops.group.leafwise import LeafwiseGrouping
 from penstock.plan.types import Spec
 
 Told: TypeAlias = tuple[int | None, Shape | None]
-"""Of a leaf: how many dimensions may differ, and its shape; `None` where nothing says so."""
+"""How many dimensions of a leaf may differ, and its shape; `None` for no instruction."""
 
 
 @dataclass(frozen=True)
 class RaggedBatch(LeafwiseGrouping):
-    """Collect `size` consecutive elements: leaves whose shapes are known are stacked, others become `Ragged`.
+    """Collect `size` consecutive elements: leaves of known shape are stacked, others become `Ragged`.
 
-    `ranks` says how many dimensions of each leaf may differ; `None`, where the plan does not tell, is the first of
-    every array. It is found when the plan is built, and not changed by what is learnt of the input later. Where there
-    are `row_shapes`, one for all leaves or one for each, it is they that tell.
+    `ranks` is the number of dimensions of each leaf that may differ; `None`, for a plan that does not know, means the
+    first of every array. The ranks are found when the plan is built and are not changed by elements seen later.
+    `row_shapes`, one for all leaves or one for each, takes precedence.
     """
 
     row_splits_dtype: np.dtype[Any]
@@ -54,8 +54,8 @@ class RaggedBatch(LeafwiseGrouping):
         made = ragged(column, rank, self.row_splits_dtype, origin, allocate)
         if shape is not None and not _has_rows(made, shape):
             raise ElementError(
-                f"ragged_batch: {leaf_spec(made)!r}{origin.where} is no batch of rows of the shape {list(shape)}; give "
-                "None in row_shapes for what may differ"
+                f"ragged_batch: {leaf_spec(made)!r}{origin.where} is not a batch of rows of the shape {list(shape)}; "
+                "give None in row_shapes for sizes that may differ"
             )
         return made
 
@@ -63,7 +63,7 @@ class RaggedBatch(LeafwiseGrouping):
         rank, shape = told
         if isinstance(leaf, ArraySpec):
             if shape is not None and not (fits(shape, leaf.shape) and fits(leaf.shape, shape)):
-                raise ElementError(f"ragged_batch: {leaf!r}{origin.where} has not the row_shape {list(shape)}")
+                raise ElementError(f"ragged_batch: {leaf!r}{origin.where} does not have the row_shape {list(shape)}")
             known = leaf.shape if shape is None else filled(shape, leaf.shape)
             rank = min(1, len(known)) if rank is None else rank
             if rank:
@@ -78,7 +78,7 @@ class RaggedBatch(LeafwiseGrouping):
 
 
 def ranks_of(spec: Spec | None) -> tuple[int, ...] | None:
-    """How many dimensions of each leaf may differ: those up to the last of unknown size.
+    """Return the number of dimensions of each leaf that may differ: those up to the last of unknown size.
 
     >>> ranks_of((ArraySpec((None, 3), np.dtype("f4")), ArraySpec((28, 28), np.dtype("u1"))))
     (1, 0)
@@ -95,7 +95,7 @@ def _rank(shape: Shape) -> int:
 
 
 def _has_rows(batch: Any, shape: Shape) -> bool:
-    """Whether the rows of a batch have these sizes, where there are any."""
+    """Return True if the rows of a batch have these sizes, or if there are none."""
     for size in shape[: _rank(shape)]:
         if not isinstance(batch, Ragged) or (size is not None and (batch.row_lengths() != size).any()):
             return False

@@ -28,9 +28,9 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 
 @dataclass(frozen=True)
 class Rebatch(Batching):
-    """Stack as many consecutive elements as `sizes` say in turn.
+    """Stack consecutive elements into batches whose sizes are `sizes` in turn.
 
-    `splits` are those of `UnevenBatch`, where leaves are known to differ.
+    `splits` is that of `UnevenBatch`, for leaves that are known to differ.
     """
 
     has_own_ids = True
@@ -54,7 +54,7 @@ class Rebatch(Batching):
 
     @property
     def static_size(self) -> int | None:
-        """How many elements every batch has, filled up perhaps; `None` where some may have another number."""
+        """The number of elements of every batch, padding included; `None` if batches may differ."""
         size = self.sizes[0]
         if len(set(self.sizes)) > 1:
             return None
@@ -68,7 +68,7 @@ class Rebatch(Batching):
         return None if splits is None else UnevenBatch(self.input, 1, splits)
 
     def cycled(self, rows: Rows) -> tuple[Rows, Rows]:
-        """The input's rows of all the batches, one batch after another, and how many each has."""
+        """Return the input's rows of all batches, one batch after another, and the number of rows of each."""
         return cycled(
             rows, sizes=self.sizes, batches=self.stride, length=self.input.stride, input_stride=self.input.stride
         )
@@ -91,7 +91,7 @@ class Rebatch(Batching):
         return run
 
     def collect(self, chunk: Chunk, rows: Rows, row: int, allocate: Allocate) -> Any:
-        """The batch of the elements of `chunk`, which are `rows` of the input."""
+        """Return the batch of the elements of `chunk`, which are `rows` of the input."""
         try:
             made = self._stacked(chunk, rows, allocate)
             return self.completed(made, len(chunk), self.sizes[row % self.stride % len(self.sizes)], allocate)
@@ -107,7 +107,7 @@ class Rebatch(Batching):
         return unflatten(structure, arrays)
 
     def _seen_uneven(self, chunk: Chunk) -> UnevenBatch | None:
-        """The batch for columns of `Ragged` rows or of `Sparse` arrays, where the plan did not tell of them."""
+        """Return the batching node for columns of `Ragged` rows or `Sparse` arrays that the plan did not know of."""
         if not isinstance(chunk, Columns) or not any(map(_is_uneven, chunk.columns)):
             return None
         splits = tuple(column.row_splits.dtype if isinstance(column, Ragged) else None for column in chunk.columns)

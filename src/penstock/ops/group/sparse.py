@@ -21,8 +21,8 @@ from penstock.ops.group.leafwise import LeafwiseGrouping
 class SparseBatch(LeafwiseGrouping):
     """Collect `size` consecutive elements as `Sparse`, whose rows have the shape `row_shape`.
 
-    That is one shape for all leaves, or one for each in the nesting of the elements; `()` is for numbers and text,
-    which are stacked.
+    `row_shape` is one shape for all leaves, or one for each in the nesting of the elements; `()` is for numbers and
+    text, which are stacked.
     """
 
     row_shape: Any
@@ -41,7 +41,7 @@ class SparseBatch(LeafwiseGrouping):
 
     def leaf_spec(self, leaf: LeafSpec, told: Any, size: int | None, origin: Origin) -> LeafSpec:
         if isinstance(leaf, RaggedSpec):
-            raise TypeError(f"sparse_batch: {leaf!r}{origin.where} does not become sparse; use batch or to_dense()")
+            raise TypeError(f"sparse_batch: {leaf!r}{origin.where} cannot become sparse; use batch or to_dense()")
         known = () if isinstance(leaf, ObjectSpec) else leaf.shape
         if not fits(told, known):
             raise ElementError(f"sparse_batch: {leaf!r}{origin.where} does not fit into the row_shape {list(told)}")

@@ -1,4 +1,4 @@
-"""Take batches apart."""
+"""Split batches into their elements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from penstock.plan.types import INFINITE, UNKNOWN, Program, Spec
 class Unbatch(Node):
     """Yield the elements of each batch one after another.
 
-    It is indexed where the plan says how many elements every batch has.
+    Random access requires that the plan knows how many elements every batch has.
     """
 
     elementwise = True
@@ -41,7 +41,7 @@ class Unbatch(Node):
 
     @cached_property
     def size(self) -> int | None:
-        """Elements in every batch, but for the last of an epoch; `None` where only running can tell."""
+        """The number of elements of every batch except the last of an epoch; `None` if the plan does not know."""
         if self._batch is not None:
             return self._batch.size
         spec = self.input.spec()
@@ -52,7 +52,7 @@ class Unbatch(Node):
 
     @cached_property
     def _batch(self) -> Batch | None:
-        """The node that made the batches, where nothing has changed them since."""
+        """The node that made the batches, if nothing has changed them since."""
         node = self.input
         while isinstance(node, Prefetch | WithOptions):
             node = node.input
@@ -75,11 +75,11 @@ class Unbatch(Node):
         return None if spec is None else sliced(spec)
 
     def located(self, rows: Rows) -> tuple[Rows, Rows]:
-        """The batch's row of each row, and its place in the batch."""
+        """Return the batch's row of each row, and the position in the batch."""
         return group_of(rows, size=self.size or 1, batches=self.input.stride, input_stride=self.stride)
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
-        """The batches, each once: as often as rows are in one, it would come again in every batch that is below."""
+        """Return each batch once: a batch repeated for each of its rows would be made that many times below."""
         return (np.unique(self.located(rows)[0]),)
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
@@ -90,7 +90,9 @@ class Unbatch(Node):
             made, which = np.unique(batches, return_inverse=True)
             elements, counts = self._unstacked(source(made), made)
             self._check(counts, made)
-            at = (np.cumsum(counts) - counts)[which] + places  # where each element stands among those of all batches
+            at = (np.cumsum(counts) - counts)[
+                which
+            ] + places  # position of each element among the elements of all batches
             first = int(at[0]) if len(at) else 0
             if np.array_equal(at, np.arange(first, first + len(at))):
                 return elements.slice(first, first + len(at))
@@ -99,7 +101,7 @@ class Unbatch(Node):
         return run
 
     def _check(self, counts: np.ndarray, made: Rows) -> None:
-        """Refuse batches of another size than the plan says."""
+        """Raise an error for batches of another size than the plan states."""
         size, last = self.size or 0, self.input.stride - 1
         wanted = np.full(len(made), size)
         if self.length != INFINITE:
@@ -108,8 +110,8 @@ class Unbatch(Node):
         if len(wrong):
             at = int(wrong[0])
             error = ElementError(
-                f"unbatch: a batch has {counts[at]} elements, where its spec says {wanted[at]}; "
-                "the function that made it returns another shape than it declares"
+                f"unbatch: a batch has {counts[at]} elements, but its spec says {wanted[at]}; the function that made "
+                "it returns another shape than it declares"
             )
             blame(error, self.input, int(made[at]))
             raise error

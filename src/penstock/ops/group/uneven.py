@@ -1,4 +1,4 @@
-"""Stack consecutive elements of which some leaves are known to differ in their length."""
+"""Stack consecutive elements of which some leaves are known to differ in length."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from penstock.ops.group.leafwise import LeafwiseGrouping
 class UnevenBatch(LeafwiseGrouping):
     """Stack `size` consecutive elements: rows of `Ragged` become `Ragged`, `Sparse` arrays are as large as the largest.
 
-    `splits` has the dtype of the splits for each leaf that is such a row. Other leaves are stacked as by `Batch`. Where
-    the plan knew nothing of the elements it is `None`: then a leaf is such a row where its values come out of `Ragged`.
+    `splits` holds the dtype of the splits for each leaf that is such a row. Other leaves are stacked as by `Batch`.
+    `splits` is `None` if the plan knew nothing of the elements: then a leaf is such a row if its values are rows of a
+    `Ragged`.
     """
 
     splits: Splits | None

@@ -1,4 +1,4 @@
-"""The batching operation that the items of a plan come from, and what it tells about them."""
+"""The batching operation that made the items of a plan, and the facts that it gives about them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.plan.node import Node, RowMap
 
 
 def batching_of(plan: Node) -> Batching | None:
-    """Return the batching operation that the plan ends in, perhaps moved about or changed by maps; `None` if none."""
+    """Return the batching operation that the plan ends in, even if moved or followed by maps, or `None`."""
     while not isinstance(plan, Batching):
         if plan.subplans:
             plan = plan.subplans[0]

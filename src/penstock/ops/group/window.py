@@ -28,9 +28,9 @@ from penstock.sources.arrays import ArraySource
 
 @dataclass(frozen=True)
 class Window(Node):
-    """Make each `size` elements, `step` apart and from every `shift`-th on, one element: a dataset for each leaf.
+    """Collect `size` elements, `step` apart, from every `shift`-th element on, into one: a dataset for each leaf.
 
-    `dataset` is the class that makes one of a plan.
+    `dataset` is the class that wraps a plan.
     """
 
     has_own_ids = True
@@ -56,7 +56,7 @@ class Window(Node):
         return unflatten(structure, [ObjectSpec(self.dataset)] * len(leaves))
 
     def windows(self, rows: Rows) -> tuple[Rows, Rows]:
-        """The input's rows of all the windows, one window after another, and how many each has."""
+        """Return the input's rows of all windows, one window after another, and the number of rows of each."""
         return windowed(
             rows,
             size=self.size,
@@ -87,7 +87,7 @@ class Window(Node):
         return run
 
     def collect(self, chunk: Chunk, rows: Rows, row: int) -> Any:
-        """The window of the elements of `chunk`, which are `rows` of the input: a dataset for each leaf."""
+        """Return the window of the elements of `chunk`, which are `rows` of the input: a dataset for each leaf."""
         try:
             columns = chunk.to_columns(rows=rows, operation="window")
         except Exception as error:
@@ -123,15 +123,15 @@ class Window(Node):
 
 
 class Ahead:
-    """Elements of a reader that are looked at before they are left, and the way to read them again."""
+    """A reader with lookahead: elements can be looked at before the reader moves past them, and be read again."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._held: Piece | None = None
-        self._marks: list[tuple[int, Mark]] = []  # where among those held the reader had one
+        self._marks: list[tuple[int, Mark]] = []  # the reader's marks, by position among the elements held
 
     def first(self, count: int) -> Piece | None:
-        """The next `count` elements, or as many as are left; `None` at the end."""
+        """Return the next `count` elements, or as many as are left; `None` at the end."""
         held = len(self._held) if self._held is not None else 0
         mark = self._reader.mark
         if held < count and (more := self._reader.take(count - held)) is not None:
@@ -140,7 +140,7 @@ class Ahead:
         return self._held if self._held is None or len(self._held) <= count else self._held.slice(0, count)
 
     def leave(self, count: int) -> None:
-        """Go on with what comes `count` elements later."""
+        """Move past the next `count` elements."""
         held = len(self._held) if self._held is not None else 0
         if self._held is None or held <= count:
             self._reader.skip(count - held)
@@ -153,7 +153,7 @@ class Ahead:
 
     @property
     def mark(self) -> Mark:
-        """A mark of the reader, and how many elements to leave out from there to be at the first again."""
+        """A mark of the reader, and the number of elements to skip from there to reach the first one held."""
         if not self._marks:
             return [self._reader.mark, 0]
         place, mark = self._marks[0]
@@ -161,7 +161,7 @@ class Ahead:
 
 
 def _read_only(column: Any) -> Column:
-    """The column with arrays that cannot be written to, for windows may share elements."""
+    """Return the column with read-only arrays, because windows may share elements."""
     if isinstance(column, list):
         return [_read_only(value) if isinstance(value, np.ndarray | Ragged | Sparse) else value for value in column]
     return read_only(column) if isinstance(column, np.ndarray) else column.frozen()

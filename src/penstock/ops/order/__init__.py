@@ -1,4 +1,4 @@
-"""Nodes that only move rows."""
+"""Nodes that move rows and leave elements unchanged."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""State how many elements there are."""
+"""Declare the number of elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.plan.types import INFINITE
 
 @dataclass(frozen=True)
 class AssertCardinality(RowMap):
-    """Count on `count` elements in every epoch, where no plan can tell how many; iterating checks it."""
+    """Declare `count` elements per epoch where the plan does not know the number; iterating checks it."""
 
     keeps_ids = True
 
@@ -37,7 +37,7 @@ class AssertCardinality(RowMap):
                     raise DataError(f"{self.label()}: there are more than {self.count:,} elements")
                 yield Piece(piece.chunk, piece.ids, [seen, reader.mark])
         if seen != self.count:
-            raise DataError(f"{self.label()}: there are {seen:,} elements, and then they end")
+            raise DataError(f"{self.label()}: there are only {seen:,} elements")
 
     def arguments(self) -> str:
         return "INFINITE" if self.count == INFINITE else str(self.count)

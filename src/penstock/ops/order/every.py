@@ -13,7 +13,7 @@ from penstock.plan.node import RowMap, rows_within
 
 @dataclass(frozen=True)
 class Every(RowMap):
-    """Keep `count` elements, `step` apart, beginning at `start`; a negative step runs backwards."""
+    """Keep `count` elements, `step` apart, from `start` on; a negative step runs backwards."""
 
     keeps_order = True
 

@@ -17,7 +17,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class Exclude(RowMap):
-    """Leave out the elements at `positions` of every epoch; `positions` are sorted and come once each."""
+    """Leave out the elements at `positions` of every epoch; `positions` are sorted and unique."""
 
     keeps_ids = True
     keeps_order = True

@@ -1,4 +1,4 @@
-"""Yield every element several times."""
+"""Repeat every element."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from penstock.plan.types import Program, Spec
 
 @dataclass(frozen=True)
 class Expand(Node):
-    """Yield every element `count` times in a row, for random functions to make variants of.
+    """Yield every element `count` times in a row, so that random functions can make variants of it.
 
-    The variants that a task makes together are made from one element, which is read once.
+    The variants made by one task share one element, which is read once.
     """
 
     elementwise = True
@@ -37,7 +37,7 @@ class Expand(Node):
         return self.input.spec()
 
     def rows_of(self, rows: Rows) -> Rows:
-        """The row of the input that each row is a variant of."""
+        """Return the row of the input that each row is a variant of."""
         return expanded(rows, count=self.count, stride=self.stride, input_stride=self.input.stride)
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:

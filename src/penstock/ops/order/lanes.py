@@ -1,4 +1,4 @@
-"""The elements of a stream as they come out of a shuffle buffer, in the order of `kernels.permute_within`."""
+"""Yield the elements of a stream through a shuffle buffer, in the order of `kernels.permute_within`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, joined, 
 from penstock.plan.ids import NO_IDS
 
 _AT_ONCE = 512
-"""Elements to move at once, where rounds are smaller and as many are at hand: 3 times as fast with a buffer of 100."""
+"""Elements to move at once if rounds are smaller and that many are ready: 3 times as fast with a buffer of 100."""
 
 
 def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flow:
-    """The elements of `source` in the order that `key` and a buffer of `buffer` elements, at least 2, give them.
+    """Yield the elements of `source` in the order set by `key` and a buffer of `buffer` elements, at least 2.
 
-    A mark says how many rounds were given, counted from 1, and from where to read: a fixed number of rounds back, as no
-    element waits longer, or from the beginning, where there is a pool to fill.
+    A mark holds the number of rounds yielded, counted from 1, and the mark to read from: a fixed number of rounds back,
+    because no element waits longer, or the beginning if the initial pool has to be filled.
     """
     given, begin = resumed(mark, (0, None))
     delays = Delays(buffer)
@@ -43,13 +43,13 @@ def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flo
             head = lanes.fill(pool)
             if not given:
                 yield mixed(head, mix(key, HEAD), [1, begin])
-        starts: deque[Mark] = deque(maxlen=most)  # of the rounds that are to be read again
+        starts: deque[Mark] = deque(maxlen=most)  # marks of the rounds to be read again
         again = max(given - 1, 0)
         number = max(again - most, 0)
         while True:
             most_at_once = min(at_once, again - number if number < again else at_once) if number >= most else 1
             rounds = max(min(reader.ready(size) // size, most_at_once), 1)
-            before, at = reader.mark  # of several rounds all are at hand
+            before, at = reader.mark  # all elements of several rounds are ready
             piece = reader.take(rounds * size)
             if piece is None or len(piece) < rounds * size:
                 break
@@ -64,25 +64,25 @@ def buffered(source: Open, epoch: int, mark: Mark, buffer: int, key: int) -> Flo
 
 
 def mixed(piece: Piece, key: int, after: Mark = None) -> Piece:
-    """The elements of a piece in the order of `key`."""
+    """Return the elements of a piece in the order of `key`."""
     chosen = piece.select(permute(np.arange(len(piece)), len(piece), key))
     return Piece(chosen.chunk, chosen.ids, after)
 
 
 class _Lanes:
-    """The elements that wait. Each lane has places for the rounds that its elements wait, and for those of one call."""
+    """The waiting elements: each lane has places for its rounds of delay and for the rounds of one call."""
 
     def __init__(self, delays: Delays, key: int, at_once: int) -> None:
         self.pool = delays.pool + delays.head(key)
         self._delays = delays
         self._key = key
         self._at_once = at_once
-        self._held: Held | None = None  # made with the first elements, as are the arrays below
+        self._held: Held | None = None  # allocated with the first elements, like the arrays below
         self._ids = self._depths = self._firsts = self._ends = self._spread = NO_IDS
-        self._latest = (-2, NO_IDS)  # the places of all lanes in one round
+        self._latest = (-2, NO_IDS)  # places of all lanes in one round
 
     def fill(self, pool: Piece) -> Piece:
-        """Put the elements of the pool where they wait for the first rounds; those are left that come before."""
+        """Put the pool's elements in the lanes of the first rounds; return those that leave before."""
         order = permute(np.arange(len(pool)), len(pool), mix(self._key, POOL))
         head = len(pool) - self._delays.pool
         self._begin()
@@ -94,7 +94,7 @@ class _Lanes:
     def put(self, piece: Piece, number: int) -> None:
         """Put the elements of rounds in their lanes, from round `number` on."""
         held = self._held
-        if held is None:  # gone on from a mark: what came before is not asked for
+        if held is None:  # restored from a mark: earlier elements are not needed
             self._begin()
             held = self._hold(piece.select(np.zeros(int(self._depths.sum()), np.int64)))
         size, rounds = self._delays.round, len(piece) // self._delays.round
@@ -105,21 +105,21 @@ class _Lanes:
         self._ids[places] = piece.ids
 
     def take(self, low: int, high: int, after: Mark) -> Piece:
-        """The elements that leave after the rounds from `low` to `high`, one of each lane that has one after each."""
-        empty = self._delays.empty(low)  # in the first rounds, of which each is taken alone
+        """Return the elements that leave after the rounds `low` to `high`, one from each lane that has one."""
+        empty = self._delays.empty(low)  # in the first rounds, each of which is taken alone
         count = self._delays.round - empty
         rows = permute_rows(np.arange(low * count, high * count), count, mix(self._key, OUT)).reshape(-1, count)
         lanes = rows - np.arange(low * count, high * count, count)[:, None] + empty
-        # after round r the oldest is where the element of round r + at_once will be
+        # after round r, the oldest element has the place of the element of round r + at_once
         return self._piece(self._places(low + self._at_once, lanes), after)
 
     def _places(self, number: int, lanes: Rows) -> Rows:
-        """The places of the elements of lanes, `int64[rounds, size]`, in the rounds from `number` on."""
+        """Return the places of the elements of lanes, `int64[rounds, size]`, in the rounds from `number` on."""
         if len(lanes) > 1:
             rounds = np.arange(number, number + len(lanes))[:, None]
             return (self._firsts[lanes] + rounds % self._depths[lanes]).reshape(-1)
         at, places = self._latest
-        if at + 1 == number:  # several times as fast as to divide
+        if at + 1 == number:  # several times as fast as dividing
             places = places + 1
             np.copyto(places, self._firsts, where=places == self._ends)
         elif at != number:
@@ -128,7 +128,7 @@ class _Lanes:
         return places[lanes[0]]
 
     def rest(self, number: int, piece: Piece | None, after: Mark) -> Piece:
-        """All that wait when `number` rounds have come, and the elements of a piece after them."""
+        """Return all elements that wait after `number` rounds, then the elements of a piece."""
         waiting = self._piece(self._waiting(number), None)
         return mixed(waiting if piece is None else joined([waiting, piece]), mix(self._key, TAIL), after)
 
@@ -139,11 +139,11 @@ class _Lanes:
             self._depths[:waiting] += 1
         self._ends = np.cumsum(self._depths)
         self._firsts = self._ends - self._depths
-        self._spread = np.empty(size, np.int64)  # the lane of each input, but for the shift
+        self._spread = np.empty(size, np.int64)  # lane of each input, without the shift
         self._spread[permute(np.arange(size), size, mix(self._key, LANES))] = np.arange(size)
 
     def _waiting(self, number: int) -> Rows:
-        """The places of all that wait when `number` rounds have come, those first that leave first."""
+        """Return the places of all elements that wait after `number` rounds, in the order in which they leave."""
         places: list[Rows] = []
         for at, count in enumerate(self._delays.waiting, start=number):
             lanes = slice(self._delays.empty(at), count)

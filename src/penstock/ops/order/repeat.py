@@ -1,4 +1,4 @@
-"""Begin again at the end."""
+"""Restart the input at its end."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ENDLESS_PASSES = 20
 
 @dataclass(frozen=True)
 class Repeat(RowMap):
-    """Yield `count` epochs of the input one after another; without end where `count` is -1.
+    """Yield `count` epochs of the input one after another; repeat forever if `count` is -1.
 
-    Rows count through epochs, so a repeat of a finite input leaves them as they are.
+    Row numbers continue through epochs, so repeating a finite input leaves rows unchanged.
     """
 
     keeps_ids = True
@@ -36,7 +36,7 @@ class Repeat(RowMap):
 
     @property
     def _cycles(self) -> int:
-        """Epochs of the input to one of this: of an endless repeat, as many as it could use."""
+        """The number of input epochs in one epoch of this node: for an endless repeat, as many as fit."""
         if self.length == INFINITE and self.input.length != INFINITE:
             return -(-self.stride // self.input.stride)
         return max(self.count, 1)

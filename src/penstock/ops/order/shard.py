@@ -15,7 +15,7 @@ from penstock.plan.node import RowMap
 
 @dataclass(frozen=True)
 class Shard(RowMap):
-    """Keep every `num_shards`-th element, beginning with the one at `index`."""
+    """Keep every `num_shards`-th element, from the element at `index` on."""
 
     keeps_order = True
 

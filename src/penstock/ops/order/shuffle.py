@@ -15,9 +15,9 @@ from penstock.plan.node import RowMap
 
 @dataclass(frozen=True)
 class Shuffle(RowMap):
-    """Permute each epoch by a bijection keyed by `seed` and, where `reshuffle`, by the epoch.
+    """Permute each epoch by a bijection keyed by `seed` and, if `reshuffle`, by the epoch.
 
-    With `window` the order is that of a buffer of as many elements; without, elements move anywhere in the epoch.
+    With `window`, the order is that of a buffer of that many elements; without, elements move anywhere in the epoch.
     """
 
     keeps_ids = True
@@ -28,11 +28,11 @@ class Shuffle(RowMap):
 
     def rows_of(self, rows: Rows) -> Rows:
         if self.seed is None:
-            raise RuntimeError("a shuffle without a seed reached the compiler; bind_seeds comes first")
+            raise RuntimeError("a shuffle without a seed reached the compiler; run bind_seeds first")
         return permuted(rows, length=self.stride, key=self.seed, window=self.window, reshuffle=self.reshuffle)
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """The order of a buffer; of an indexed input it would be that of another key, which has the length in it."""
+        """Yield the order of a buffer; the order of an indexed input differs because its key contains the length."""
         if self.seed is None or self.window is None:
             raise RuntimeError("a stream's shuffle without seed or window reached the compiler")
         (source,) = inputs
@@ -51,7 +51,7 @@ class Shuffle(RowMap):
             return ""
         return (
             f"as a buffer of {self.window:,} does: an element comes up to {self.window + self.window // 2:,} places "
-            f"earlier than it was, or up to {6 * self.window:,} later; what lies further apart stays apart"
+            f"earlier or up to {6 * self.window:,} later; elements that are further apart stay apart"
         )
 
     def arguments(self) -> str:
@@ -62,7 +62,7 @@ class Shuffle(RowMap):
 
 @dataclass(frozen=True)
 class ShuffleBlocks(Shuffle):
-    """Permute the blocks that the data is read in, and the rows within a window of blocks: for data dear to read."""
+    """Permute the blocks of the data, and the rows within a window of blocks: for data that is expensive to read."""
 
     known: Blocks
 
@@ -72,7 +72,7 @@ class ShuffleBlocks(Shuffle):
 
     def rows_of(self, rows: Rows) -> Rows:
         if self.seed is None:
-            raise RuntimeError("a shuffle without a seed reached the compiler; bind_seeds comes first")
+            raise RuntimeError("a shuffle without a seed reached the compiler; run bind_seeds first")
         return self.known.permuted(rows, key=self.seed, reshuffle=self.reshuffle)
 
     def mixing(self) -> str:
@@ -80,6 +80,6 @@ class ShuffleBlocks(Shuffle):
         share = known.widest / max(known.length, 1)
         return (
             f"{known.count:,} blocks of about {known.length // known.count:,} rows in random order, and the rows of "
-            f"{known.window:,} at a time; so rows of one block come within {known.widest:,} of each other "
-            f"({share:.0%} of an epoch). uniform=True mixes all rows, and reads many times as much"
+            f"{known.window:,} at a time; so rows of one block come within {known.widest:,} of each other ({share:.0%} "
+            "of an epoch). uniform=True mixes all rows, and reads many times as much"
         )

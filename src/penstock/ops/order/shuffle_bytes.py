@@ -19,15 +19,15 @@ from penstock.ops.order.lanes import mixed
 from penstock.ops.order.shuffle import Shuffle
 from penstock.plan.flow import BEYOND, Flow, Mark, Open, Piece, Reader, joined, resumed
 
-_FIRST, _WAITS, _OUT, _TAIL = range(4)  # what the keys that are mixed with an epoch's own are for
-_LONGEST = 7  # halvings of the number of elements that still wait
+_FIRST, _WAITS, _OUT, _TAIL = range(4)  # purposes of the keys derived from an epoch's key
+_LONGEST = 7  # maximum number of halvings of the elements that still wait
 _NEVER = (1 << 63) - 1
-_LARGEST = 1 << 58  # a buffer beyond it means the same: times are `int64`
+_LARGEST = 1 << 58  # larger buffers are equivalent: times are `int64`
 
 
 @dataclass(frozen=True)
 class ShuffleBytes(Shuffle):
-    """Permute the elements of a stream, of which up to one and a half times `buffer` bytes are held."""
+    """Permute the elements of a stream, holding up to one and a half times `buffer` bytes of them."""
 
     buffer: int
 
@@ -36,27 +36,27 @@ class ShuffleBytes(Shuffle):
         return "shuffle"
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """The order of a buffer that keeps the elements that are due last.
+        """Yield the order of a buffer that keeps the elements that are due last.
 
-        An element is due some time after it came, drawn by a hash of its ordinal; time is counted in bytes that came.
-        After each round of a quarter of the buffer those due last stay, as many as fit; the others leave, permuted, and
-        from then on all that are due no later than these leave at once. So the elements that wait are those that came
-        since some round and are due later than some time, and a mark says no more than that.
+        An element is due some time after its arrival, drawn by a hash of its ordinal; time is counted in arrived bytes.
+        After each round of a quarter of the buffer, the elements due last stay, as many as fit; the others leave,
+        permuted, and from then on every element due no later than these leaves at once. So the waiting elements are
+        those that arrived since some round and are due later than some time, and a mark holds only these two values.
         """
         if self.seed is None:
-            raise RuntimeError("a shuffle without a seed reached the compiler; bind_seeds comes first")
+            raise RuntimeError("a shuffle without a seed reached the compiler; run bind_seeds first")
         (source,) = inputs
         key, times = mix(self.seed, epoch if self.reshuffle else 0), _Times(min(self.buffer, _LARGEST))
         ordinal, taken, known, gone, begin = resumed(mark, (0, 0, 0, 0, None))
         known += ordinal  # elements before this one have left or wait
-        first = 1 + mix(key, _FIRST) % times.round  # so that rounds begin elsewhere in every epoch
+        first = 1 + mix(key, _FIRST) % times.round  # rounds begin at a different position in every epoch
         waiting, starts = _Waiting(), deque[list[Mark]]()
         with Reader(source, epoch, begin) as reader:
             for piece, sizes, at in _rounds(reader, times.round if ordinal else first, times.round):
                 starts.append([ordinal, taken, at])
                 waiting.put(piece, sizes, times.due(mix(key, _WAITS), ordinal, taken, sizes), ordinal)
                 ordinal, taken = ordinal + len(piece), taken + int(sizes.sum())
-                del piece  # `waiting` has the elements, and lets go of those that leave
+                del piece  # `waiting` holds the elements and releases those that leave
                 if ordinal > known:
                     gone = max(gone, waiting.latest_to_leave(times.kept))
                 left = waiting.take(gone)
@@ -79,8 +79,8 @@ class ShuffleBytes(Shuffle):
     def mixing(self) -> str:
         held = self.buffer + self.buffer // 2
         return (
-            f"as a buffer of {self.buffer:,} bytes does: an element comes up to {held:,} bytes "
-            f"earlier than it was, or up to {_Times(self.buffer).replayed:,} later; what lies further apart stays apart"
+            f"as a buffer of {self.buffer:,} bytes does: an element comes up to {held:,} bytes earlier or up to "
+            f"{_Times(self.buffer).replayed:,} later; elements that are further apart stay apart"
         )
 
     def arguments(self) -> str:
@@ -89,26 +89,26 @@ class ShuffleBytes(Shuffle):
 
 
 class _Times:
-    """How long elements stay in a buffer that is bounded in bytes, in bytes that come meanwhile.
+    """How long elements stay in a buffer that is bounded in bytes, counted in bytes that arrive meanwhile.
 
-    The time is nearly exponential: it ends in each stretch of `halving` with probability 1/2, anywhere in it, and its
-    mean is one and a half of these, which is what is kept. Powers of two are all that it is made of, so that it is the
-    same on every machine.
+    The distribution is nearly exponential: the time ends in each stretch of `halving` with probability 1/2, uniformly
+    within it, and its mean is one and a half stretches, which is the size kept. Only powers of two are used, so the
+    result is the same on every machine.
     """
 
     def __init__(self, buffer: int) -> None:
         self.kept = buffer + buffer // 8  # between two rounds
         self.halving = buffer * 3 // 4
-        self.pool = buffer - buffer // 8  # in which elements are due as if all of them came at its end
+        self.pool = buffer - buffer // 8  # in which elements are due as if all arrived at its end
         self.round = max(buffer // 4, 1)
 
     @property
     def replayed(self) -> int:
-        """Bytes that are made again, at most, to go on from a mark."""
+        """The maximum number of bytes that are made again after restoring a mark."""
         return self.pool + _LONGEST * self.halving + self.kept + self.round
 
     def due(self, key: int, ordinal: int, taken: int, sizes: Rows) -> Rows:
-        """When the elements that follow `ordinal` others, of `taken` bytes, are due; those that never fit at once."""
+        """Return when the elements after `ordinal` others, of `taken` bytes, are due; at once if they never fit."""
         words = mix_each(key, np.arange(ordinal, ordinal + len(sizes)))
         part, power = np.frexp(((words >> np.uint64(11)) + np.uint64(1)).astype(np.float64))  # of (0, 2**53]
         waits = np.minimum(55 - power - 2 * part, _LONGEST) * float(self.halving)
@@ -117,15 +117,15 @@ class _Times:
 
 
 class _Waiting:
-    """The elements that wait, in places that others take once they have left."""
+    """The waiting elements, in places that are reused after elements leave."""
 
     def __init__(self) -> None:
         self._held = Held(Items([]))
-        self._told = np.zeros((4, 0), np.int64)  # of each place: when its element is due, bytes, ordinal and id
+        self._told = np.zeros((4, 0), np.int64)  # per place: due time, bytes, ordinal and id of the element
         self._taken = np.zeros(0, bool)
 
     def put(self, piece: Piece, sizes: Rows, dues: Rows, ordinal: int) -> None:
-        """Put the elements that follow `ordinal` others where there is room; else all that wait get new places."""
+        """Put the elements after `ordinal` others in free places; if there are too few, move all waiting elements."""
         told = np.stack([dues, sizes, np.arange(ordinal, ordinal + len(piece)), piece.ids])
         places = np.flatnonzero(~self._taken)[: len(piece)]
         if len(places) == len(piece):
@@ -152,19 +152,19 @@ class _Waiting:
         return piece
 
     def latest_to_leave(self, kept: int) -> int:
-        """When the last of those is due that must leave, so that no more than `kept` bytes wait; 0 if none must."""
+        """Return the due time of the last element that must leave to keep at most `kept` bytes; 0 for none."""
         dues, sizes, _, _ = self._told[:, self._taken]
         last_first = np.argsort(dues)[::-1]
         fit = int(np.searchsorted(np.cumsum(sizes[last_first]), kept, "right"))
         return int(dues[last_first[fit]]) if fit < len(dues) else 0
 
     def oldest(self, following: int) -> int:
-        """The ordinal of the element that came first, or of the `following` one if none waits."""
+        """Return the ordinal of the oldest waiting element, or `following` if none waits."""
         return int(self._told[2, self._taken].min(initial=following))
 
 
 def _rounds(reader: Reader, first: int, others: int) -> Iterator[tuple[Piece, Rows, Mark]]:
-    """The elements in rounds that end before one has too many bytes, with their sizes, and where each round begins."""
+    """Yield the elements in rounds that end before one has too many bytes, with sizes and each round's mark."""
     parts: list[Piece] = []
     told: list[Rows] = []
     room, begin = first, reader.mark
@@ -180,7 +180,7 @@ def _rounds(reader: Reader, first: int, others: int) -> Iterator[tuple[Piece, Ro
                 told.append(sizes[low:high])
                 room -= int(ends[high - 1]) - before
                 low, before = high, int(ends[high - 1])
-            if low < len(piece):  # the next one does not fit
+            if low < len(piece):  # the next element does not fit
                 yield _closed(parts), np.concatenate(told), begin
                 told, room, begin = [], others, mark_after(low)
     if parts:
@@ -188,7 +188,7 @@ def _rounds(reader: Reader, first: int, others: int) -> Iterator[tuple[Piece, Ro
 
 
 def _closed(parts: list[Piece]) -> Piece:
-    """The elements of all parts, which are taken out of the list, so that it holds them no longer."""
+    """Return the elements of all parts, and empty the list so that it no longer holds them."""
     whole = joined(parts)
     parts.clear()
     return whole

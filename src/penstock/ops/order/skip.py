@@ -1,4 +1,4 @@
-"""Leave out the first elements."""
+"""Skip the first elements."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.plan.node import RowMap
 
 @dataclass(frozen=True)
 class Skip(RowMap):
-    """Leave out the first `count` elements; all of them where `count` is -1."""
+    """Skip the first `count` elements; all of them if `count` is -1."""
 
     keeps_ids = True
     keeps_order = True

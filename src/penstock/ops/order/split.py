@@ -1,4 +1,4 @@
-"""Keep one part of a split: by a permutation of the positions, or by the elements' keys."""
+"""Keep one part of a split: by a permutation of the positions, or by a key of the elements."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from penstock.plan.node import RowMap
 from penstock.plan.safety.calls import entered, turns_of
 from penstock.plan.types import UNKNOWN
 
-SPLIT = 0x73706C6974  # "split": apart from a shuffle with the same seed
+SPLIT = 0x73706C6974  # "split" in ASCII: distinguishes the permutation from a shuffle with the same seed
 
 
 @dataclass(frozen=True)
 class Part(RowMap):
-    """Keep `count` elements from place `start` on of an order keyed by `seed`, the same in every epoch."""
+    """Keep `count` elements from position `start` on of an order keyed by `seed`, the same in every epoch."""
 
     part: str
     start: int
@@ -54,9 +54,9 @@ class Part(RowMap):
 
 
 class Hashes:
-    """The hash of every element's key: found in one pass, when first asked for, and kept for all parts of the split.
+    """The hashes of all elements' keys: computed in one pass on first use, and shared by all parts of the split.
 
-    `elements` begins a pass over an epoch. What travels to another process is what was found.
+    `elements` starts a pass over an epoch. Pickling sends the hashes, not the function.
     """
 
     def __init__(self, elements: Callable[[], Iterator[Any]], key: Callable[..., Any], seed: int) -> None:
@@ -66,9 +66,9 @@ class Hashes:
 
     @cached_property
     def all(self) -> NDArray[np.uint64]:
-        """Shape `(n,)`, in the order of the elements."""
+        """All hashes in element order, shape `(n,)`."""
         made = (_hash(element, self._key, self._seed, row) for row, element in enumerate(self._elements()))
-        with noting_blames():  # whatever asks for it
+        with noting_blames():  # whichever code asks first
             return np.fromiter(made, np.uint64)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -83,7 +83,7 @@ def _found(hashes: NDArray[np.uint64], key: Callable[..., Any], seed: int) -> Ha
 
 @dataclass(frozen=True)
 class Keyed(RowMap):
-    """Keep the elements whose key's hash is in `[low, high)`, of 2**64 that there are.
+    """Keep the elements whose key hash is in `[low, high)`, out of 2**64.
 
     `thread_safe` is that of `Map`.
     """
@@ -139,7 +139,7 @@ class Keyed(RowMap):
 
 
 def _hash(element: Any, key: Callable[..., Any], seed: int, row: int | None = None) -> int:
-    """The hash of one element's key; an error names the row, where that is known."""
+    """Return the hash of one element's key; an error names the row if it is known."""
     try:
         return hashed(_checked(key(*element) if type(element) is tuple else key(element)), seed)
     except Exception as error:

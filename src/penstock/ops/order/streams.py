@@ -1,4 +1,4 @@
-"""Virtual streams as nodes: the rows that one is made of, and the shard that takes turns among some of them."""
+"""Virtual streams as nodes: the rows of one stream, and the shard that takes turns among several."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from penstock.plan.node import RowMap
 
 @dataclass(frozen=True)
 class StreamRows(RowMap):
-    """Yield the rows of an indexed input that a virtual stream is made of: every `streams`-th from the `number`-th on.
+    """Yield the rows of an indexed input that form a virtual stream: every `streams`-th from the `number`-th on.
 
-    So the ids of its elements are rows of the input.
+    The ids of its elements are therefore rows of the input.
     """
 
     elementwise = True
@@ -51,7 +51,7 @@ class StreamRows(RowMap):
 class VirtualStreams(RowMap):
     """Cut the input into `streams`, and take turns among the `index`-th, the one `num_shards` after it, and so on.
 
-    Each is the input's plan over a part of the rows that the stream stands on (`virtual_stream`). What is run are the
+    Each stream is the input's plan over a part of the rows that the plan reads (`virtual_stream`). The engine runs the
     `turns`.
     """
 
@@ -71,7 +71,7 @@ class VirtualStreams(RowMap):
     def turns(self) -> combine.turns.Turns:
         """The node that makes the elements."""
         virtual_stream = order.virtual.virtual_stream
-        first = virtual_stream(self.input, 0, self.streams)  # whose place tells that of all
+        first = virtual_stream(self.input, 0, self.streams)  # its position determines the positions of the others
         owned = tuple(
             (place - first.place) % self.streams for place in range(self.index, self.streams, self.num_shards)
         )

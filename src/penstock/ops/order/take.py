@@ -14,7 +14,7 @@ from penstock.plan.types import INFINITE, UNKNOWN
 
 @dataclass(frozen=True)
 class Take(RowMap):
-    """Keep the first `count` elements; all of them where `count` is -1."""
+    """Keep the first `count` elements; all of them if `count` is -1."""
 
     keeps_ids = True
     keeps_order = True

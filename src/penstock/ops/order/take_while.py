@@ -1,4 +1,4 @@
-"""Keep elements up to the first that a function does not want."""
+"""Keep elements up to the first one that a predicate rejects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class TakeWhile(Streamed):
-    """Keep the elements before the first of which `input` says `False`."""
+    """Keep the elements before the first one whose predicate, paired with it by `input`, is `False`."""
 
     keeps_ids = True
 

@@ -1,4 +1,4 @@
-"""Leave out what came before."""
+"""Drop duplicates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class Unique(Streamed):
-    """Keep the first of all elements of which `input` says the same."""
+    """Keep the first element of each key that `input` pairs with the elements."""
 
     selects = True
     keeps_ids = True
@@ -29,7 +29,7 @@ class Unique(Streamed):
         return self.input.input.spec()
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
-        """The mark counts the elements of the input that were looked at; they are looked at again."""
+        """Yield the first elements; the mark counts the elements examined, which are examined again after a restore."""
         (before,), looked_at, given = resumed(mark, (0,)), 0, 0
         seen = set[Hashable]()
         with Reader(inputs[0], epoch) as reader:
@@ -54,4 +54,4 @@ class Unique(Streamed):
         return self.input.arguments()
 
     def redone(self) -> str:
-        return "goes through the epoch again, to know what came before"
+        return "goes through the epoch again to learn which elements came before"

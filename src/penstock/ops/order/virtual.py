@@ -1,4 +1,4 @@
-"""Cut a stream into virtual streams, which are made apart from each other."""
+"""Cut a stream into virtual streams, which are made independently."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from penstock.plan.types import INFINITE
 
 WHOLE: dict[type[Node], str] = {
     FromGenerator: (
-        "can only be run as a whole; say which parts there are, such as files, in an indexed dataset, and read them by "
+        "can only be run as a whole; list its parts, such as files, in an indexed dataset, and read them by "
         "flat_map() or interleave()"
     ),
-    TakeWhile: "ends all that comes at one element; place it after shard()",
+    TakeWhile: "ends the whole stream at one element; place it after shard()",
     Unique: "compares all elements with each other; place it after shard(), where it compares those of one shard",
-    GroupByReducer: "puts together all elements of a key; place it after shard()",
+    GroupByReducer: "combines all elements of a key; place it after shard()",
     AssertCardinality: "counts all elements; place it after shard(), with the count of the shard",
-    VirtualStreams: "has cut the stream already",
+    VirtualStreams: "has already cut the stream",
 }
-"""Operations that cannot be done apart in each stream: why, and what to do."""
+"""Operations that cannot run separately in each stream, with the reason and the remedy."""
 
 
 class Cut(NamedTuple):
-    """The plan of one virtual stream, and its place in each turn.
+    """The plan of one virtual stream, and its position in each turn.
 
-    Its ids are `keyed` where they are those of rows, or come of them, and so are other ones in each stream.
+    Its ids are `keyed` if they are rows, or derived from rows, and therefore differ from stream to stream.
     """
 
     plan: Node
@@ -57,11 +57,10 @@ class Cut(NamedTuple):
 
 
 def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
-    """One of `streams` parts of a streamed plan; a `PlanError` where an operation needs to see all of its elements.
+    """Return one of `streams` parts of a streamed plan; raise a `PlanError` if an operation needs all of its elements.
 
-    It is made of every `streams`-th row of what is indexed, and of every `streams`-th file of what is read as a stream,
-    from the `number`-th on. Wherever elements are counted its
-    element r is number `r * streams + place` of the whole.
+    The part consists of every `streams`-th row of indexed data, and of every `streams`-th file of streamed files, from
+    the `number`-th on. Where elements are counted, its element r is element `r * streams + place` of the whole.
     """
 
     def combine(node: Node, inputs: tuple[Cut, ...]) -> Cut:
@@ -71,20 +70,20 @@ def virtual_stream(plan: Node, number: int, streams: int) -> Cut:
         place = inputs[0].place if len(inputs) == 1 else number
         if isinstance(node, Zip) and len({each.place for each in inputs}) > 1:
             raise PlanError(
-                f"shard(streams={streams}): elements that {node.label()} puts side by side are in different streams, "
-                f"as one skips another number of them; skip() after it, or a multiple of {streams}"
+                f"shard(streams={streams}): {node.label()} pairs elements that are in different streams, because one "
+                f"input skips another number of them; use skip() after it, or skip a multiple of {streams}"
             )
         keyed = all(each.keyed for each in inputs)
         own = _drawn_apart(with_inputs(_part_of(node, number, place, streams), below), number, keyed=keyed)
         if isinstance(node, Skip):
-            place = (place - node.count) % streams  # whoever comes next is the first now
+            place = (place - node.count) % streams  # the stream that follows is the first one now
         return Cut(own, place, keyed and _keeps_ids(own))
 
     return fold(plan, combine)
 
 
 def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
-    """The operation of one stream, where it goes by how many elements there are."""
+    """Return the operation for one stream, if it depends on the number of elements."""
     if type(node) in WHOLE and not (isinstance(node, AssertCardinality) and node.count == INFINITE):
         raise PlanError(f"shard(streams={streams}): {node.label()} {WHOLE[type(node)]}")
     changed: dict[str, Any] = {}
@@ -107,7 +106,7 @@ def _part_of(node: Node, number: int, place: int, streams: int) -> Node:
 
 
 def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:
-    """The operation with a seed of its own in each stream, unless it draws by ids that are other ones in each."""
+    """Return the operation with a seed per stream, unless it draws by ids that differ from stream to stream."""
     seed = getattr(node, "seed", None)
     by_ids = keyed and not isinstance(node, Shuffle | Sample | SampleGuided)
     if seed is None or by_ids or isinstance(node, Keyed):  # by the key of an element, which is the same everywhere
@@ -116,5 +115,5 @@ def _drawn_apart(node: Node, number: int, *, keyed: bool) -> Node:
 
 
 def _keeps_ids(node: Node) -> bool:
-    """Whether elements have the ids of those that they are made of, or such as come of them, and no new numbers."""
+    """Return True if elements keep the ids of their inputs, or ids derived from these, instead of new numbers."""
     return node.elementwise or isinstance(node, RowMap | Enumerate | Scan | Unfolding | ResampleEstimated | Zip | Pad)

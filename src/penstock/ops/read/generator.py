@@ -1,4 +1,4 @@
-"""Yield what a Python generator does."""
+"""Yield the elements of a Python generator."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from penstock.plan.ids import ordinals
 from penstock.plan.node import Streamed
 from penstock.plan.types import Spec
 
-AT_ONCE = 1_000_000  # ns for which elements are collected at most, so that whoever waits for many can be stopped
+AT_ONCE = 1_000_000  # ns to collect elements at most, so that a consumer waiting for many can be stopped
 MOST = 256
 
 
 @dataclass(frozen=True)
 class FromGenerator(Streamed):
-    """Yield the elements of `function(*args)`, called anew for each epoch: copies, so that it may reuse what it yields.
+    """Yield the elements of `function(*args)`, called for each epoch: copies, so that the generator may reuse objects.
 
-    It is asked for an element once that is wanted, and no element waits for the next one. Where the iterator has
-    `state_dict` and `load_state_dict`, its own state is the mark; else how many elements came of it, and those are made
-    again and dropped.
+    The generator is asked for an element only when one is wanted, and no element waits for the next one. If the
+    iterator has `state_dict` and `load_state_dict`, its state is the mark; otherwise the mark is the number of
+    elements, which are made again and dropped.
     """
 
     has_own_ids = True
@@ -55,7 +55,7 @@ class FromGenerator(Streamed):
         try:
             if state is not None:
                 if attribute_of(elements, "load_state_dict") is None:
-                    raise CursorError("the saved state has one of a generator which now cannot take it")
+                    raise CursorError("the saved state holds the state of a generator that can no longer load it")
                 cast("Any", elements).load_state_dict(copy.deepcopy(state))
             else:
                 yield from left_out(elements, count, [count, None])
@@ -90,7 +90,7 @@ class FromGenerator(Streamed):
             raise
 
     def _run(self, elements: Iterator[Any], count: int, wanted: int) -> tuple[list[Any], Exception | None]:
-        """As many elements as are wanted, or those that came in a millisecond; and what ended them."""
+        """Return as many elements as are wanted, or as came in a millisecond; and the exception that ended them."""
         run: list[Any] = []
         most = min(wanted, MOST)
         end = perf_counter_ns() + AT_ONCE if most > 1 else 0
@@ -109,14 +109,14 @@ class FromGenerator(Streamed):
             raise ElementError(f"from_generator: element {number} is None; yield the element")
         if self.signature is not None and not compatible(found := spec_of(element), self.signature):
             raise ElementError(
-                f"from_generator: element {number} is {describe(found)}, and the signature says "
-                f"{describe(self.signature)}; yield what the signature says, or correct it"
+                f"from_generator: element {number} is {describe(found)}, but the signature says "
+                f"{describe(self.signature)}; yield elements that match the signature, or correct it"
             )
 
     def redone(self) -> str:
         return (
-            "calls its function again and drops what was received, unless what that returns has state_dict and "
-            "load_state_dict"
+            "calls its function again and drops the elements already received, unless the returned iterator has "
+            "state_dict and load_state_dict"
         )
 
     def arguments(self) -> str:

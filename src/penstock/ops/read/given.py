@@ -1,4 +1,4 @@
-"""Stand for elements that are handed to a task."""
+"""Stand for the elements that a task receives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from penstock.plan.types import Spec
 
 @dataclass(frozen=True)
 class Given(Streamed):
-    """Yield the elements of the piece that a task is given: what a stretch of elementwise work stands on."""
+    """Yield the elements of the piece that a task receives: the input of a stretch of elementwise work."""
 
     elementwise = True
 

@@ -1,4 +1,4 @@
-"""Draw numbers."""
+"""Draw random numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.plan.types import INFINITE, Program, Spec
 
 @dataclass(frozen=True)
 class Random(Node):
-    """Draw integers uniformly from [0, 2**32), without end; others each epoch where `rerandomize`."""
+    """Draw integers uniformly from [0, 2**32), without end; different ones each epoch if `rerandomize`."""
 
     seed: int | None
     rerandomize: bool
@@ -36,7 +36,7 @@ class Random(Node):
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         if self.seed is None:
-            raise RuntimeError("random numbers without a seed reached the compiler; bind_seeds comes first")
+            raise RuntimeError("random numbers without a seed reached the compiler; run bind_seeds first")
         key = mix(self.seed)
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:

@@ -23,7 +23,7 @@ from penstock.sources.protocol import Source
 
 @dataclass(frozen=True)
 class Read(Node):
-    """Read the elements of `source`, every epoch the same."""
+    """Read the elements of `source`, the same in every epoch."""
 
     source: Source
 
@@ -58,7 +58,7 @@ class Read(Node):
 
     @property
     def _reading(self) -> Callable[..., Chunk]:
-        """The function that reads rows; one thread at a time, where the source calls an object of the user's."""
+        """The function that reads rows; called by one thread at a time if the source calls an object of the user's."""
         read_many = self.source.read_many
         turns = safety.calls.turns_of(self.source) if self.functions else None
         if turns is None:
@@ -75,10 +75,10 @@ class Read(Node):
 
 
 def refuse_faults(plan: Node) -> None:
-    """Raise what is wrong with a file that `plan` reads, unless something above leaves out what fails.
+    """Raise the error of a broken file that `plan` reads, unless an operation above drops failing elements.
 
-    A source has such errors as its `faults`, by file: each is that of one element, which stands for what cannot be
-    found of the file. So it comes before the first element, and not at some later one.
+    A source lists such errors as its `faults`, by file: each belongs to one element that stands for the unreadable part
+    of the file. The error is raised before the first element instead of at a later one.
     """
     waiting, seen = [plan], set[int]()
     while waiting:
@@ -88,6 +88,6 @@ def refuse_faults(plan: Node) -> None:
         seen.add(id(node))
         if isinstance(node, Read):
             for fault in faults_of(node.source).values():
-                raise copy(fault)  # what is noted on one that is raised belongs to that time alone
+                raise copy(fault)  # notes added to a raised error belong to that raise only
         if not node.forgives:
             waiting.extend(reversed(node.inputs))

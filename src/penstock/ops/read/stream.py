@@ -1,4 +1,4 @@
-"""Read files that can only be read from their beginning on, as compressed ones."""
+"""Read files that can only be read from their beginning, such as compressed ones."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from penstock.sources.stream import Faulty, Stream
 from penstock.storage.ahead import Ahead
 
 FILES_AT_A_TIME = 2
-CHUNKS_AHEAD = 4  # of each file
+CHUNKS_AHEAD = 4  # per file
 
 
 @dataclass(frozen=True)
 class ReadStream(Streamed):
     """Yield the elements of every `step`-th file of `source` from the `first`-th on, one file after another.
 
-    Its mark is which of them, how many of its elements are out, and how many of all. The file at hand and the next one
-    are read ahead, each by a thread. What cannot be made ends it, or where others can follow and `faults` says so, a
-    `Fault` stands for it, which `Sound` raises.
+    The mark holds the current file, the number of its elements already yielded, and the number of all elements yielded.
+    The current file and the next one are read ahead, each by a thread. An element that cannot be made ends the stream;
+    if `faults`, and if others can follow, a `Fault` replaces it, which `Sound` raises.
     """
 
     has_own_ids = True
@@ -74,7 +74,7 @@ class ReadStream(Streamed):
                 while len(opened) < FILES_AT_A_TIME and (number := next(coming, None)) is not None:
                     opened.append(self._opened(files[number], done if number == file else 0))
                 if not opened:
-                    if done:  # in a file that is not there any more
+                    if done:  # in a file that no longer exists
                         raise CursorError(BEYOND)
                     return
                 for made in opened[0]:
@@ -94,7 +94,7 @@ class ReadStream(Streamed):
                 ahead.close()
 
     def _with_end(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        """The chunks of a file; where others can follow, what ends it too early stands for the rest of it."""
+        """Yield the chunks of a file; if others can follow, the error that ends it early replaces the rest."""
         try:
             yield from chunks
         except (CursorError, MemoryError):
@@ -129,7 +129,7 @@ class ReadStream(Streamed):
 
 
 def _one_by_one(chunks: Iterable[Chunk], turns: AbstractContextManager[None]) -> Iterator[Chunk]:
-    """The chunks, each made in its turn."""
+    """Yield the chunks, each made in its turn."""
     coming = iter(chunks)
     while True:
         with turns:
@@ -141,14 +141,14 @@ def _one_by_one(chunks: Iterable[Chunk], turns: AbstractContextManager[None]) ->
 
 @dataclass(frozen=True, eq=False)
 class Fault:
-    """Stands for an element that could not be made."""
+    """A placeholder for an element that could not be made."""
 
     error: Exception
 
 
 @dataclass(frozen=True)
 class Sound(Streamed):
-    """Raise the errors of the elements that could not be made, each in its place, so that others may follow."""
+    """Raise the errors of the elements that could not be made, each in its position, so that others may follow."""
 
     elementwise = True
     keeps_ids = True
@@ -175,19 +175,19 @@ class Sound(Streamed):
 
 
 def _again(error: Exception) -> Exception:
-    """A copy of the error as it was first raised: what is kept on one that is raised belongs to that time alone."""
+    """Return a copy of the error as first raised: notes added to a raised error belong to that raise only."""
     try:
         made = copy(error)
     except Exception:  # noqa: BLE001 - one of the user's that cannot be copied
         return error
     made.__cause__ = error.__cause__
     if "__notes__" in vars(error):
-        made.__notes__ = list(error.__notes__)  # of its own: more are added where it is raised
+        made.__notes__ = list(error.__notes__)  # a new list: notes are added where the copy is raised
     return made
 
 
 def with_sound_elements(plan: Node) -> Node:
-    """`each(stream) -> each(Sound(stream))`: where a stream of files has only elementwise nodes above it."""
+    """`each(stream) -> each(Sound(stream))`, if a stream of files has only elementwise nodes above it."""
     above: list[Node] = []
     node = plan
     while node.elementwise or isinstance(node, Prefetch | WithOptions):
@@ -202,7 +202,7 @@ def with_sound_elements(plan: Node) -> Node:
 
 
 def without_first(chunks: Iterator[Chunk], count: int) -> Iterator[Chunk]:
-    """Leave out the first `count` elements.
+    """Skip the first `count` elements.
 
     >>> from penstock.elements.chunks.chunk import Items
     >>> [chunk.elements() for chunk in without_first(iter([Items([1, 2]), Items([3, 4])]), 3)]

@@ -1,4 +1,4 @@
-"""Find functions that several threads must not call at once, and keep each of them to one thread at a time."""
+"""Find functions that several threads must not call at once, and restrict each to one thread at a time."""
 
 from typing import TYPE_CHECKING
 

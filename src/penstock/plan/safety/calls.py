@@ -1,4 +1,4 @@
-"""How tasks call a user's function: as many at a time as there are threads, or one after another."""
+"""Call a user's function in tasks: from all threads at once, or one thread after another."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Alone(NamedTuple):
 
     @property
     def is_declared(self) -> bool:
-        """True if the user has said so."""
+        """True if the user has declared it."""
         return self.why == DECLARED
 
     def __str__(self) -> str:
@@ -44,8 +44,8 @@ class Alone(NamedTuple):
 class Calls:
     """The calls of one function by a compiled operation.
 
-    `turns` is what is entered for each run of calls, where one thread at a time may make them. Until `settled`, calls
-    go through this object: the first one is made alone, to see whether it changes what the next one finds.
+    `turns` is entered for each run of calls if only one thread at a time may call the function. Until `settled`, calls
+    go through this object: the first call is made alone, to see whether it changes objects that the next one uses.
     """
 
     def __init__(self, function: Callable[..., Any], thread_safe: bool | None) -> None:
@@ -87,7 +87,7 @@ class Calls:
 
 
 def _own(result: Any) -> Any:
-    """A result with arrays and containers of its own: those that a function keeps, its next call may write into."""
+    """Return a result with new arrays and containers: the next call may modify those that a function keeps."""
     return with_own_arrays([result])[0]
 
 
@@ -98,7 +98,7 @@ def _copying(function: Callable[..., Any]) -> Callable[..., Any]:
 def in_turns(
     build: Callable[[Callable[..., Any]], Callable[P, T]], function: Any, thread_safe: bool | None
 ) -> Callable[P, T]:
-    """Return `build(function)`, which calls the function many times; as one turn, where turns are needed."""
+    """Return `build(function)`, which calls the function many times; as one turn, if turns are needed."""
     calls, free = Calls(function, thread_safe), build(function)
     if calls.settled and calls.turns is None:
         return free
@@ -114,30 +114,30 @@ def in_turns(
 
 
 def one_by_one(function: Callable[..., Any], thread_safe: bool | None) -> Callable[..., Any]:
-    """The function; where turns are needed each call is one."""
+    """Return the function; if turns are needed, each call is one."""
     calls = Calls(function, thread_safe)
     return function if calls.settled and calls.turns is None else calls
 
 
 def turns_of(*functions: Any, thread_safe: bool | None = None) -> Turns | None:
-    """The turns for calls of functions that one thread at a time may make; `None` where any number may."""
+    """Return the turns for calls of functions that only one thread at a time may call; `None` if any number may."""
     hazards = [hazard for function in functions for hazard in _found(function, thread_safe)[0]]
     return Turns(hazard.owner for hazard in hazards) if hazards else None
 
 
 def entered(turns: Turns | None) -> AbstractContextManager[None]:
-    """The turns as a context, or one that does nothing."""
+    """Return the turns as a context, or a context that does nothing."""
     return turns or nullcontext()
 
 
 def all_alone(nodes: Iterable[Node]) -> list[Alone]:
-    """The operations whose functions one thread at a time calls, where otherwise tasks would, side by side."""
+    """Return the operations whose functions only one thread at a time calls, although tasks could run them."""
     found = [(node, alone(node)) for node in nodes if node.functions]
     return [each for node, each in found if each is not None and (each.here or node.calls_in_threads)]
 
 
 def alone(node: Node) -> Alone | None:
-    """Why one thread at a time calls the functions of an operation, if that is so."""
+    """Return why only one thread at a time calls the functions of an operation, or `None`."""
     declared = getattr(node, "thread_safe", None)
     for function in node.functions:
         for hazard in _found(function, declared)[0]:
@@ -148,7 +148,7 @@ def alone(node: Node) -> Alone | None:
 
 
 def _found(function: Any, thread_safe: bool | None) -> tuple[list[Hazard], Walk | None]:
-    """The hazards of calling a function, and the walk that found them, where there was one."""
+    """Return the hazards of calling a function, and the walk that found them, if there was one."""
     if type(function).__module__.startswith("penstock."):
         called = getattr(function, "called", None)  # the user's object behind a source
         return _found_of_source(called) if isinstance(called, Called) else ([], None)
@@ -173,16 +173,16 @@ def _found_of_source(called: Called) -> tuple[list[Hazard], Walk | None]:
         return hazards, walk
     if walk.for_threads or walk.is_known:
         return [], walk
-    return [Hazard(owner, f"nothing says that several threads may read a {type(owner).__name__}")], walk
+    return [Hazard(owner, f"several threads may not be able to read a {type(owner).__name__}")], walk
 
 
 def _seen(walk: Walk) -> list[Hazard]:
-    """The hazards of objects that calls were seen to change."""
+    """Return the hazards of objects that calls were seen to change."""
     known = [*walk.owners.values(), *walk.contents.values()]
     return [Hazard(each.thing, what) for each in known if not walk.for_threads and (what := seen_of(each.thing))]
 
 
 def declared_by(function: Any) -> bool | None:
-    """Return the attribute `thread_safe` of an object or its class; `None` where there is none."""
+    """Return the attribute `thread_safe` of an object or its class; `None` if there is none."""
     declared = getattr(getattr(function, "__self__", function), "thread_safe", None)
     return declared if isinstance(declared, bool) else None

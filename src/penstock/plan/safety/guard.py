@@ -1,4 +1,4 @@
-"""Locks for the objects that one thread at a time may use, shared by all functions that use the same one."""
+"""Locks for objects that only one thread at a time may use, shared by all functions that use the same object."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from weakref import WeakValueDictionary
 class Guard:
     """The lock of one object, for as long as some function that uses the object may run.
 
-    `what` says what was seen of the object that its functions' code does not tell.
+    `what` holds observations of the object that its functions' code does not show.
     """
 
     __slots__ = ("__weakref__", "lock", "number", "owner", "what")
 
     def __init__(self, owner: Any, number: int) -> None:
-        self.owner = owner  # kept, so that nothing else gets its identity
+        self.owner = owner  # kept, so that no other object gets its id
         self.number = number  # locks are taken in one order, so that no two threads wait for each other
         self.lock = threading.RLock()
         self.what = ""
 
 
 class Held(NamedTuple):
-    """How long this thread was in guarded calls, and how long it waited for its turn, in ns."""
+    """The time that this thread spent in guarded calls, and waiting for its turn, in ns."""
 
     alone: int
     queued: int
 
 
 class _Here(threading.local):
-    """The locks that this thread holds now, and the times that it has counted."""
+    """The locks that this thread holds now, and its times."""
 
     def __init__(self) -> None:
         self.locks: list[list[Any]] = []
@@ -44,7 +44,7 @@ class _Here(threading.local):
         self.queued = 0
 
 
-# Which objects are in use, and by whom, is a fact about the process.
+# Which objects are in use, and by which threads, is a fact about the process.
 _guards: WeakValueDictionary[int, Guard] = WeakValueDictionary()
 _told: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _numbers = count()
@@ -53,7 +53,7 @@ _here = _Here()
 
 
 class Turns:
-    """A context that one thread at a time may be in, of all that use one of the objects; it may be entered again."""
+    """A context for one thread at a time among all users of one of the objects; reentrant."""
 
     def __init__(self, owners: Iterable[Any]) -> None:
         self._guards = sorted({guard_of(owner) for owner in owners}, key=lambda guard: guard.number)
@@ -81,16 +81,16 @@ class Turns:
             here.alone += perf_counter_ns() - here.began
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ([guard.owner for guard in self._guards],)  # in another process there are other threads
+        return type(self), ([guard.owner for guard in self._guards],)  # another process has other threads
 
     def note(self, what: str) -> None:
-        """Say what was seen of the objects."""
+        """Record an observation of the objects."""
         for guard in self._guards:
             guard.what = guard.what or what
 
 
 def guard_of(owner: Any) -> Guard:
-    """The guard of an object: the same one for as long as anybody has it."""
+    """Return the guard of an object: the same one for as long as it is referenced."""
     with _lock:
         guard = _guards.get(id(owner))
         if guard is None:
@@ -99,34 +99,34 @@ def guard_of(owner: Any) -> Guard:
 
 
 def seen_of(owner: Any) -> str:
-    """Return the change that was seen of an object in use; an empty text where there was none."""
+    """Return the change that was seen of an object in use; an empty text if there was none."""
     with _lock:
         guard = _guards.get(id(owner))
     return "" if guard is None else guard.what
 
 
 def tell(thing: Any) -> bool:
-    """Note that the user is told of a function or object; whether this is the first time in this process."""
+    """Record that the user is warned of a function or object; return True the first time in this process."""
     with _lock:
         if _told.get(id(thing)) is thing:
             return False
-        with suppress(TypeError):  # no weak reference to it: nothing would say when another has its identity
+        with suppress(TypeError):  # no weak reference possible: a later object with its id could not be told apart
             _told[id(thing)] = thing
         return True
 
 
 def held_here() -> Held:
-    """Return the times that this thread has counted so far."""
+    """Return the times of this thread so far."""
     return Held(_here.alone, _here.queued)
 
 
 def is_in_turn() -> bool:
-    """Return whether this thread is in a guarded call now."""
+    """Return True if this thread is in a guarded call now."""
     return bool(_here.locks)
 
 
 def _after_fork() -> None:
-    """In a forked child: the threads that held the locks are not there."""
+    """Reset the state in a forked child, where the threads that held the locks do not exist."""
     global _lock  # noqa: PLW0603
     _lock = threading.Lock()
     for guard in list(_guards.values()):

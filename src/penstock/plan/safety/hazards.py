@@ -1,4 +1,4 @@
-"""Objects that two threads must not use at once, and objects that show that their user knows of threads."""
+"""Objects that two threads must not use at once, and objects that show that their user is aware of threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Hazard(NamedTuple):
-    """An object that one thread at a time may use, in words; `here`: only the thread that made it may."""
+    """A description of an object that only one thread at a time may use; `here`: only the thread that made it may."""
 
     owner: Any
     what: str
@@ -42,14 +42,14 @@ OF_ONE_THREAD = {("sqlite3", "Connection"), ("sqlite3", "Cursor")}
 FOR_THREADS = {("_thread", "lock"), ("_thread", "RLock"), ("_thread", "_local"), ("_queue", "SimpleQueue")}
 MODULES_FOR_THREADS = ("threading", "queue", "multiprocessing.synchronize", "concurrent.futures.")
 NO_POSITION = {"read", "readline", "readinto", "read_byte", "seek", "write", "write_byte"}
-"""Methods of mapped memory that go by its position; slices of it do not."""
+"""Methods of mapped memory that depend on its position; slices of it do not."""
 
 GROWS = {
     list: {"append", "extend"},
     set: {"add", "update"},
     deque: {"append", "appendleft", "extend"},
 }
-"""Methods that one thread does in one go, and that hurt nobody who does not look at what is there."""
+"""Methods that run atomically, and affect only readers of the collection."""
 CHANGES: tuple[tuple[type, frozenset[str]], ...] = (
     (Counter, frozenset(["update", "subtract", "clear", "pop", "popitem"])),
     (dict, frozenset(["pop", "popitem", "clear", "update"])),
@@ -62,11 +62,11 @@ CHANGES: tuple[tuple[type, frozenset[str]], ...] = (
 
 
 WRITERS = frozenset(["copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"])
-"""Functions of NumPy that write into an array which they are given."""
+"""Functions of NumPy that write into an array argument."""
 
 
 def hazard_of(thing: Any, name: str) -> Hazard | None:
-    """Return the hazard of an object that is unsafe whatever is done with it.
+    """Return the hazard of an object that is unsafe for any use.
 
     >>> hazard_of(iter([1]), "rows").what
     'an iterator, `rows`'
@@ -82,7 +82,7 @@ def hazard_of(thing: Any, name: str) -> Hazard | None:
 
 
 def _named(thing: Any, names: list[tuple[str, str]]) -> str:
-    """Name the kind of an object by the names of its type, and of those that this is derived from."""
+    """Return the kind of an object by the names of its type and base types."""
     if isinstance(thing, io.IOBase):
         return "an open file"
     if ("PIL.ImageFile", "ImageFile") in names and getattr(thing, "tile", None):
@@ -92,7 +92,7 @@ def _named(thing: Any, names: list[tuple[str, str]]) -> str:
 
 
 def _alike(cls: type) -> str:
-    """Name the kind of an object by the methods that it has."""
+    """Return the kind of an object by the names of its methods."""
     if _has(cls, "cursor", "commit", "close") or _has(cls, "execute", "fetchone"):
         return "a connection to a database"
     return "an iterator" if _has(cls, "__next__", "__iter__") else ""
@@ -103,7 +103,7 @@ def _standard_streams() -> tuple[Any, ...]:
 
 
 def is_for_threads(thing: Any) -> bool:
-    """Return whether the object is a lock, thread-local data or a queue: whoever uses it has thought of threads."""
+    """Return True if the object is a lock, thread-local data or a queue: its user is aware of threads."""
     return any(
         (each.__module__, each.__qualname__) in FOR_THREADS or each.__module__.startswith(MODULES_FOR_THREADS)
         for each in type(thing).__mro__
@@ -111,7 +111,7 @@ def is_for_threads(thing: Any) -> bool:
 
 
 def changed_by(thing: Any, method: str) -> bool:
-    """Return whether a method of a container, array or tensor changes the object."""
+    """Return True if a method of a container, array or tensor changes the object."""
     cls = type(thing)
     if cls.__module__ == "mmap":
         return method in NO_POSITION
@@ -121,7 +121,7 @@ def changed_by(thing: Any, method: str) -> bool:
 
 
 def grown_by(thing: Any, method: str) -> bool:
-    """Return whether a method of a collection only adds to it."""
+    """Return True if a method of a collection only adds to it."""
     return method in GROWS.get(type(thing), ())
 
 

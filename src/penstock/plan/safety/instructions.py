@@ -1,7 +1,7 @@
-"""The instructions of a function, followed with the objects that its names stand for: what it reads and writes.
+"""Follow the instructions of a function with the objects that its names stand for, to find its reads and writes.
 
 Nothing is run. Values are followed through names, attributes and the stack as far as they are objects that exist before
-the call; everything else is unknown, and nothing is said of it. Branches are read one after another.
+the call; everything else is unknown and ignored. Branches are read one after another.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ CALLS = {
     "GET_ITER": (1, "__iter__"),
     "BEFORE_WITH": (1, "__enter__"),
 }
-"""Instructions that call a method of an object: where that lies on the stack, and the method."""
+"""Instructions that call a method of an object: its position on the stack, and the method."""
 
 
 class Known(NamedTuple):
-    """An object that exists before the call, and what the code calls it."""
+    """An object that exists before the call, and its name in the code."""
 
     thing: Any
     name: str
 
 
 AUGMENTED = Known(None, "")
-"""The result of an operation in place, such as `+=`, on its way back to where its operand came from."""
+"""The result of an in-place operation, such as `+=`, on its way back to its operand's origin."""
 
 
 class Step(NamedTuple):
-    """An instruction: its name and argument, what it does to the stack's height, where it is and where it may jump."""
+    """An instruction: its name and argument, its effect on the stack's height, its position and its jump target."""
 
     op: str
     arg: int
@@ -54,7 +54,7 @@ class Step(NamedTuple):
 
 
 class Told(Protocol):
-    """Who hears of what is found."""
+    """The receiver of the findings."""
 
     def global_of(self, name: str) -> Known | None: ...
     def reaches(self, known: Known) -> None: ...
@@ -66,7 +66,7 @@ class Told(Protocol):
 
 
 def follow(code: types.CodeType, names: Mapping[str, Known], told: Told, outer: frozenset[str]) -> None:
-    """Tell what the code does with the objects of `names`; names of `outer` are variables of a function around it."""
+    """Report how the code uses the objects of `names`; names of `outer` are variables of an enclosing function."""
     reading = _Reading(code, dict(names), told, outer)
     reading.follow()
     for constant in code.co_consts:
@@ -77,8 +77,8 @@ def follow(code: types.CodeType, names: Mapping[str, Known], told: Told, outer: 
 
 @lru_cache(maxsize=1024)
 def steps_of(code: types.CodeType) -> tuple[Step, ...]:
-    """Return the instructions of some code, in their order."""
-    """Return the instructions of some code, in their order."""
+    """Return the instructions of some code, in order."""
+    """Return the instructions of some code, in order."""
     steps: list[Step] = []
     for each in dis.get_instructions(code):
         effect = dis.stack_effect(each.opcode, each.arg, jump=False)
@@ -98,12 +98,12 @@ class _Reading:
         self._told = told
         self._outer = outer
         self._stack: list[Known | None] = []
-        self._constant: Any = None  # the value of the constant that was loaded last
+        self._constant: Any = None  # the value of the constant loaded last
         self._key_is_constant = False
 
     def follow(self) -> None:
-        """Go through all instructions once."""
-        coming: dict[int, list[Known | None]] = {}  # what the stack holds where a jump leads
+        """Process all instructions once."""
+        coming: dict[int, list[Known | None]] = {}  # the stack at jump targets
         goes_on = True
         for step in steps_of(self._code):
             if not goes_on:
@@ -139,7 +139,7 @@ class _Reading:
             self._told.reaches(known)
 
     def _move(self, step: Step) -> None:
-        """Let the stack be as high as after the instruction; nothing is known of a result."""
+        """Adjust the stack's height to that after the instruction; results are unknown."""
         if step.effect > 0:
             self._stack += [None] * step.effect
             return
@@ -192,7 +192,7 @@ class _Reading:
             self._push(self.names.get(name))
 
     def _change(self, step: Step) -> None:
-        """Tell of what the instruction writes into."""
+        """Report the object that the instruction writes into."""
         op, told = step.op, self._told
         if op in ("STORE_ATTR", "DELETE_ATTR") and (known := self._at(1)) is not None:
             told.writes(known, f"{known.name}.{step.value}")

@@ -1,7 +1,7 @@
 """Find the objects that a function reaches and writes: by its closure, globals, defaults, object and calls.
 
-Only the code of the user's own modules is followed, and of an object of a library the method that is called with those
-it calls on itself. Nothing is run, and no attribute is computed.
+Only code of the user's own modules is followed; of a library object, only the called method and the methods it calls on
+itself. Nothing is run, and no attribute is computed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.plan.safety.instructions import Known, follow
 from penstock.plan.safety.watch import kept_by
 
 MOST_FOLLOWED = 256  # functions and methods
-MOST_ITEMS = 32  # of a collection that are looked at
+MOST_ITEMS = 32  # items of a collection that are examined
 DEEPEST = 4  # collections within collections
 ABSENT = object()
 
@@ -34,12 +34,12 @@ DYNAMIC = frozenset(["getattr", "setattr", "vars", "globals", "locals", "exec", 
 
 
 class Walk:
-    """All that was found from one function, or several of one object, on.
+    """All findings from one function, or several functions of one object.
 
-    `hazards` are what makes it unsafe; `for_threads`: it uses a lock or thread-local data, so its author has thought of
-    threads; `is_known`: nothing was met that could not be looked into. `owners` are the objects whose methods it runs,
-    `contents` the arrays and lists that it has in hand, and `caches` the results of `functools.cache` and the empty
-    dicts, into which calls may put objects that later calls share.
+    `hazards` are the reasons that it is unsafe; `for_threads`: it uses a lock or thread-local data, so its author is
+    aware of threads; `is_known`: every object met could be examined. `owners` are the objects whose methods it runs,
+    `contents` the arrays and lists that it uses, and `caches` the results of `functools.cache` and the empty dicts,
+    into which calls may put objects that later calls share.
     """
 
     def __init__(self, functions: Iterable[Any]) -> None:
@@ -53,7 +53,7 @@ class Walk:
         self._growths: Counter[int] = Counter()
         self._grown: dict[int, Known] = {}
         self._followed: set[tuple[int, int]] = set()
-        self._reached: dict[int, Any] = {}  # kept, so that no identity is used twice
+        self._reached: dict[int, Any] = {}  # kept, so that no id is reused
         self._names: set[str] = set()  # of attributes and globals that the code uses
         for function in functions:
             self.call(Known(function, getattr(function, "__name__", type(function).__name__)))
@@ -61,7 +61,7 @@ class Walk:
 
     @property
     def hazards(self) -> list[Hazard]:
-        """The hazards; none where the function was written for threads."""
+        """The hazards; none if the function was written for threads."""
         if self.for_threads:
             return []
         found = list(self._hazards.values())
@@ -71,11 +71,11 @@ class Walk:
         return found
 
     def found(self, owner: Any, what: str) -> None:
-        """Note a hazard; the first of an object is the one that is told."""
+        """Record a hazard; only the first of an object is reported."""
         self._hazards.setdefault(id(owner), Hazard(owner, what))
 
     def call(self, known: Known, *, depth: int = DEEPEST) -> None:
-        """Go through what happens when an object is called."""
+        """Examine the effects of calling an object."""
         thing = known.thing
         if isinstance(thing, types.FunctionType):
             self._follow(thing, {})
@@ -101,7 +101,7 @@ class Walk:
             self.is_known = False
 
     def _cached(self, known: Known, depth: int) -> None:
-        """Follow the function behind a cache, and look at the results that it has kept so far."""
+        """Follow the function behind a cache, and examine the results that it has kept so far."""
         self.caches.setdefault(id(known.thing), known)
         if depth:
             self.call(Known(getattr(known.thing, "__wrapped__", known.thing), known.name))
@@ -129,7 +129,7 @@ class Walk:
             return
         library = is_library(type(own.thing).__module__)
         if library:
-            self.is_known = False  # its own module may do more than is followed
+            self.is_known = False  # its own module may do more than can be followed
         if (function.__module__ or "").startswith("penstock."):
             return
         self.owners.setdefault(id(own.thing), own)
@@ -151,10 +151,10 @@ class Walk:
         follow(code, _defaults(function) | closed | names, _Scope(self, function, cells, own), frozenset(cells))
 
     def _look_at_what_is_not_followed(self, function: Any) -> None:
-        """Take every object of the user's that was reached to be used by every name that the code uses.
+        """Assume that every name in the code applies to every object of the user's that was reached.
 
-        An object out of a collection, a loop or a call is not known where its method is called, nor an array where it
-        is given to a function.
+        An object from a collection, a loop or a call is unknown where its method is called, as is an array passed to a
+        function.
         """
         seen = set[int]()
         while left := [key for key in self._reached if key not in seen]:
@@ -175,7 +175,7 @@ class Walk:
             self.found(function, "sets attributes by their names")
 
     def reaches(self, known: Known, *, depth: int = DEEPEST) -> None:
-        """Look at an object that the code has in hand."""
+        """Examine an object that the code uses."""
         thing = known.thing
         self._uses[id(thing)] += 1
         if isinstance(thing, np.ndarray | list | bytearray):
@@ -218,7 +218,7 @@ class Walk:
                 self.reaches(Known(item, f"{known.name}[...]"), depth=depth - 1)
 
     def attribute(self, known: Known, name: str, scope: types.FunctionType) -> Known | None:
-        """The attribute of an object, as far as it is there without being computed; methods are taken to be called."""
+        """Return the attribute of an object if it exists without being computed; methods count as called."""
         thing = known.thing
         if isinstance(thing, types.ModuleType):
             self.for_threads |= thing is threading
@@ -230,7 +230,7 @@ class Walk:
         return _known(found, f"{known.name}.{name}")
 
     def _of_class(self, known: Known, name: str, scope: types.FunctionType) -> Any:
-        """The attribute that an object has from its class, if it is a value that is there."""
+        """Return the attribute that an object gets from its class, if it is an existing value."""
         thing = known.thing
         is_class = isinstance(thing, type)
         found = _class_attribute(thing if is_class else type(thing), name)
@@ -258,7 +258,7 @@ class Walk:
 
 
 class _Scope:
-    """Hears of what one function does."""
+    """The receiver of the findings in one function."""
 
     def __init__(self, walk: Walk, function: types.FunctionType, cells: dict[str, types.CellType], own: Any) -> None:
         self._walk = walk
@@ -299,7 +299,7 @@ class _Scope:
         if isinstance(known.thing, (*PLAIN, tuple)):
             return
         if isinstance(known.thing, dict) and not (again or constant):
-            return  # one thing kept under its own key, as a cache does
+            return  # one item stored under its own key, as in a cache
         self._walk.found(known.thing, f"writes into `{known.name}`")
 
     def writes_name(self, name: str) -> None:
@@ -308,7 +308,7 @@ class _Scope:
 
 
 def _names_in(code: types.CodeType) -> set[str]:
-    """The names that the code uses; where it gets attributes by their names, all words in it may be one."""
+    """Return the names that the code uses; if it gets attributes by name, all words in it count."""
     names = set(code.co_names)
     if "getattr" in names:
         names |= {each for each in code.co_consts if isinstance(each, str)}
@@ -316,7 +316,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def is_library(module: str | None) -> bool:
-    """Return whether a module is installed, or of Python itself, and not the user's own."""
+    """Return True if a module is installed, or part of Python, and not the user's own."""
     top = (module or "").partition(".")[0]
     if top in ("", "__main__"):
         return False
@@ -327,7 +327,7 @@ def is_library(module: str | None) -> bool:
 
 
 def _may_follow(function: Callable[..., Any], thing: Any, scope: types.FunctionType) -> bool:
-    """Return whether to look into a method: the user's, one that the user calls, or one of the same library."""
+    """Return True if a method may be examined: the user's, one that the user calls, or one of the same library."""
     module = function.__module__ or ""
     if not is_library(module):
         return True
@@ -348,7 +348,7 @@ def _defaults(function: types.FunctionType) -> dict[str, Known]:
 def _content(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # a name not bound yet
+    except ValueError:  # a name that is not bound yet
         return ABSENT
 
 
@@ -372,7 +372,7 @@ def _slot(descriptor: types.MemberDescriptorType, thing: Any) -> Any:
 
 
 def _behind(found: Any) -> Any:
-    """The function behind a static or class method or a property."""
+    """Return the function behind a static or class method or a property."""
     if isinstance(found, staticmethod | classmethod):
         return found.__func__
     if isinstance(found, property):

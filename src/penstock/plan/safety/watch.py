@@ -1,4 +1,4 @@
-"""Find the changes that a call makes in the objects of a function, by a look at them before and after it."""
+"""Find the changes that a call makes to the objects of a function, by comparing them before and after it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from penstock.plan.safety.instructions import Known
 
-WHOLE = 1 << 18  # bytes of an array that is looked at as a whole; of a larger one samples are
+WHOLE = 1 << 18  # bytes of an array that is compared as a whole; larger arrays are sampled
 SAMPLES, SAMPLE = 32, 1 << 12
 MOST_ITEMS = 256
 
 
 class Look:
-    """The objects as they were at one moment, with all that their attributes and items were."""
+    """The objects at one moment, with all their attributes and items."""
 
     def __init__(self, objects: Iterable[Known]) -> None:
         self._states = {(id(known.thing), ""): (known.name, known.thing, _content(known.thing)) for known in objects}
@@ -27,7 +27,7 @@ class Look:
                 self._states[id(known.thing), name] = (f"{known.name}.{name}", value, _content(value))
 
     def changed(self, after: Look) -> str | None:
-        """The name of something that was replaced or written into between this look and the one `after`."""
+        """Return the name of an object that was replaced or modified between this look and the look `after`."""
         for key, (name, thing, content) in self._states.items():
             if key not in after._states:
                 return name
@@ -40,7 +40,7 @@ class Look:
         return None
 
     def has_new(self, after: Look) -> bool:
-        """Return whether there are attributes `after` that were not there, or were `None`: the first call made them."""
+        """Return True if attributes `after` were absent or `None` before: the first call made them."""
         return any(
             key not in self._states or (self._states[key][1] is None and state[1] is not None)
             for key, state in after._states.items()
@@ -48,7 +48,7 @@ class Look:
 
 
 def kept_by(cached: Any) -> Iterator[Any]:
-    """The results that `functools.cache` or `lru_cache` has kept, with their keys: the garbage collector tells them.
+    """Yield the results that `functools.cache` or `lru_cache` has kept, with keys, found by the garbage collector.
 
     >>> import functools
     >>> @functools.cache
@@ -60,7 +60,7 @@ def kept_by(cached: Any) -> Iterator[Any]:
     """
     own = getattr(cached, "__dict__", None)
     for held in gc.get_referents(cached):
-        if type(held) is dict and held is not own:  # the cache itself, which has results or links to them
+        if type(held) is dict and held is not own:  # the cache itself, which holds results or links to them
             yield from (result for result in list(held.values()) if type(result).__name__ != "_lru_list_elem")
         elif held is not own and type(held) is not object:
             yield held
@@ -69,12 +69,12 @@ def kept_by(cached: Any) -> Iterator[Any]:
 def _attributes(thing: Any) -> dict[str, Any]:
     try:
         return dict(object.__getattribute__(thing, "__dict__"))
-    except (AttributeError, RuntimeError):  # none; or another thread adds one just now
+    except (AttributeError, RuntimeError):  # no such object, or another thread is adding one
         return {}
 
 
 def _content(thing: Any) -> Any:
-    """Return a value that changes when an array or a list is written into; `None` for all else."""
+    """Return a value that changes when an array or a list is modified; `None` for other objects."""
     if type(thing) is np.ndarray:
         return _sum_of(thing) if thing.flags.writeable and not thing.dtype.hasobject else None
     if isinstance(thing, bytearray):
@@ -97,7 +97,7 @@ def _sum_of(array: np.ndarray) -> int | None:
 
 
 def _has_grown(before: Any, after: Any) -> bool:
-    """Return whether what was there still is."""
+    """Return True if everything that existed before still does."""
     if not isinstance(before, list):
         return before == after
     return len(before) <= len(after) and all(one is other for one, other in zip(before, after, strict=False))

@@ -1,4 +1,4 @@
-"""Functions whose code may write into the arrays of what they are given."""
+"""Find functions whose code may write into the arrays that they receive."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ NAMES = frozenset(
 )
 """Methods and functions of NumPy, `random` and OpenCV that write into an argument; PyTorch's end in `_`."""
 DEEPEST = 3
-"""Functions called by functions that are looked at."""
+"""Maximum depth of called functions that are examined."""
 
 
 def may_write(function: Any) -> bool:
-    """Return whether the code of a function, or of those that it calls, may write into arrays that it is given.
+    """Return True if the code of a function, or of functions that it calls, may write into arrays that it receives.
 
-    That is an operator in place, an item that is set by another key than a text, `out=`, or a method such as `sort`.
-    Of what is not written in Python nothing is known, and it is taken not to.
+    Such code has an in-place operator, an assignment to an item under a key that is not a text, `out=`, or a method
+    such as `sort`. Functions not written in Python are unknown, and assumed not to write.
 
     >>> may_write(lambda x: x + 1), may_write(lambda x: x.sort())
     (False, True)
@@ -49,10 +49,10 @@ def may_write(function: Any) -> bool:
 
 
 def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
-    """Return what makes the elements of a chunk to call the functions with.
+    """Return a function that makes the elements of a chunk for calls of the functions.
 
-    They have containers of their own. Where the functions may write into arrays, they get copies of those that a
-    function before has made: that may have kept them, or have put one into several elements.
+    The elements have their own containers. If the functions may write into arrays, they get copies of arrays that an
+    earlier function has made, because it may have kept them, or put one into several elements.
     """
     if not any(map(may_write, functions)):
         return lambda chunk: chunk.elements()
@@ -60,7 +60,7 @@ def elements_for(*functions: Any) -> Callable[[Chunk], list[Any]]:
 
 
 def _may_share(chunk: Chunk) -> bool:
-    """Return whether elements may have arrays that others have too: a column gives each its own part of it."""
+    """Return True if elements may share arrays; a column gives each element a separate part of it."""
     if isinstance(chunk, Items):
         return True
     return any(isinstance(column, list) or _repeats(column) for column in chunk.columns)
@@ -93,7 +93,7 @@ def _is_writer(name: str) -> bool:
 
 
 def _codes(function: Any, depth: int) -> Iterator[types.CodeType]:
-    """The code of a function, and of the functions that it names."""
+    """Yield the code of a function, and of the functions that it names."""
     while isinstance(function, partial):
         function = function.func
     plain = getattr(function, "__func__", function)
@@ -113,6 +113,6 @@ def _codes(function: Any, depth: int) -> Iterator[types.CodeType]:
 def _is_filled(cell: types.CellType) -> bool:
     try:
         _ = cell.cell_contents
-    except ValueError:  # of a variable that is set later
+    except ValueError:  # a variable that is set later
         return False
     return True
