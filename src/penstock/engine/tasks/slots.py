@@ -38,13 +38,14 @@ class Slots:
     def __init__(self, plan: Node, allocate: Allocate) -> None:
         self._allocate = allocate
         self._shapes = _static_shapes(plan)
+        self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else the first batch tells
         self._varies = False
         self._items = 0  # of the slot before
 
     @property
     def item_bytes(self) -> int:
         """Bytes of one batch; 0 while they are unknown."""
-        return sum(leaf.nbytes for leaf in self._shapes or ())
+        return sum(leaf.nbytes for leaf in self._shapes or ()) if self._is_sized else 0
 
     def take(self, items: int, *, last: bool) -> Slot | None:
         """Return memory for some batches; at the end of an epoch a part of as much as before, to reuse its block."""
@@ -58,6 +59,7 @@ class Slots:
         """Note the shapes of batches that were made; the last of an epoch may be shorter than others."""
         if not isinstance(chunk, Columns) or not len(chunk):
             return
+        self._is_sized = True
         shapes = list(map(_shape_of, chunk.columns))
         known = self._shapes
         if known is not None and len(known) == len(shapes):
