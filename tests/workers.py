@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from penstock.engine.lifetime import WORKER
+from penstock.engine.workers.lifetime import WORKER
 
 PATIENCE = 20  # seconds
 

@@ -1,0 +1,97 @@
+"""The memory of batches, as the plan or the batch before tells it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.engine.tasks.memory import Memory
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.slots import Slots
+from penstock.engine.tasks.task import Task
+from penstock.engine.tasks.works import RowWork
+from penstock.plan.flow import Piece
+
+D = ps.Dataset
+
+
+def slots_of(ds, allocate=np.empty):
+    return Slots(ds._plan, allocate)
+
+
+def learnt(ds, *rows):
+    """The slots of a dataset that know the shapes of some batches."""
+    slots = slots_of(ds)
+    task = Task(0, len(rows), Piece(Items([]), np.array(rows)))
+    slots.learn(RowWork(ds._plan, np.empty, Unobserved()).make(task).piece.chunk)
+    return slots
+
+
+def shapes(slot):
+    return [(memory.shape, memory.dtype) for memory in slot]
+
+
+def test_the_plan_tells_the_shape_and_the_bytes_of_a_batch():
+    slots = slots_of(D.from_tensor_slices({"x": np.zeros((9, 4), np.float32), "y": np.arange(9)}).batch(3))
+    assert slots.item_bytes == 3 * (16 + 8)
+    assert shapes(slots.take(2, last=False)) == [((2, 3, 4), np.float32), ((2, 3), np.int64)]
+
+
+def test_where_the_plan_does_not_the_batch_before_tells_it():
+    ds = D.range(9).map(lambda x: np.full(5, x)).batch(3)
+    slots = slots_of(ds)
+    assert (slots.item_bytes, slots.take(2, last=False)) == (0, None)
+    slots = learnt(ds, 0)
+    assert slots.item_bytes == 3 * 40
+    assert shapes(slots.take(2, last=False)) == [((2, 3, 5), np.int64)]
+
+
+def test_a_short_last_batch_does_not_change_what_is_known():
+    ds = D.range(10).map(lambda x: np.full(5, x)).batch(3)
+    slots = learnt(ds, 0)
+    slots.learn(Columns(ps.elements.nested.structure.LEAF, [np.zeros((1, 1, 5), np.int64)], 1))
+    assert slots.item_bytes == 3 * 40
+
+
+@pytest.mark.parametrize("first", [np.zeros((1, 3, 5)), np.zeros((1, 3, 2))])
+def test_batches_of_different_shapes_get_no_slot(first):
+    structure = ps.elements.nested.structure.LEAF
+    slots = slots_of(D.range(9).map(np.zeros).batch(3))
+    slots.learn(Columns(structure, [first], 1))
+    slots.learn(Columns(structure, [np.zeros((1, 3, 4))], 1))
+    assert slots.take(1, last=False) is None
+    assert slots.item_bytes == 3 * 4 * 8
+
+
+def test_texts_count_with_their_characters():
+    slots = learnt(D.range(20).map(lambda x: "y" * 1000).batch(5), 0, 1)
+    assert 5 * 1000 < slots.item_bytes < 5 * 1100
+
+
+def test_the_bytes_of_ragged_and_sparse_batches_are_unknown_before_the_first():
+    ragged = ps.Ragged.from_rows([[1.0] * 100, [], [2.0] * 100, [3.0]])
+    sparse = ps.Sparse.from_dense(np.eye(40))
+    assert learnt(D.from_tensor_slices(sparse).batch(40), 0).item_bytes >= sparse.nbytes
+    for data in (ragged, {"r": ragged, "x": np.arange(4)}):
+        slots = slots_of(D.from_tensor_slices(data).batch(4))
+        assert slots.item_bytes == 0  # unknown: the plan does not tell how many values there are
+
+
+def test_the_end_of_an_epoch_takes_memory_of_the_size_before():
+    memory = Memory()
+    slots = slots_of(D.from_tensor_slices(np.zeros((90, 1000))).batch(10), memory.allocate)
+    slot = slots.take(8, last=False)
+    before = memory.live_bytes
+    del slot
+    slot = slots.take(1, last=True)
+    assert slot[0].shape == (1, 10, 1000)
+    assert memory.live_bytes == before
+
+
+@pytest.mark.parametrize("ds", [D.range(9), D.range(9).map(str), D.range(9).batch(3).map(lambda b: np.zeros(len(b)))])
+def test_where_nothing_tells_a_shape_there_is_no_slot(ds):
+    slots = slots_of(ds)
+    if slots.take(1, last=False) is not None:
+        assert shapes(slots.take(1, last=False)) == [((1,), np.int64)]
