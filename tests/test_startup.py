@@ -33,7 +33,10 @@ DEAR = {
 }
 
 # The nodes and sources that are loaded: by the methods that make them, and those that running looks for in each plan.
-RUN = {"ops.buffer.options", "ops.buffer.prefetch", "ops.group.batch", "ops.group.batching", "ops.group.grouping"}
+RUN = {
+    *("ops.buffer.options", "ops.buffer.prefetch", "ops.group.batch", "ops.group.batching", "ops.group.grouping"),
+    *("ops.group.in_slot", "ops.group.unit"),
+}
 READ = RUN | {"ops.order.shuffle", "ops.read.source", "sources.protocol"}
 MADE = {
     "import": set[str](),
@@ -53,8 +56,8 @@ ELSEWHERE = {
         "engine.cursors.sharding",
     ),
     *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict", "watch.efficiency"),
-    *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.regrouping", "engine.stage"),
-    *("engine.streaming", "engine.trial", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),
+    *("engine.runs.lowering", "engine.workers.executors", "engine.workers.producer"),
+    *("engine.workers.remote", "engine.workers.threads", "plan.described", "plan.explain", "plan.failure"),
     *("lint.buffer", "lint.calls", "lint.group", "lint.shards"),
     *("rewrite.fuse_images", "lint.finding", "rewrite.parse_records"),
     *("dataset.arguments.packing", "dataset.arguments.parts", "dataset.check", "dataset.readers", "dataset.switch"),

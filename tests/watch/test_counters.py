@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from time import sleep
 
 import numpy as np
 import pytest
@@ -284,3 +285,22 @@ def test_what_is_wrapped_alike_counts_as_the_same_operations():
         part.wrap(node, lambda rows, out=None: Items([1] * len(rows)))(np.arange(2))
     counters.wrap_flow(node, lambda epoch, mark=None: iter([]))
     assert [operation.total()[ROWS] for operation in counters.operations] == [6, 0, 0]
+
+
+def test_a_dataset_that_is_read_twice_counts_as_two_operations():
+    ds = Dataset.range(40)
+    for options in WAYS:
+        zipped = Dataset.zip(ds, ds.shuffle(seed=1)).batch(8).with_options(Options(**options))
+        with zipped.iterator() as it:
+            list(it)
+            rows = [(operation.name.partition("(")[0], operation.rows) for operation in it.stats().operations]
+        assert rows == [("range", 40), ("range", 40), ("shuffle", 40), ("zip", 40), ("batch", 5)]
+
+
+@pytest.mark.parametrize("workers", [None, 1, 3])
+def test_batches_made_in_parts_are_counted_as_batches(workers):
+    ds = Dataset.range(40).map(lambda x: sleep(2e-3) or x, vectorized=False)
+    with ds.batch(20).repeat(2).with_options(Options(workers=workers)).iterator() as it:
+        assert len(list(it)) == 4
+        rows = [(operation.name.partition("(")[0], operation.rows) for operation in it.stats().operations]
+    assert rows == [("range", 80), ("map", 80), ("batch", 4), ("repeat", 4)]

@@ -118,7 +118,7 @@ class Recorder:
         """The same: its operations are recorded one by one."""
         return begin
 
-    def count(self, rows: int, nbytes: int, wall: int, cpu: int) -> None:
+    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int) -> None:
         """Nothing: it looks at elements."""
 
     def part(self) -> Recorder:

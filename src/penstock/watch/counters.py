@@ -182,15 +182,11 @@ class Counters:
         finally:
             close(flow)
 
-    def count(self, rows: int, nbytes: int, wall: int, cpu: int) -> None:
-        """Take in rows that all operations made in one go, beside the caller."""
-        for operation in self._operations:
-            cell = operation.cell()
-            for at, more in ((CALLS, 1), (ROWS, rows), (BYTES, nbytes)):
-                cell[at] += more
-            if not operation.inputs:  # all that the others do is to say which rows
-                cell[WALL] += wall
-                cell[CPU] += cpu
+    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int) -> None:
+        """Count rows of a node that were made by no function that is wrapped."""
+        cell = self._operation(node).cell()
+        for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
+            cell[at] += more
 
     def part(self) -> Counters:
         """Counters of a stretch of the plan, which are among these."""

@@ -19,7 +19,7 @@ def test_unobserved_plans_of_one_kind_are_taken_that_many_times(count):
 
 def test_unobserved_work_counts_nothing():
     observer = Unobserved()
-    observer.count(1, 8, 10, 10)
+    observer.count(None, 1, 8, 10, 10)
     observer.absorb(None)
     assert observer.drain() is None
     assert observer.part() is observer

@@ -15,7 +15,9 @@ MADE = Made(Piece(Items([]), np.arange(0)), (0, Cost(0, 0)))
 
 
 def job_of(low, high):
-    return Job(Task(low, high, Piece(NOTHING, np.arange(10 * low, 10 * high, 10))), lambda count: low + count)
+    job = Job(Task(low, high, Piece(NOTHING, np.arange(10 * low, 10 * high, 10))), lambda count: low + count)
+    job.set_tasks([job.task])
+    return job
 
 
 def parts_of(job, *sizes):
@@ -27,7 +29,7 @@ def parts_of(job, *sizes):
     ]
 
 
-def test_a_job_begins_as_one_task_and_counts_its_items():
+def test_a_job_counts_its_items_and_the_tasks_that_are_missing():
     job = job_of(2, 5)
     assert (len(job), job.missing, job.tasks) == (3, 1, [job.task])
     assert len(Job(Task(0, 2, Piece(Items(["a", "b"]), np.arange(2))), int)) == 2

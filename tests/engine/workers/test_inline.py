@@ -8,11 +8,11 @@ import pytest
 import penstock as ps
 from penstock.elements.chunks.chunk import Items
 from penstock.engine.tasks.memory import Memory
-from penstock.engine.tasks.native import Gathered, gathering_of
+from penstock.engine.tasks.gathering import Gathered, gathering_of
 from penstock.engine.tasks.observer import Unobserved
 from penstock.engine.tasks.task import Job, Made, Task
 from penstock.engine.tasks.works import RowWork
-from penstock.engine.workers.inline import Inline, NativeThread, made_here
+from penstock.engine.workers.inline import NativeThread, made_here
 from penstock.engine.workers.window import Window
 from penstock.plan.flow import Piece
 
@@ -31,6 +31,7 @@ def task_of(*rows):
 def submitted(workers, *rows):
     """The result of a task, which is there once it is submitted."""
     window, job = Window(ordered=True), Job(task_of(*rows), int)
+    job.set_tasks([job.task])
     window.push(job)
     workers.submit(job, 0, window)
     assert not window.waits
@@ -41,10 +42,10 @@ def native(ds):
     return NativeThread(work_of(ds), gathering_of(ds._plan, Memory()), lambda: 40)
 
 
-def test_a_task_is_made_at_once_in_the_thread_that_submits_it():
+def test_a_task_is_made_in_the_calling_thread():
     threads = []
     ds = D.range(9).map(lambda x: threads.append(threading.current_thread()) or x, vectorized=False)
-    assert submitted(Inline(work_of(ds)), 4, 2).piece.chunk.elements() == [4, 2]
+    assert made_here(work_of(ds), task_of(4, 2)).piece.chunk.elements() == [4, 2]
     assert set(threads) == {threading.current_thread()}
 
 
@@ -52,9 +53,7 @@ def test_an_exception_is_kept_as_the_result():
     def fails(x):
         raise LookupError(x)
 
-    work = work_of(D.range(9).map(fails, vectorized=False))
-    assert isinstance(submitted(Inline(work), 4), LookupError)
-    assert isinstance(made_here(work, task_of(4)), LookupError)
+    assert isinstance(made_here(work_of(D.range(9).map(fails, vectorized=False)), task_of(4)), LookupError)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
@@ -63,7 +62,7 @@ def test_an_interrupt_reaches_the_consumer_at_once(error):
         raise error
 
     with pytest.raises(error):
-        submitted(Inline(work_of(D.range(9).map(fails, vectorized=False))), 4)
+        made_here(work_of(D.range(9).map(fails, vectorized=False)), task_of(4))
 
 
 def test_batches_are_gathered_next_to_the_consumer():
@@ -84,11 +83,3 @@ def test_batches_that_cannot_be_gathered_are_made_at_once():
     assert [batch.tolist() for batch in result.piece.chunk.elements()] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
     assert not workers.gathers
     workers.close()
-
-
-def test_the_number_of_workers_of_the_consumers_thread_is_fixed():
-    for workers in (Inline(work_of(SHUFFLED)), native(SHUFFLED)):
-        workers.resize(7)
-        assert workers.name == "inline"
-        assert not workers.shares_gil
-        workers.close()

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.core.errors import ClosedError
 from penstock.elements.size import bytes_of
+from penstock.engine import runs, workers
 from penstock.engine.cursors.cursor import Cursor
 from penstock.engine.cursors.position import Position, RowPosition, StreamPosition
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.failures import named_failure, over
 from penstock.engine.runs.feeds import RowFeed
-from penstock.engine.runs.lowering import opened
 from penstock.engine.runs.session import Session
 from penstock.engine.runs.settings import Settings
 from penstock.engine.runs.stage import Stage
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.native import Gathered
+from penstock.engine.tasks.gathering import Gathered
 from penstock.engine.tasks.observer import Observer
 from penstock.engine.tuning.tuner import LOOKS, THREAD_PAYS, Tuner
 from penstock.engine.workers.lifetime import watch_over
-from penstock.engine.workers.producer import Producer
 from penstock.engine.workers.window import WHILE_WAITING
-from penstock.ops.group.unit import batching_of, rows_in
+from penstock.ops.group.unit import batching_of, rows_in_all
 from penstock.plan.flow import Flow, Piece, close
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.engine.workers.producer import Producer
 
 AHEAD = 4  # elements of a stream that are kept ready, where nothing else is said
 AGAIN = "next() of another iterator, once it has loaded this one's state_dict()"
@@ -162,7 +163,7 @@ class Run:
         self._carry_over.memory.after_fork()
         self._producer, self._flow = None, iter(())
         self._is_begun = False
-        if isinstance(self.settings.executor, Executor):
+        if not isinstance(self.settings.executor, str):
             self.settings = replace(self.settings, executor="inline")
 
     def _begin(self) -> None:
@@ -176,7 +177,7 @@ class Run:
             self._flow = self._stage.open(cursor.epoch, cursor.row)
             return
         self._position = StreamPosition(cursor)
-        self._flow = opened(self.plan, session)(cursor.epoch, cursor.mark)
+        self._flow = runs.lowering.opened(self.plan, session)(cursor.epoch, cursor.mark)
         asked_for = settings.workers is not None or settings.depth is not None
         if settings.executor not in ("auto", "inline") or (settings.executor == "auto" and asked_for):
             self._produce_ahead()
@@ -211,7 +212,7 @@ class Run:
             waiting = sum(map(len, pieces))
             return not waiting or waiting + len(pieces[-1]) <= depth
 
-        self._producer = Producer(self._flow, has_room)
+        self._producer = workers.producer.Producer(self._flow, has_room)
         if self.ended is not None:  # closed meanwhile, from another thread
             self._producer.stop()
 
@@ -225,7 +226,7 @@ class Run:
         if not self._item_bytes:
             self._item_bytes = bytes_of(items[0])
         made.nbytes += count * self._item_bytes
-        made.rows += sum(map(rows_in, items)) if self.unit == "batch" else count
+        made.rows += rows_in_all(piece.chunk, items) if self.unit == "batch" else count
 
     def _named(self, failure: BaseException) -> BaseException:
         """Return the failure with the item it belongs to, and the way to make that again."""

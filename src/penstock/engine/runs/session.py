@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from penstock.core.errors import ClosedError
+from penstock.engine import workers
 from penstock.engine.runs.carry_over import CarryOver
 from penstock.engine.runs.settings import Settings
 from penstock.engine.tasks.cost import Cost
@@ -17,11 +17,15 @@ from penstock.engine.tasks.memory import Memory
 from penstock.engine.tasks.observer import Observer, Unobserved
 from penstock.engine.tasks.works import Work
 from penstock.engine.tuning.tuner import Tuner
-from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers, Workers, shares_memory
-from penstock.engine.workers.inline import Inline
-from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.protocol import Workers
 from penstock.engine.workers.window import WHILE_WAITING, Window
 from penstock.plan.graph import same
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from penstock.engine.workers.executors import RemoteWorkers
+    from penstock.engine.workers.threads import Threads
 
 
 class Session:
@@ -67,7 +71,7 @@ class Session:
         """Return a session with the same workers for datasets that are elements, whose work is not counted."""
         settings = self.settings
         executor = settings.executor
-        if isinstance(executor, Executor) and not shares_memory(executor):  # a plan travels for long work only
+        if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
             settings = replace(settings, executor="inline")
         session = Session(settings, CarryOver(), Unobserved(), self)
         self._inner.add(session)
@@ -91,7 +95,7 @@ class Session:
         settings = self.settings
         if settings.executor == "inline":
             return True
-        if isinstance(settings.executor, Executor) and self._outer is not None:  # most datasets in datasets are cheap
+        if not isinstance(settings.executor, str) and self._outer is not None:  # most datasets in datasets are cheap
             return not tuner.threads_pay()
         return settings.executor == "auto" and settings.workers is None and not (tuner.threads or tuner.threads_pay())
 
@@ -101,30 +105,28 @@ class Session:
             return self._outer.workers(work, tuner, observer)
         executor = self.settings.executor
         threads = tuner.start_threads()
-        if executor == "inline":
-            return Inline(work)
-        if isinstance(executor, Executor) and not shares_memory(executor):
+        if not isinstance(executor, str) and not workers.executors.shares_memory(executor):
             return self._remote_workers(work, executor, observer)
         self.has_threads = True
-        if isinstance(executor, Executor):
-            return ThreadWorkers(work, executor)
+        if not isinstance(executor, str):
+            return workers.executors.ThreadWorkers(work, executor)
         with self._lock:
             if self._threads is None:
-                self._threads = Threads(threads)
+                self._threads = workers.threads.Threads(threads)
                 if self._closed:
                     self._threads.shutdown(wait=False)
         self.resize()
-        return ThreadWorkers(work, self._threads)
+        return workers.executors.ThreadWorkers(work, self._threads)
 
     def _remote_workers(self, work: Work, executor: Executor, observer: Observer) -> Workers:
         """Return the same workers for all stages that do the same, so that their plan travels once."""
-        for workers in self._remote:
-            if workers.observer is observer and type(workers.work) is type(work) and same(workers.work.plan, work.plan):
-                return workers
-        workers = RemoteWorkers(work, executor, observer)
-        self._remote.append(workers)
-        self.at_close(workers.close)
-        return workers
+        for remote in self._remote:
+            if remote.observer is observer and type(remote.work) is type(work) and same(remote.work.plan, work.plan):
+                return remote
+        remote = workers.executors.RemoteWorkers(work, executor, observer)
+        self._remote.append(remote)
+        self.at_close(remote.close)
+        return remote
 
     def resize(self) -> None:
         """Go on with as many threads as the stages want now."""
@@ -195,7 +197,7 @@ class Session:
     def mode(self) -> str:
         """Where stages work."""
         executor = self.settings.executor
-        if isinstance(executor, Executor):
+        if not isinstance(executor, str):
             return type(executor).__name__
         workers = 0 if self._threads is None else self._threads.workers
         return f"{workers} thread{'' if workers == 1 else 's'}" if workers else "inline"

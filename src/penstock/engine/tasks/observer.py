@@ -43,8 +43,8 @@ class Observer(Protocol):
         """What to open in the place of `begin`, which yields the pieces of a stretch whose operations are wrapped."""
         ...
 
-    def count(self, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
-        """Take in rows that all operations made in one go, beside the caller; `wall` and `cpu` in ns."""
+    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
+        """Count rows of a node that were made by no function that is wrapped; `wall` and `cpu` in ns."""
         ...
 
     def part(self) -> Observer:
@@ -84,7 +84,7 @@ class Unobserved:
     def wrap_stage(self, begin: Open, /) -> Open:
         return begin
 
-    def count(self, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
+    def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int, /) -> None:
         pass
 
     def part(self) -> Observer:

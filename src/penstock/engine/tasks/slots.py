@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import flatten
-from penstock.elements.size import text_bytes_of
+from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.engine.tasks.task import Slot
 from penstock.ops.group.grouping import Grouping
@@ -57,10 +57,11 @@ class Slots:
 
     def learn(self, chunk: Chunk) -> None:
         """Note the shapes of batches that were made; the last of an epoch may be shorter than others."""
-        if not isinstance(chunk, Columns) or not len(chunk):
+        if not len(chunk):
             return
+        columns = chunk.columns if isinstance(chunk, Columns) else [[leaf] for leaf in flatten(chunk.element(0))[0]]
         self._is_sized = True
-        shapes = list(map(_shape_of, chunk.columns))
+        shapes = list(map(_shape_of, columns))
         known = self._shapes
         if known is not None and len(known) == len(shapes):
             if all(map(_is_shorter, shapes, known)):
@@ -79,11 +80,13 @@ def _is_shorter(new: LeafShape, known: LeafShape) -> bool:
 
 def _shape_of(column: Column) -> LeafShape:
     """Return the memory that a leaf of one batch takes; rows of `Ragged` or `Sparse` have memory of their own."""
+    if isinstance(column, list) and isinstance(column[0], np.ndarray):
+        column = column[0][None]
     if isinstance(column, np.ndarray):
         texts = text_bytes_of(column) * prod(column.shape[1:]) if column.dtype.hasobject else 0
         return LeafShape(column.shape[1:], column.dtype, texts)
-    nbytes = 0 if isinstance(column, list) else column.nbytes
-    return LeafShape((), np.dtype(object), outside=nbytes // max(len(column), 1))
+    nbytes = bytes_of(column[0]) if isinstance(column, list) else column.nbytes // max(len(column), 1)
+    return LeafShape((), np.dtype(object), outside=nbytes)
 
 
 def _static_shapes(plan: Node) -> list[LeafShape] | None:

@@ -80,7 +80,9 @@ class Job:
         self.noted = 0  # tasks, from the first on, whose cost the tuner knows
         self.failed = False
         self.futures: list[Future[Any]] = []
-        self.set_tasks([task])
+        self.tasks: list[Task] = []
+        self.results: list[Result | None] = []
+        self.missing = 0
 
     def __len__(self) -> int:
         return len(self.task.given)
@@ -88,7 +90,7 @@ class Job:
     def set_tasks(self, tasks: list[Task]) -> None:
         """Replace the tasks, none of which has begun."""
         self.tasks = tasks
-        self.results: list[Result | None] = [None] * len(tasks)
+        self.results = [None] * len(tasks)
         self.missing = len(tasks)
 
     def alone(self, item: int) -> Task:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Fresh
+from penstock.engine import tasks
 from penstock.engine.tasks.compile import compiled, spreading
 from penstock.engine.tasks.cost import Meter
 from penstock.engine.tasks.observer import Observer
-from penstock.engine.tasks.parts import Parts, parts_of
 from penstock.engine.tasks.read_ahead import Tell, telling
 from penstock.engine.tasks.task import Made, Task
 from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Piece
 from penstock.plan.node import Node
+
+if TYPE_CHECKING:
+    from penstock.engine.tasks.parts import Parts
 
 
 class Work(Protocol):
@@ -58,7 +61,7 @@ class RowWork:
     @cached_property
     def parts(self) -> Parts | None:
         """The way to make a batch in parts, if the plan ends in one that can be."""
-        return parts_of(self.plan, self._allocate, self._observer)
+        return tasks.parts.parts_of(self.plan, self._allocate, self._observer)
 
 
 class PieceWork:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.core.errors import WorkerError
 from penstock.engine.tasks.observer import Observer
@@ -13,19 +13,6 @@ from penstock.engine.tasks.works import Work
 from penstock.engine.workers.remote import PickledPlan, pickled_plan, run_remotely
 from penstock.engine.workers.threads import Threads
 from penstock.engine.workers.window import Window
-
-
-class Workers(Protocol):
-    """Begin the tasks of jobs, and store in the window how each ended."""
-
-    @property
-    def name(self) -> str: ...
-
-    shares_gil: bool
-
-    def submit(self, job: Job, number: int, window: Window) -> None: ...
-    def resize(self, workers: int) -> None: ...
-    def close(self) -> None: ...
 
 
 class ThreadWorkers:
@@ -56,10 +43,6 @@ class ThreadWorkers:
         except BaseException as error:  # noqa: BLE001 - handed to the consumer, which raises it
             result = error
         window.finish(job, number, result)
-
-    def resize(self, workers: int) -> None:
-        if self._own is not None:
-            self._own.resize(workers)
 
     def close(self) -> None:
         pass  # threads belong to the run or to the caller
@@ -93,9 +76,6 @@ class RemoteWorkers:
             window.finish(job, number, result)
 
         future.add_done_callback(done)
-
-    def resize(self, workers: int) -> None:
-        pass
 
     def close(self) -> None:
         self._plan.remove()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from penstock.engine.tasks.cost import Cost
-from penstock.engine.tasks.native import Gathering
+from penstock.engine.tasks.gathering import Gathering
 from penstock.engine.tasks.task import Job, Made, Result, Task
 from penstock.engine.tasks.works import Work
 from penstock.engine.workers.window import Window
@@ -18,25 +18,6 @@ def made_here(work: Work, task: Task) -> Result:
         return work.make(task)
     except Exception as error:  # noqa: BLE001 - raised once everything before it is handed out
         return error
-
-
-class Inline:
-    """Runs each task at once, in the thread that submits it."""
-
-    name = "inline"
-    shares_gil = False
-
-    def __init__(self, work: Work) -> None:
-        self._work = work
-
-    def submit(self, job: Job, number: int, window: Window) -> None:
-        window.finish(job, number, made_here(self._work, job.tasks[number]))
-
-    def resize(self, workers: int) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 class NativeThread:
@@ -62,9 +43,6 @@ class NativeThread:
             window.finish(job, number, made_here(self._work, task))
         else:
             window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))
-
-    def resize(self, workers: int) -> None:
-        pass
 
     def close(self) -> None:
         self._gathering.close()

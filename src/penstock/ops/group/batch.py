@@ -52,6 +52,8 @@ class Batch(Grouping):
         ids: Rows | None = None,
     ) -> Chunk:
         """Stack the elements of all batches at once, in the memory given for elements: no step for each batch."""
+        if out is None and len(rows) == 1:
+            return super().collect_all(chunk, its_rows, counts, rows, None, allocate, ids)
         try:
             structure, arrays = self._stacked(chunk, its_rows, out, allocate, to_largest=len(rows) == 1)
         except ElementError:  # of elements of one batch, or of several, which may fit by themselves

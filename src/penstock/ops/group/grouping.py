@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.blame import blames_of
-from penstock.elements.chunks.chunk import Chunk
+from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.size import bytes_of
 from penstock.index.grouped import grouped
 from penstock.ops.group.batching import Batching
@@ -79,17 +79,22 @@ class Grouping(Batching):
         elements have these `ids`.
         """
         made: list[Any] = []
-        slot = InSlot(out, len(rows), allocate)
+        slot = None if out is None else InSlot(out, len(rows), allocate)
+        for number, (low, high) in zip(rows.tolist(), spans(counts), strict=True):
+            own = allocate if slot is None else slot.next()
+            its_ids = None if ids is None else ids[low:high]
+            made.append(self.collect_one(chunk.slice(low, high), its_rows[low:high], number, own, its_ids))
+        return Items(made) if slot is None else slot.whole(made)
+
+    def collect_one(self, chunk: Chunk, its_rows: Rows, row: int, allocate: Allocate, ids: Rows | None = None) -> Any:
+        """Return the group `row`, made of all elements of `chunk`, and filled up where that is the policy."""
         try:
-            for low, high in spans(counts):
-                group = self.collect(chunk.slice(low, high), its_rows[low:high], slot.next(len(made)))
-                made.append(self.completed(group, high - low, self.size, allocate))
+            return self.completed(self.collect(chunk, its_rows, allocate), len(chunk), self.size, allocate)
         except Exception as error:
             if not blames_of(error):  # else an input has said more
                 named = None if ids is None else dict(zip(its_rows.tolist(), ids.tolist(), strict=True))
-                blame(error, self, int(rows[len(made)]), ids=named)
+                blame(error, self, row, ids=named)
             raise
-        return slot.whole(made)
 
     def takes_views(self, chunk: Chunk | None) -> bool:
         """Whether groups of these elements take no memory of their own."""
@@ -126,32 +131,28 @@ class Grouping(Batching):
                 run = cast("Piece", reader.take(max(count, 1) * self.size))
                 if len(run) < self.size and self.drop_remainder:
                     return
-                several = self._several(run, made, allocate) if count > 1 else None
+                first = made * self.size  # as errors name them
+                rows = np.arange(first, first + len(run), dtype=np.int64)
+                several = self._several(run, rows, made, allocate) if count > 1 else None
                 if several is not None:
                     made += count
                     yield Piece(several, ordinals(epoch, made - count, count), [made, reader.mark])
                     continue
                 for low in range(0, len(run), self.size):
                     high = min(low + self.size, len(run))
-                    chunk = self._made(run, low, high, made, allocate)
+                    chunk, ids = run.chunk.slice(low, high), run.ids[low:high]
+                    group = self.collect_one(chunk, rows[low:high], made, allocate, ids)
                     made += 1
                     after = reader.mark if high >= len(run) else [before, start + high]
-                    yield Piece(chunk, ordinals(epoch, made - 1, 1), [made, after])
-                    most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(chunk.element(0))))
+                    yield Piece(Items([group]), ordinals(epoch, made - 1, 1), [made, after])
+                    most = max(1, min(MOST_IN_ONE_GO, BYTES_IN_ONE_GO // bytes_of(group)))
 
-    def _several(self, run: Piece, made: int, allocate: Allocate) -> Chunk | None:
-        """Return all groups of a run; `None` where one is at fault, which making each alone will show."""
+    def _several(self, run: Piece, rows: Rows, made: int, allocate: Allocate) -> Chunk | None:
+        """Return all groups of a run, which are full; `None` if one is at fault, which making each alone will show."""
+        groups = np.arange(made, made + len(run) // self.size, dtype=np.int64)
         with suppress(Exception):
-            return self._made(run, 0, len(run), made, allocate)
+            return self.collect_all(run.chunk, rows, np.full(len(groups), self.size), groups, None, allocate)
         return None
-
-    def _made(self, run: Piece, low: int, high: int, made: int, allocate: Allocate) -> Chunk:
-        """Return the groups of elements `low` to `high` of a run, whose first group is number `made`."""
-        first = made * self.size  # as errors name them
-        rows = np.arange(first, first + high - low, dtype=np.int64)
-        groups = np.arange(made, made + -(-(high - low) // self.size), dtype=np.int64)
-        counts = np.minimum(self.size, high - low - self.size * np.arange(len(groups)))
-        return self.collect_all(run.chunk.slice(low, high), rows, counts, groups, None, allocate, run.ids[low:high])
 
     def arguments(self) -> str:
         return ", ".join([str(self.size), *self.policy()])

@@ -24,11 +24,11 @@ class InSlot:
         self._free: list[np.ndarray] = []
         self._groups: list[list[np.ndarray]] = []
 
-    def next(self, group: int) -> Allocate:
-        """Return the function that allocates memory for a group."""
+    def next(self) -> Allocate:
+        """Return the function that allocates memory for the next group."""
         if self._whole is None:
             return self._allocate
-        places = [array[group] for array in self._whole]
+        places = [array[len(self._groups)] for array in self._whole]
         self._free = places.copy()
         self._groups.append(places)
         return self._place

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from penstock.elements.chunks.chunk import Chunk, Columns
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.ops.elementwise.map import Map
 from penstock.ops.group.batching import Batching
 from penstock.plan.node import Node, RowMap
 
@@ -18,19 +18,32 @@ def batching_of(plan: Node) -> Batching | None:
     while not isinstance(plan, Batching):
         if plan.subplans:
             plan = plan.subplans[0]
-        elif isinstance(plan, RowMap | Map):
-            plan = plan.input
+        elif isinstance(plan, RowMap) or (plan.one_to_one and plan.elementwise):
+            (plan,) = plan.inputs
         else:
             return None
     return plan
 
 
-def rows_in(batch: Any) -> int:
-    """Return how many elements a batch holds, padding included: the rows of its first leaf.
+def rows_in_all(chunk: Chunk, batches: list[Any]) -> int:
+    """Return how many elements the batches of a chunk hold; those of columns are counted at once."""
+    if isinstance(chunk, Columns) and chunk.columns and isinstance(first := chunk.columns[0], np.ndarray):
+        return len(batches) * (first.shape[1] if first.ndim > 1 else 1)
+    return sum(map(rows_in, batches))
 
-    >>> rows_in({"x": np.zeros((3, 2)), "y": 1}), rows_in(())
-    (3, 1)
+
+def rows_in(batch: Any) -> int:
+    """Return how many elements a batch holds, padding included: the rows of its first array.
+
+    >>> rows_in({"x": np.zeros((3, 2)), "y": 1}), rows_in((7, [np.zeros(2)])), rows_in("text")
+    (3, 2, 1)
     """
-    while isinstance(batch, dict | list | tuple) and batch:
-        batch = next(iter(cast("dict[Any, Any]", batch).values() if isinstance(batch, dict) else batch))
-    return batch.shape[0] or 0 if isinstance(batch, np.ndarray | Ragged | Sparse) and batch.shape else 1
+    waiting = [batch]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, np.ndarray | Ragged | Sparse):
+            return value.shape[0] or 0 if value.shape else 1
+        if isinstance(value, dict | list | tuple):
+            parts = cast("dict[Any, Any]", value).values() if isinstance(value, dict) else value
+            waiting += reversed([*cast("list[Any]", parts)])
+    return 1

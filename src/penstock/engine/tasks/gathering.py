@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -67,6 +68,16 @@ class Gathering:
 
         made = self._begin(rows, size, whole if batch.pads else join, self._memory.pool, self._side)
         return None if made is None else Gathered(made, size, item_bytes * size // batch.size)
+
+    def rows_of_nodes(self, batches: int, batch_rows: int) -> Iterator[tuple[Node, int]]:
+        """Yield every operation, and how many rows of it were made for some batches."""
+        node, rows = self._plan, batches
+        while True:
+            yield node, rows
+            if not node.inputs:
+                return
+            rows *= batch_rows if node is self._batch else 1
+            (node,) = node.inputs
 
     def close(self) -> None:
         """Let go of the thread."""
