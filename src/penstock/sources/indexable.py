@@ -25,6 +25,7 @@ from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
 from penstock.kernels import gather
 from penstock.sources.arrays import digest_values
+from penstock.sources.powers import advise_of, blocks_of_source
 from penstock.sources.protocol import Called
 
 SAFE = (list, tuple, range, str, bytes, array.array, np.ndarray, np.memmap)
@@ -52,7 +53,7 @@ class IndexableSource:
     @property
     def blocks(self) -> Blocks | None:
         """The object's own `blocks`, where it has them."""
-        found = attribute_of(self.data, "blocks")
+        found = blocks_of_source(self.data)
         return found if isinstance(found, Blocks) else None
 
     @property
@@ -87,7 +88,7 @@ class IndexableSource:
     @property
     def advise(self) -> Callable[[Rows], Any] | None:
         """The object's own `advise`, where it has one."""
-        found = attribute_of(self.data, "advise")
+        found = advise_of(self.data)
         return found if callable(found) else None
 
     def describe(self, row: int) -> str:

@@ -30,13 +30,7 @@ class Called(NamedTuple):
 class Source(Protocol):
     """Elements by position: immutable, picklable, and safe to read from any number of threads.
 
-    One that reads many neighbours at a time, and keeps the last of them, has a property `blocks`, of
-    `index.blocked.Blocks` or `None`: `shuffle()` then goes by it. One that reads local files may have `advise(rows)`,
-    which tells the system of rows that will be asked for soon, and does not wait for them: it is called from any
-    thread, only while tasks are seen to read from a disk. A `DataError` or `OSError` of it counts for nothing. One that
-    makes an element by less than `read_many` does may have `single`, a function of a row of any epoch, or `None`. One
-    that calls functions or an object of the user's, which may not be made for threads, has them as its property
-    `called`, of `Called` or `None`.
+    Its optional powers are the protocols of `sources.powers`.
     """
 
     @property

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
 from penstock.elements.chunks.chunk import Chunk
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
+from penstock.sources.powers import advise_of, blocks_of_source
 from penstock.sources.protocol import Source
 
 
@@ -51,7 +51,7 @@ class WithUnreadable:
     @cached_property
     def blocks(self) -> Blocks | None:
         """The blocks of the source; each element that fails is one by itself."""
-        found: Blocks | None = attribute_of(self.source, "blocks")
+        found: Blocks | None = blocks_of_source(self.source)
         if found is None:
             return None
         inner = found.bounds[:-1]
@@ -75,7 +75,7 @@ class WithUnreadable:
 
     def advise(self, rows: Rows) -> None:
         """Have the system begin to read the elements at `rows`."""
-        if (advise := attribute_of(self.source, "advise")) is not None:
+        if (advise := advise_of(self.source)) is not None:
             advise(self._inner(rows[~np.isin(rows, self.places)]))
 
     def describe(self, row: int) -> str:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from penstock.core.arrays import Rows
-from penstock.core.attributes import attribute_of
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.structure import flatten, joining
 from penstock.engine.tasks.cost import Cost
@@ -17,6 +16,7 @@ from penstock.kernels import Ahead, SideThread
 from penstock.ops.group.batch import Batch
 from penstock.ops.read.source import Read, positions
 from penstock.plan.node import Node, RowMap
+from penstock.sources.powers import begin_reading_of
 
 
 class Gathered(Items):
@@ -98,7 +98,7 @@ def gathering_of(plan: Node, memory: Memory) -> Gathering | None:
     if type(batch) is not Batch:
         return None
     read = _below_moves(batch.input)
-    begin = attribute_of(getattr(read, "source", None), "begin_reading")
+    begin = begin_reading_of(getattr(read, "source", None))
     return Gathering(plan, batch, begin, read, memory) if isinstance(read, Read) and begin is not None else None
 
 

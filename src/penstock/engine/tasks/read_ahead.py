@@ -10,11 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from penstock.core.arrays import Rows
-from penstock.core.attributes import attribute_of
 from penstock.core.errors import DataError
 from penstock.engine.tasks.cost import Cost
 from penstock.plan.graph import fold, post_order
 from penstock.plan.node import Node
+from penstock.sources.powers import advise_of, blocks_of_source
 
 Tell: TypeAlias = Callable[[Rows], None]
 """Tells of rows that will be asked for soon."""
@@ -125,16 +125,16 @@ def telling(plan: Node) -> Tell | None:
 def _blocks_of(node: Node, inputs: tuple[tuple[int, int], ...]) -> tuple[int, int]:
     """How many rows and blocks a source has that listens; none where it reads row by row."""
     source = getattr(node, "source", None)
-    if node.inputs or attribute_of(source, "advise") is None:
+    if node.inputs or advise_of(source) is None:
         return max(inputs, key=lambda found: found[0] / max(found[1], 1), default=(0, 0))
     with suppress(DataError, OSError):
-        blocks = attribute_of(source, "blocks")
+        blocks = blocks_of_source(source)
         return (0, 0) if blocks is None else (blocks.length, blocks.count)
     return 0, 0
 
 
 def _of_source(node: Node) -> Tell | None:
-    advise, stride = attribute_of(getattr(node, "source", None), "advise"), node.stride
+    advise, stride = advise_of(getattr(node, "source", None)), node.stride
     if advise is None:
         return None
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from penstock.core.arrays import Allocate, Rows
-from penstock.core.attributes import attribute_of
 from penstock.elements.chunks.chunk import Chunk
 from penstock.index.blocked import Blocks
 from penstock.index.epochs import positions
 from penstock.plan import safety
 from penstock.plan.node import Node
 from penstock.plan.types import Program, Spec
+from penstock.sources.powers import blocks_of_source, called_by, faults_of
 from penstock.sources.protocol import Source
 
 
@@ -40,13 +40,13 @@ class Read(Node):
 
     @property
     def functions(self) -> tuple[Any, ...]:
-        return () if attribute_of(self.source, "called") is None else (self.source,)
+        return () if called_by(self.source) is None else (self.source,)
 
     def route(self, rows: Rows) -> tuple[Rows, ...]:
         return ()
 
     def blocks(self, inputs: tuple[Blocks | None, ...]) -> Blocks | None:
-        return attribute_of(self.source, "blocks")
+        return blocks_of_source(self.source)
 
     def program(self, inputs: tuple[Program, ...], allocate: Allocate) -> Program:
         read_many, stride = self._reading, self.stride
@@ -87,7 +87,7 @@ def refuse_faults(plan: Node) -> None:
             continue
         seen.add(id(node))
         if isinstance(node, Read):
-            for fault in (attribute_of(node.source, "faults") or {}).values():
+            for fault in faults_of(node.source).values():
                 raise copy(fault)  # what is noted on one that is raised belongs to that time alone
         if not node.forgives:
             waiting.extend(reversed(node.inputs))

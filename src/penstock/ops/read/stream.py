@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.core.arrays import Allocate
-from penstock.core.attributes import attribute_of
 from penstock.core.errors import CursorError
 from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.ops.buffer.options import WithOptions
@@ -22,6 +21,7 @@ from penstock.plan.graph import with_inputs
 from penstock.plan.ids import ordinals
 from penstock.plan.node import Node, Streamed
 from penstock.plan.types import Spec
+from penstock.sources.powers import called_by
 from penstock.sources.stream import Faulty, Stream
 from penstock.storage.ahead import Ahead
 
@@ -58,7 +58,7 @@ class ReadStream(Streamed):
 
     @property
     def functions(self) -> tuple[Any, ...]:
-        return () if attribute_of(self.source, "called") is None else (self.source,)
+        return () if called_by(self.source) is None else (self.source,)
 
     @property
     def calls_in_threads(self) -> bool:

@@ -1,0 +1,363 @@
+"""The only loop of the engine: a feed gives jobs, a window holds them, workers make them, results come in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from time import perf_counter_ns, process_time_ns
+from typing import TYPE_CHECKING, cast
+
+from penstock.core.errors import BudgetError, WorkerError
+from penstock.elements.chunks.variants import duplicate
+from penstock.elements.size import own_bytes_of
+from penstock.engine import workers
+from penstock.engine.runs.feeds import NOTHING
+from penstock.engine.runs.replay import replayed
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.gathering import Gathered
+from penstock.engine.tasks.read_ahead import ReadAhead
+from penstock.engine.tasks.slots import Slots
+from penstock.engine.tasks.task import Job, Made, Result, Task
+from penstock.engine.tasks.works import RowWork
+from penstock.engine.tuning.tuner import THREAD_PAYS
+from penstock.engine.workers.inline import NativeThread, made_here
+from penstock.engine.workers.protocol import Workers
+from penstock.plan.blame import blame_given
+from penstock.plan.flow import Asked, Flow, Piece
+from penstock.plan.ids import NO_IDS
+
+if TYPE_CHECKING:
+    from penstock.engine.runs.feeds import Feed
+    from penstock.engine.runs.stage import Stage
+    from penstock.engine.tasks.parts import Parts
+    from penstock.engine.workers.producer import Producer
+    from penstock.engine.workers.window import Window
+
+
+class Loop:
+    """The pieces of one epoch of a stage.
+
+    Jobs are made here at first. Once others make them, the window is filled up to its high watermark whenever one is
+    taken out, within the budget. An exception of the feed is raised once everything before it is handed out.
+    """
+
+    def __init__(self, stage: Stage, feed: Feed) -> None:
+        settings = stage.session.settings
+        self._stage = stage
+        self._session = stage.session
+        self._tuner = stage.tuner
+        self._feed = feed
+        self._depth = settings.depth if stage.top else None
+        self._budget = settings.memory_budget // stage.turns
+        self._slots = None if stage.batching is None else Slots(stage.plan, stage.session.allocate)
+        self._item_bytes: int | None = None if self._slots is None else self._slots.item_bytes or None
+        self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
+        self._workers: Workers | None = None  # tasks run here
+        self._gathering = stage.gathering()
+        self._failure: Exception | None = None  # raised once the window is empty
+        self._fed = False  # the feed has ended
+
+    @cached_property
+    def _window(self) -> Window:
+        return self._session.window(ordered=self._session.settings.ordered or not self._stage.top)
+
+    def pieces(self) -> Asked:
+        """Yield what the jobs made, each piece with the mark after it."""
+        wanted: int | None = None
+        producer: Producer[Job] | None = None
+        try:
+            while producer is None:
+                self._session.check_open()
+                self._choose_workers()
+                if self._stage.live and self._workers is not None:
+                    producer = workers.producer.Producer(self._begun(), lambda _: self._room() > 0)
+                    self._session.at_close(producer.stop)
+                    break
+                job = self._made_inline(wanted) if self._workers is None else self._next_job(self._workers)
+                if job is None:
+                    return
+                for piece in self._finished(job):
+                    wanted = yield piece
+            while producer.take() is not None:
+                self._session.check_open()
+                job = self._popped(self._workers)
+                producer.look_again()
+                yield from self._finished(job)
+        finally:
+            if producer is not None:
+                producer.stop()
+            with suppress(ValueError):  # a producer is in it, and closes it
+                self._feed.close()
+            self._window.close()
+
+    # Workers
+
+    def _choose_workers(self) -> None:
+        """Leave the inline start for threads, or for a native thread, once they pay."""
+        current = self._workers
+        if current is not None and not isinstance(current, NativeThread):
+            return
+        if not self._session.is_inline(self._tuner):
+            self._leave_inline()
+        elif current is not None and not current.gathers and not len(self._window):
+            self._workers = self._gathering = None
+        elif current is None and self._gathering is not None and self._tuner.worth_beside(self._group(beside=True)):
+            self._workers = NativeThread(self._stage.work, self._gathering, lambda: self._item_bytes or 0)
+            self._session.at_close(self._workers.close)
+
+    def _leave_inline(self) -> Workers:
+        self._workers = self._session.workers(self._stage.work, self._tuner, self._stage.observer)
+        return self._workers
+
+    # Jobs
+
+    def _made_inline(self, wanted: int | None) -> Job | None:
+        """Make the next job here, unless its first elements show that threads pay; `None` at the end."""
+        job = self._feed.take(max(self._group(), 1), wanted)
+        if job is None:
+            return None
+        self._prepare(job)
+        if self._workers is not None:
+            self._submit(job, self._workers)
+            return self._next_job(self._workers)
+        for number, result in enumerate(job.results):
+            if result is None:
+                job.finish(number, made_here(self._stage.work, job.tasks[number]))
+        return job
+
+    def _next_job(self, current: Workers) -> Job | None:
+        """Return the next job that is done, with others begun behind it; `None` at the end."""
+        if not len(self._window):
+            self._fill(current)
+            if not len(self._window):
+                if self._failure is not None:
+                    raise self._failure
+                return None
+        job = self._popped(current)
+        self._fill(current)
+        return job
+
+    def _popped(self, current: Workers | None) -> Job:
+        asked = perf_counter_ns()
+        job = self._window.pop()
+        if current is not None and current.shares_gil:
+            now = perf_counter_ns()
+            if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
+                self._session.resize()
+        return job
+
+    def _fill(self, current: Workers) -> None:
+        """Begin jobs while there is room for them."""
+        if self._fed or self._failure is not None:
+            return
+        try:
+            while count := self._room():
+                job = self._feed.take(count)
+                if job is None:
+                    self._fed = True
+                    return
+                self._prepare(job)
+                self._submit(job, current)
+        except Exception as error:  # noqa: BLE001 - raised once what was made before it is handed out
+            self._failure = error
+
+    def _begun(self) -> Iterator[Job]:
+        """Begin one job after another, and yield it."""
+        while (job := self._feed.take(max(self._room(), 1))) is not None:
+            self._prepare(job)
+            self._submit(job, cast("Workers", self._workers))
+            yield job
+
+    def _submit(self, job: Job, current: Workers) -> None:
+        self._window.push(job)
+        for number, result in enumerate(job.results):
+            if result is None:
+                current.submit(job, number, self._window)
+
+    def _room(self) -> int:
+        """Return how many items the next job is to have; 0 if the window has no room for another."""
+        window = self._window
+        if not window.tasks:
+            return max(self._group(), 1)
+        if not self._has_place(window):
+            return 0
+        if self._item_bytes is None and self._session.settings.budget_is_given:
+            return 0  # until the first is made
+        return self._group()
+
+    def _has_place(self, window: Window) -> bool:
+        depth, turns = self._depth, self._stage.turns
+        if depth is not None:
+            return window.items < depth
+        if isinstance(self._workers, NativeThread):
+            return False
+        high = self._tuner.depth() + self._stage.top
+        if turns == 1 or window.tasks >= high:
+            return window.tasks < high
+        # stages that take turns share what is made ahead; the one that is waited for may use idle workers
+        return window.tasks <= -(-high // turns) or (window.waits and self._session.unfinished < high)
+
+    def _group(self, *, beside: bool = False) -> int:
+        """Return how many items one job makes, by the tuner, the depth and the budget."""
+        current, depth = self._workers, self._depth
+        items = self._tuner.group_items(beside=beside or (current is not None and isinstance(current, NativeThread)))
+        if current is None and not self._item_bytes:
+            return items
+        if depth is not None and current is not None:
+            items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
+        if not self._item_bytes:
+            return items
+        held = 0 if current is None else self._window.nbytes
+        return min(items, max(self._budget - held, 0) // self._item_bytes)
+
+    def _prepare(self, job: Job) -> None:
+        """Give a job its tasks: several where it is one expensive batch."""
+        if self._item_bytes:
+            self._check_budget(self._item_bytes)
+            job.nbytes = self._item_bytes * len(job)
+        task, parts = self._prepared(job.task), self._parts(job)
+        if parts is None:
+            job.set_tasks([task])
+        elif self._workers is None:
+            self._begin_first(job, task, parts)
+        else:
+            rows = parts.rows(task)
+            job.set_tasks(parts.cut(task, rows, 0, len(rows), self._tuner.split_item()))
+
+    def _check_budget(self, nbytes: int) -> None:
+        settings = self._session.settings
+        if self._stage.top and settings.budget_is_given and nbytes > settings.memory_budget:
+            raise BudgetError(
+                f"one {'batch' if self._stage.batching else 'element'} takes {nbytes:,} bytes and "
+                f"Options(memory_budget=) allows {settings.memory_budget:,}: make it smaller or the budget larger"
+            )
+
+    def _prepared(self, task: Task) -> Task:
+        """Return a task with its slot, and with the rows that later tasks read."""
+        rows_of, given = self._feed.rows_of, task.given
+        if rows_of is None:
+            if len(given) == 1:
+                return task
+            return task._replace(given=given.over(duplicate(given.chunk)))  # some may have to be made again
+        upcoming, slot = self._read_ahead.after(task.high, self._feed.end, rows_of), None
+        if self._slots is not None and not isinstance(self._workers, NativeThread):
+            slot = self._slots.take(len(given), last=task.high >= self._feed.end)
+        return task if upcoming is None and slot is None else task._replace(slot=slot, upcoming=upcoming)
+
+    def _parts(self, job: Job) -> Parts | None:
+        """Return the way to cut the one batch of a job, if several tasks are to make it."""
+        tuner, stage = self._tuner, self._stage
+        if stage.item_rows <= 1 or len(job) > 1 or not isinstance(stage.work, RowWork):
+            return None
+        if self._workers is None:  # the first elements tell whether threads are to make the others
+            pays = not tuner.looks and self._session.settings.executor == "auto" and self._gathering is None
+        else:
+            pays = not isinstance(self._workers, NativeThread) and tuner.split_item() > 1
+        return stage.work.parts if pays else None
+
+    def _begin_first(self, job: Job, task: Task, parts: Parts) -> None:
+        """Make a few elements of the first batch here, until it is known whether threads pay for the others."""
+        tuner, rows = self._tuner, parts.rows(task)
+        done: list[Task] = []
+        results: list[Result] = []
+        low, count, pays = 0, 1, None
+        while pays is None and low + count < len(rows):
+            done += parts.cut(task, rows, low, low + count)
+            results.append(result := made_here(self._stage.work, done[-1]))
+            if not isinstance(result, Made):
+                break
+            self._observe(cost := result.cost, count / len(rows))
+            low += count
+            pays = tuner.pays_to_split(cost, count, len(rows) - low)
+            count = max(2 * THREAD_PAYS * count // max(cost.wall, 1), 1)
+        else:
+            if pays:
+                self._leave_inline()
+            else:
+                tuner.looks = 0  # a few elements say little about a whole batch
+            done += parts.cut(task, rows, low, len(rows), tuner.threads if pays else 1)
+        job.set_tasks(done)
+        job.noted = len(results)
+        for number, result in enumerate(results):
+            job.finish(number, result)
+
+    # Results
+
+    def _finished(self, job: Job) -> Flow:
+        """Yield the items of a job; if it failed, those before the one at fault, and raise the failure after them."""
+        if job.announces:
+            yield Piece(NOTHING, NO_IDS, job.mark_after(0))
+        piece = self._piece_of(job)
+        if piece is None:
+            yield from self._replayed(job)
+            return
+        if type(piece.chunk) is not Gathered:
+            self._note(job)
+        self._learn(piece, len(job))
+        # a piece of its own: `piece` may be the very one below
+        yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
+        if type(piece.chunk) is Gathered:
+            self._count_gathered(piece.chunk)
+
+    def _piece_of(self, job: Job) -> Piece | None:
+        """Return the items of a job; `None` if a task failed, or parts of a batch do not fit together."""
+        result, work = job.results[0], self._stage.work
+        if job.failed or not isinstance(result, Made):
+            return None
+        if job.tasks[0].part is None or not isinstance(work, RowWork):
+            return result.piece
+        chunk = None if work.parts is None else work.parts.joined(job)
+        return None if chunk is None else Piece(chunk, job.task.given.ids)
+
+    def _replayed(self, job: Job) -> Flow:
+        """Yield the items of a failed job before the one at fault, then raise the failure."""
+        stage = self._stage
+        of_rows_below = not stage.top and self._feed.rows_of is not None
+        at_fault = yield from replayed(job, stage.work, lone_too=of_rows_below)
+        if at_fault is None:
+            return
+        failure, item = at_fault
+        if isinstance(failure, Exception) and not isinstance(failure, WorkerError) and stage.below is not None:
+            blame_given(failure, stage.below, int(job.task.given.ids[item]))
+        stage.failed_at = job.task.low + item
+        raise failure
+
+    # Measures
+
+    def _note(self, job: Job) -> None:
+        """Tell the tuner what the tasks of a job took, unless it knows."""
+        for task, result in zip(job.tasks[job.noted :], job.results[job.noted :], strict=True):
+            if isinstance(result, Made):
+                self._observe(result.cost, job.share(task))
+
+    def _observe(self, cost: Cost, items: float) -> None:
+        self._tuner.observe(cost, items)
+        self._read_ahead.observe(cost, items)
+        self._session.spent += cost
+
+    def _learn(self, piece: Piece, items: int) -> None:
+        """Note how many bytes an item takes."""
+        if type(piece.chunk) is Gathered:
+            return
+        if self._slots is not None:
+            self._slots.learn(piece.chunk)
+            nbytes = self._slots.item_bytes
+        elif not self._tuner.looking and not self._session.settings.budget_is_given:
+            return
+        else:
+            nbytes = 0
+        if not nbytes and len(piece):
+            each = max(len(piece), items) / items  # of elements that are unpacked, several come of one
+            nbytes = round(own_bytes_of(piece.chunk) * each)
+        self._item_bytes = self._tuner.item_bytes = nbytes
+
+    def _count_gathered(self, made: Gathered) -> None:
+        """Count the batches that were taken, and the time that the native thread took."""
+        taken, cost = made.taken()
+        if self._gathering is not None:
+            for node, rows in self._gathering.rows_of_nodes(taken, made.batch_rows):
+                spent = (0, 0) if node.inputs else (cost.wall, cost.cpu)  # the others only say which rows
+                self._stage.observer.count(node, rows, taken * made.batch_bytes, *spent)
+        if taken and cost.wall:
+            self._observe(cost, taken)

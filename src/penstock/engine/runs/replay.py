@@ -1,0 +1,40 @@
+"""The items of a failed job that come before the one at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+from penstock.core.errors import ElementError, WorkerError
+from penstock.engine.tasks.task import Job, Made
+from penstock.engine.tasks.works import Work
+from penstock.engine.workers.inline import made_here
+from penstock.plan.flow import Piece
+
+
+class AtFault(NamedTuple):
+    """The exception of a job, and which of its items it belongs to."""
+
+    failure: BaseException
+    item: int
+
+
+def replayed(job: Job, work: Work, *, lone_too: bool) -> Generator[Piece, None, AtFault | None]:
+    """Yield the items of a failed job before the one at fault, made here and one by one; return what failed.
+
+    So the items that the consumer receives before an error do not depend on how they were grouped. `None` is returned
+    if the failure passed, such as that of a disk. A job of one item is made again if its parts did not fit together, or
+    if `lone_too`.
+    """
+    failure = job.failure()
+    if isinstance(failure, WorkerError):  # a task that killed a worker would kill this process
+        return AtFault(failure, 0)
+    cut_apart = len(job.tasks) > 1 and isinstance(failure, ElementError | None)
+    if len(job) == 1 and not cut_apart and not lone_too:
+        return AtFault(failure or RuntimeError("a task ended with nothing"), 0)
+    for item in range(len(job)):
+        result = made_here(work, job.alone(item))
+        if not isinstance(result, Made):
+            return AtFault(result, item)
+        yield Piece(result.piece.chunk, result.piece.ids, job.mark_after(item + 1), result.piece.failed)
+    return None

@@ -1,0 +1,85 @@
+"""Optional powers of a source: one protocol each, and the function that finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from penstock.core.arrays import Rows
+from penstock.core.attributes import attribute_of
+
+if TYPE_CHECKING:
+    from penstock.index.blocked import Blocks
+    from penstock.kernels import Ahead, Pool, SideThread
+    from penstock.sources.protocol import Called
+
+
+class ReadsBlocks(Protocol):
+    """Reads many neighbors at a time and keeps the last of them, so that `shuffle()` orders reads by block."""
+
+    @property
+    def blocks(self) -> Blocks | None:
+        """The blocks, or `None` where elements are read one by one."""
+        ...
+
+
+class Advisable(Protocol):
+    """Tells the system of rows that will be read soon, without waiting for them.
+
+    Only called while tasks are seen to read from a disk, from any thread. A `DataError` or `OSError` is ignored.
+    """
+
+    def advise(self, rows: Rows, /) -> None: ...
+
+
+class CallsUserCode(Protocol):
+    """Calls functions or an object of the user's, which may not be made for threads."""
+
+    @property
+    def called(self) -> Called | None:
+        """The functions, or `None` where there are none."""
+        ...
+
+
+class HasFaults(Protocol):
+    """Knows files that could not be indexed: each is one element, whose error is raised before the first element."""
+
+    @property
+    def faults(self) -> Mapping[Any, Exception]: ...
+
+
+class GathersNatively(Protocol):
+    """Reads nothing but arrays in memory, so that a native thread can gather batches of them."""
+
+    def begin_reading(
+        self, rows: Rows, batch: int, join: Callable[[list[NDArray[Any]]], Any], pool: Pool, side: SideThread, /
+    ) -> Ahead | None:
+        """Begin to make batches of `batch` rows each, joined by `join`; `None` where that cannot be."""
+        ...
+
+
+def blocks_of_source(source: object) -> Blocks | None:
+    """Return the blocks of a source that `ReadsBlocks`."""
+    return attribute_of(source, "blocks")
+
+
+def advise_of(source: object) -> Callable[[Rows], None] | None:
+    """Return the method of a source that is `Advisable`."""
+    return attribute_of(source, "advise")
+
+
+def called_by(source: object) -> Called | None:
+    """Return the user's functions that a source calls, if it `CallsUserCode`."""
+    return attribute_of(source, "called")
+
+
+def faults_of(source: object) -> Mapping[Any, Exception]:
+    """Return the errors of a source that `HasFaults`, by file; nothing for others."""
+    return attribute_of(source, "faults") or {}
+
+
+def begin_reading_of(source: object) -> Callable[..., Ahead | None] | None:
+    """Return the method of a source that `GathersNatively`."""
+    return attribute_of(source, "begin_reading")
