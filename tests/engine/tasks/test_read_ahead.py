@@ -130,7 +130,7 @@ OF_ONE_SOURCE = [name for name in PIPELINES if name != "mixed"]
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_what_is_told_is_what_is_read_later(cold, name):
+def test_the_rows_told_of_are_those_read_later(cold, name):
     source = Recorded()
     told, read, _ = told_and_read(PIPELINES[name], source)
     start = len(read) - len(told)
@@ -142,7 +142,7 @@ def test_what_is_told_is_what_is_read_later(cold, name):
 
 
 @pytest.mark.parametrize("name", OF_ONE_SOURCE)
-def test_it_is_told_before_it_is_read_and_no_further_ahead_than_so_many_bytes(cold, name):
+def test_rows_are_told_of_before_they_are_read_and_only_so_many_bytes_ahead(cold, name):
     source = Recorded()
     told_and_read(PIPELINES[name], source)
     size = 8 if "batches" in name and name != "filtered batches" else 1
@@ -158,7 +158,7 @@ def test_it_is_told_before_it_is_read_and_no_further_ahead_than_so_many_bytes(co
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_elements_are_the_same(cold, name):
+def test_elements_are_the_same_with_read_ahead(cold, name):
     source = Recorded()
     _, _, elements = told_and_read(PIPELINES[name], source)
     plain = list(PIPELINES[name](ps.Dataset.from_source(list(range(0, COUNT * 10, 10)))).with_options(INLINE))
@@ -200,13 +200,13 @@ def test_an_executor_of_threads_is_told(cold):
     assert len(set(told)) == len(told) > 0
 
 
-def test_nobody_is_told_of_what_is_in_memory():
+def test_nobody_is_told_of_rows_in_memory():
     source = Recorded()
     told, read, _ = told_and_read(PIPELINES["batches"], source)
     assert (told, len(read)) == ([], COUNT)
 
 
-def test_what_a_cache_has_is_not_told_of_again(cold):
+def test_rows_in_a_cache_are_not_told_of_again(cold):
     source = Recorded(1000)
     ds = ps.Dataset.from_source(source).cache().shuffle(seed=1).with_options(INLINE)
     list(ds)
@@ -216,7 +216,7 @@ def test_what_a_cache_has_is_not_told_of_again(cold):
     assert source.rows("told") == once
 
 
-def test_a_restored_iterator_tells_of_what_it_reads(cold):
+def test_a_restored_iterator_tells_of_the_rows_that_it_reads(cold):
     source = Recorded()
     ds = ps.Dataset.from_source(source).shuffle(seed=3).batch(8).with_options(INLINE)
     with ds.iterator() as it:
@@ -291,7 +291,7 @@ def test_each_row_is_told_of_once():
     assert spans == [(2000, 2255), (2256, 2511), (2512, 2767), (2768, 3023), (3024, 3947), None]
 
 
-def test_it_ends_some_tasks_after_the_last_that_read():
+def test_telling_ends_some_tasks_after_the_last_that_read():
     read_ahead = ReadAhead(heard=True)
     read_ahead.observe(COLD, 1)
     for _ in range(QUIET - 1):
@@ -323,7 +323,7 @@ def test_of_blocks_some_positions_are_told_of_each_block_in_time_though_few_task
     assert told >= set(range(2, 50))
 
 
-def test_of_blocks_it_ends_some_blocks_after_the_last_that_was_read():
+def test_telling_of_blocks_ends_some_blocks_after_the_last_that_was_read():
     read_ahead = ReadAhead(heard=True, spacing=lambda: 100.0)
     read_ahead.observe(COLD, 10)
     for _ in range(10 * QUIET - 1):
@@ -334,7 +334,7 @@ def test_of_blocks_it_ends_some_blocks_after_the_last_that_was_read():
     assert read_ahead.after(5000, 10_000, rows_of) is None
 
 
-def test_how_many_items_a_block_makes(tmp_path):
+def test_the_spacing_is_the_number_of_items_in_a_block(tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "a.csv").write_text("a\n" + "".join(f"{i:09}\n" for i in range(10_000)))
     ds = ps.read_csv(tmp_path / "a.csv", block_bytes=10_000)
@@ -350,7 +350,7 @@ def test_how_many_items_a_block_makes(tmp_path):
 @given(
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 256)), min_size=1, max_size=30), st.integers(1, 1 << 40)
 )
-def test_it_is_bounded(costs, end):
+def test_the_rows_that_one_task_tells_of_are_bounded(costs, end):
     read_ahead = ReadAhead(heard=True)
     position = 0
     for reads, items in costs:
@@ -374,7 +374,7 @@ def test_plans_without_anybody_who_listens_are_told_of_nothing():
     assert telling(ps.Dataset.from_generator(lambda: iter([1])).map(abs)._plan) is None
 
 
-def test_what_is_wrong_with_the_data_is_said_when_it_is_read(cold):
+def test_damaged_data_is_reported_when_it_is_read(cold):
     class Damaged(Recorded):
         def advise(self, rows):
             super().advise(rows)

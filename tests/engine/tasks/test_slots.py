@@ -95,3 +95,13 @@ def test_where_nothing_tells_a_shape_there_is_no_slot(ds):
     slots = slots_of(ds)
     if slots.take(1, last=False) is not None:
         assert shapes(slots.take(1, last=False)) == [((1,), np.int64)]
+
+
+@pytest.mark.parametrize("options", [{}, {"workers": 2}, {"executor": "inline"}])
+@pytest.mark.parametrize("beside", [None, np.arange(64)])
+def test_ragged_batches_that_exceed_the_memory_budget_are_an_error(beside, options):
+    ragged = ps.Ragged.from_rows([[float(row)] * 2000 for row in range(64)])
+    data = ragged if beside is None else {"r": ragged, "x": beside}
+    ds = D.from_tensor_slices(data).batch(4).with_options(ps.Options(memory_budget=10_000, **options))
+    with pytest.raises(ps.errors.BudgetError, match=r"one batch takes 64,\d+ bytes .* allows 10,000"):
+        list(ds)

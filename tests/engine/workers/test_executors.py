@@ -32,7 +32,7 @@ def by(ds, executor, **options):
     return ds.with_options(ps.Options(executor=executor, **options))
 
 
-def test_an_executor_that_its_owner_shut_down_is_named():
+def test_an_executor_that_its_owner_shut_down_is_named_in_the_error():
     executor = ThreadPoolExecutor(1)
     it = by(D.range(1000).batch(2), executor).iterator()
     first = next(it)
@@ -59,7 +59,7 @@ def test_the_state_of_a_run_whose_executor_was_shut_down_goes_on_elsewhere():
 
 
 @pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
-def test_threads_that_were_handed_in_stay_open(kind):
+def test_threads_of_the_caller_stay_open(kind):
     with kind(2) as executor:
         for _ in range(2):
             with by(D.range(100).batch(2), executor).iterator(epoch=0) as it:
