@@ -55,6 +55,7 @@ class Loop:
         self._read_ahead = ReadAhead(heard=stage.work.tell is not None, size=stage.item_rows, spacing=stage.spacing)
         self._workers: Workers | None = None  # tasks run here
         self._gathering = stage.gathering()
+        self._held = 0  # bytes of items that were taken out of the window and wait for the consumer
         self._failure: Exception | None = None  # raised once the window is empty
         self._fed = False  # the feed has ended
 
@@ -128,6 +129,7 @@ class Loop:
 
     def _next_job(self, current: Workers) -> Job | None:
         """Return the next job that is done, with others begun behind it; `None` at the end."""
+        self._held = 0
         if not len(self._window):
             self._fill(current)
             if not len(self._window):
@@ -141,6 +143,7 @@ class Loop:
     def _popped(self, current: Workers | None) -> Job:
         asked = perf_counter_ns()
         job = self._window.pop()
+        self._held = job.nbytes - job.nbytes // max(len(job), 1)  # all but the first
         if current is not None and current.shares_gil:
             now = perf_counter_ns()
             if self._tuner.retuned(now, process_time_ns(), now - asked) is not None:
@@ -149,7 +152,8 @@ class Loop:
 
     def _fill(self, current: Workers) -> None:
         """Begin jobs while there is room for them."""
-        if self._fed or self._failure is not None:
+        cannot_gather = isinstance(current, NativeThread) and not current.gathers
+        if self._fed or self._failure is not None or cannot_gather:
             return
         try:
             while count := self._room():
@@ -208,7 +212,7 @@ class Loop:
             items = min(max(min(items, depth // 2), 1), max(depth - self._window.items, 1))
         if not self._item_bytes:
             return items
-        held = 0 if current is None else self._window.nbytes
+        held = 0 if current is None else self._window.nbytes + self._held
         return min(items, max(self._budget - held, 0) // self._item_bytes)
 
     def _prepare(self, job: Job) -> None:
@@ -296,9 +300,11 @@ class Loop:
             self._note(job)
         self._learn(piece, job)
         # a piece of its own: `piece` may be the very one below
-        yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
-        if type(piece.chunk) is Gathered:
-            self._count_gathered(piece.chunk)
+        try:
+            yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
+        finally:
+            if type(piece.chunk) is Gathered:
+                self._count_gathered(piece.chunk)
 
     def _piece_of(self, job: Job) -> Piece | None:
         """Return the items of a job; `None` if a task failed, or parts of a batch do not fit together."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from penstock.engine.runs.feeds import OpenFeed
 from penstock.engine.runs.loop import Loop
 from penstock.engine.runs.session import Session
@@ -14,9 +12,6 @@ from penstock.ops.group.grouping import Grouping
 from penstock.ops.group.unit import batching_of
 from penstock.plan.flow import Asked, Mark
 from penstock.plan.node import Node
-
-if TYPE_CHECKING:
-    pass
 
 
 class Stage:

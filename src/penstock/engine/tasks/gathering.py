@@ -52,6 +52,7 @@ class Gathering:
         self._begin = source
         self._read = read
         self._memory = memory
+        self.is_possible = True  # until rows are found to follow one another
 
     def begin(self, task: Task, item_bytes: int) -> Gathered | None:
         """Begin the batches of a task; `None` where their rows follow one another, or differ in number."""
@@ -67,6 +68,7 @@ class Gathering:
             return batch.completed(join(arrays), size, batch.size, allocate)
 
         made = self._begin(rows, size, whole if batch.pads else join, self._memory.pool, self._side)
+        self.is_possible = made is not None
         return None if made is None else Gathered(made, size, item_bytes * size // batch.size)
 
     def rows_of_nodes(self, batches: int, batch_rows: int) -> Iterator[tuple[Node, int]]:

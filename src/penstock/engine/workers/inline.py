@@ -23,7 +23,7 @@ def made_here(work: Work, task: Task) -> Result:
 class NativeThread:
     """Has batches gathered by a native thread while the consumer goes on; what it cannot gather is made at once.
 
-    `gathers` turns false with the first batches that cannot be gathered.
+    Batches of different sizes cannot be gathered together; where others cannot be gathered, `gathers` turns false.
     """
 
     name = "inline"
@@ -33,13 +33,16 @@ class NativeThread:
         self._work = work
         self._gathering = gathering
         self._item_bytes = item_bytes
-        self.gathers = True
+
+    @property
+    def gathers(self) -> bool:
+        """True as long as it is worthwhile to try."""
+        return self._gathering.is_possible
 
     def submit(self, job: Job, number: int, window: Window) -> None:
         task = job.tasks[number]
         queue = self._gathering.begin(task, self._item_bytes())
         if queue is None:
-            self.gathers = False
             window.finish(job, number, made_here(self._work, task))
         else:
             window.finish(job, number, Made(Piece(queue, task.given.ids), (0, Cost(0, 0))))

@@ -1,4 +1,4 @@
-"""From a plan to what opens its pieces: where stretches begin and end, and who observes them."""
+"""From a plan to the function that opens its pieces: where stretches begin and end, and who observes them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 
 import numpy as np
 import pytest
-from penstock.engine.legacy import Legacy
-from penstock.engine.observer import Unobserved
-from penstock.engine.opening import Stretch, first_element, opened
-from penstock.engine.settings import settings_of
-from penstock.engine.workshop import Workshop
 
 from penstock import Dataset, Options
-from penstock.engine import opening
+from penstock.engine.runs import lowering
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.lowering import Stretch, first_element, opened
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import settings_of
+from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.read.given import Given
 from penstock.rewrite.passes import PASSES
 from tests.plan.flows import assert_reopens, elements_of
@@ -51,7 +51,7 @@ class Noted(Unobserved):
 
 def begun(ds, observer=None):
     settings = settings_of(ds.with_options(Options(executor="inline"))._plan)
-    return opened(ds._plan, Workshop(settings, Legacy(), observer or Unobserved()))
+    return opened(ds._plan, Session(settings, CarryOver(), observer or Unobserved()))
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def begun(ds, observer=None):
     ],
     ids=str,
 )
-def test_elementwise_work_is_one_stage_from_what_can_be_indexed_or_goes_one_by_one(ds, asked):
+def test_elementwise_nodes_are_one_stage_over_an_indexed_node_or_one_that_goes_one_by_one(ds, asked):
     observer = Noted()
     begun(ds, observer)
     assert " ".join("-".join(filter(None, (name.split("(")[0], how))) for how, name in observer.asked) == asked
@@ -88,7 +88,7 @@ def test_elementwise_work_is_one_stage_from_what_can_be_indexed_or_goes_one_by_o
     ],
     ids=str,
 )
-def test_every_mark_leads_on(ds):
+def test_every_mark_of_a_plan_leads_on(ds):
     assert_reopens(begun(ds), begun(ds), elements_of(begun(ds)))
 
 
@@ -103,7 +103,7 @@ def test_pieces_are_of_the_epoch_that_is_asked_for():
     assert elements_of(begun(ds), 4) == list(ds.iterator(epoch=4))
 
 
-def test_the_first_element_is_made_alone_as_far_as_may_be():
+def test_few_elements_are_made_for_the_first():
     calls = []
     ds = Dataset.range(100).filter(lambda x: calls.append(x) or x == 3).map(np.zeros)
     assert first_element(ds._plan).shape == (3,)
@@ -112,7 +112,7 @@ def test_the_first_element_is_made_alone_as_far_as_may_be():
         first_element(Dataset.range(5).filter(lambda x: x > 5)._plan)
 
 
-def test_first_elements_leave_nothing_open():
+def test_the_first_element_leaves_nothing_open():
     ended = []
 
     def generate():
@@ -125,16 +125,16 @@ def test_first_elements_leave_nothing_open():
     assert ended == [True]
 
 
-def test_a_stretch_stands_on_something():
+def test_a_stretch_that_stands_on_nothing_is_refused():
     with pytest.raises(RuntimeError, match="stands on nothing"):
-        Stretch(Given(), None, None).open(Workshop(settings_of(STREAM._plan), Legacy(), Unobserved()))
+        Stretch(Given(), None, None).open(Session(settings_of(STREAM._plan), CarryOver(), Unobserved()))
 
 
-def test_virtual_streams_are_opened_in_one_workshop_and_as_one_operation():
-    shop = Workshop(settings_of(STREAM._plan), Legacy(), Unobserved())
-    source = opened(STREAM.batch(2).map(len).shard(2, 0, streams=8)._plan, shop)
+def test_virtual_streams_are_opened_in_one_session_and_as_one_operation():
+    session = Session(settings_of(STREAM._plan), CarryOver(), Unobserved())
+    source = opened(STREAM.batch(2).map(len).shard(2, 0, streams=8)._plan, session)
     assert sum(len(piece) for piece in source(0)) > 0
-    assert len(shop.tuners) == 2
+    assert len(session.tuners) == 2
     noted = Noted()
     begun(STREAM.shard(1, 0, streams=2), noted)
     assert [name for _, name in noted.asked] == ["range(30)", "filter", "", "range(30)", "filter", "", "shard"]
@@ -162,14 +162,14 @@ def doubled_twice(n):
 def test_datasets_that_are_elements_are_run_as_written_where_the_outer_one_is(outer, monkeypatch):
     applied = []
 
-    rewritten = opening.rewritten
+    rewritten = lowering.rewritten
 
     def noting(plan, passes=PASSES):
         done = rewritten(plan, passes)
         applied.extend(done.applied)
         return done
 
-    monkeypatch.setattr(opening, "rewritten", noting)
+    monkeypatch.setattr(lowering, "rewritten", noting)
     made = list(outer().iterator(epoch=0))
     assert {"merge_skips", "trace_map"} <= set(applied)
     applied.clear()
@@ -178,7 +178,7 @@ def test_datasets_that_are_elements_are_run_as_written_where_the_outer_one_is(ou
     assert set(applied) <= {"drop_run_settings"}
 
 
-def test_a_state_goes_on_where_datasets_that_are_elements_are_run_as_written_or_no_longer_are():
+def test_a_state_leads_on_whether_datasets_that_are_elements_are_rewritten_or_not():
     ds = Dataset.range(0, 4000, 1000).flat_map(doubled_twice)
     plain = ds.with_options(Options(rewrite=False))
     whole = list(ds)

@@ -1,10 +1,12 @@
+"""What the options, and the hints in the plan, ask of a run."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from penstock.engine.settings import settings_of
 
 import penstock as ps
+from penstock.engine.runs.settings import settings_of
 
 D = ps.Dataset
 
@@ -17,7 +19,7 @@ def same_element(x):
     return x
 
 
-def test_by_default_everything_is_measured():
+def test_by_default_the_tuner_chooses_workers_and_depth():
     found = settings(D.range(3).map(same_element).batch(2))
     assert (found.executor, found.workers, found.depth, found.ordered) == ("auto", None, None, True)
     assert found.memory_budget > 0
@@ -45,7 +47,7 @@ def test_parallel_calls_set_the_workers():
         (D.range(3).batch(2, deterministic=False), False),
     ],
 )
-def test_order(ds, ordered):
+def test_items_come_in_order_unless_a_map_or_the_options_allow_another(ds, ordered):
     assert settings(ds).ordered is ordered
 
 
@@ -64,7 +66,7 @@ def test_a_prefetch_is_the_depth_of_the_window(ds, depth):
     assert settings(ds).depth == depth
 
 
-def test_prefetching_nothing_runs_inline():
+def test_a_prefetch_of_nothing_runs_inline():
     ds = D.range(99).map(same_element, num_parallel_calls=4).prefetch(0)
     assert settings(ds).executor == "inline"
     with ds.iterator() as it:
@@ -72,6 +74,6 @@ def test_prefetching_nothing_runs_inline():
         assert it.stats().mode == "inline"
 
 
-def test_a_budget_that_is_given_is_kept():
+def test_a_memory_budget_that_is_given_is_kept():
     found = settings(D.from_tensors(np.zeros(3)).with_options(ps.Options(memory_budget=12345)))
     assert (found.memory_budget, found.budget_is_given) == (12345, True)

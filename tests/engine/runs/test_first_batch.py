@@ -1,4 +1,4 @@
-"""The first batch is made by as many threads as those that come after it."""
+"""The first batch of a run: several threads make it as they make later ones, if that pays."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import time
 
 import numpy as np
 import pytest
-from penstock.engine.task import Cost
 
 import penstock as ps
+from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.tuner import Tuner
+from tests.workers import PATIENCE
 
 D = ps.Dataset
-WORKERS, PATIENCE = 8, 20
+WORKERS = 8
 
 
 @pytest.mark.parametrize("options", [{"workers": WORKERS}, {"executor": "threads", "workers": WORKERS}])
@@ -45,7 +46,7 @@ def test_a_run_that_begins_inline_leaves_it_within_the_first_batch():
         assert "thread" in it.stats().mode
 
 
-def test_an_error_in_the_first_rows_is_the_same_however_they_are_cut():
+def test_an_error_in_the_first_batch_is_the_same_however_it_is_cut():
     def fails(x):
         if x == 1:
             raise LookupError("not 1")
@@ -57,7 +58,7 @@ def test_an_error_in_the_first_rows_is_the_same_however_they_are_cut():
         assert "in map(fails), at row 1" in caught.value.__notes__
 
 
-def test_elements_that_do_not_fit_are_named_alike_however_they_are_cut():
+def test_elements_that_do_not_fit_are_named_alike_however_their_batch_is_cut():
     said = set()
     for options in ({}, {"executor": "inline"}, {"workers": 4}):
         ds = D.range(64).map(lambda x: np.zeros(3 if x < 40 else 2)).batch(64)
@@ -79,7 +80,7 @@ def test_threads_pay_for_the_rest_of_a_batch_only_if_that_takes_long():
 
 
 @pytest.mark.parametrize(("first", "second"), [(30, 0.4), (0.4, 0.4)])
-def test_first_rows_that_are_slow_because_they_are_the_first_begin_no_threads(first, second):
+def test_rows_that_are_slow_only_because_they_are_the_first_start_no_threads(first, second):
     tuner = Tuner(None)
     costs = [Cost(int(ms * 1e6), int(ms * 1e6)) for ms in (first, second, 0.004)]
     answers = []
@@ -89,7 +90,7 @@ def test_first_rows_that_are_slow_because_they_are_the_first_begin_no_threads(fi
     assert answers == [None, None, False]
 
 
-def test_what_the_first_rows_cost_is_no_look_at_a_batch():
+def test_the_cost_of_the_first_rows_does_not_count_as_that_of_a_batch():
     with D.range(1000).map(str).batch(100).iterator() as it:
         next(it)
         assert it._run.tuner.looks <= 1

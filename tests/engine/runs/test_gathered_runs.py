@@ -1,4 +1,4 @@
-"""Batches that native code reads beside the consumer: the same, resumed anywhere, and nothing left of them."""
+"""Runs whose batches a native thread gathers: the same batches, resumed anywhere, and nothing left of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from penstock.engine.job import Job
-from penstock.engine.maker import Maker
 
 import penstock as ps
 from penstock.core.errors import ClosedError
+from penstock.engine.tasks import gathering
+from penstock.engine.tasks.gathering import Gathering
 from penstock.testing.laws import same, verify_resume
 
 INLINE = ps.Options(seed=3, executor="inline")
@@ -21,17 +21,17 @@ AUTO = ps.Options(seed=3)
 
 @pytest.fixture(autouse=True)
 def begun(monkeypatch):
-    """Counts the groups begun beside the consumer, which all are large enough for, and those tried."""
+    """Count the tasks that a native thread gathers, for which all are large enough here, and those it was asked for."""
     count = [0, 0]
-    begin = Maker.begin_beside
+    begin = Gathering.begin
 
-    def counted(maker, low, high, rows):
-        beside = begin(maker, low, high, rows)
-        count[0] += beside is not None
+    def counted(gathering, task, item_bytes):
+        gathered = begin(gathering, task, item_bytes)
+        count[0] += gathered is not None
         count[1] += 1
-        return beside
+        return gathered
 
-    monkeypatch.setattr(Maker, "begin_beside", counted)
+    monkeypatch.setattr(Gathering, "begin", counted)
     monkeypatch.setattr("penstock.engine.tuning.tuner.BESIDE_PAYS", 0)
     monkeypatch.setattr("penstock.engine.tuning.tuner.THREAD_PAYS", 1 << 60)  # also on a machine that is slow just now
     return count
@@ -41,21 +41,36 @@ def rows(count):
     return {"x": np.arange(3 * count).reshape(count, 3), "y": np.arange(count, dtype=np.float32)}
 
 
-def test_they_are_those_made_inline(begun):
+def test_gathered_batches_are_those_made_inline(begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(7).repeat(2)
     assert all(map(same, ds.with_options(AUTO), ds.with_options(INLINE)))
     assert begun[0] > 1
     assert sum(len(batch["y"]) for batch in ds.with_options(AUTO)) == 10_000
 
 
+def test_gathering_continues_after_a_short_batch(monkeypatch):
+    gathered, begin = [], Gathering.begin
+
+    def noted(gathering, task, item_bytes):
+        made = begin(gathering, task, item_bytes)
+        gathered.append(made and task.low)
+        return made
+
+    monkeypatch.setattr(Gathering, "begin", noted)
+    list(ps.Dataset.from_tensor_slices(rows(20_001)).shuffle().batch(2).repeat(2).with_options(AUTO))
+    short = gathered.index(None)
+    assert 0 < short < len(gathered) - 1
+    assert gathered[short + 1] > 10_000
+
+
 @given(st.integers(1, 300), st.integers(1, 9), st.integers(0, 3), st.booleans())
 @settings(max_examples=30)
-def test_restored_at_every_step(count, size, skipped, drop):
+def test_a_gathered_run_is_restored_at_every_step(count, size, skipped, drop):
     ds = ps.Dataset.from_tensor_slices(rows(count)).shuffle().skip(skipped).batch(size, drop_remainder=drop)
     verify_resume(ds.with_options(AUTO))
 
 
-def test_what_is_kept_and_changed_is_the_consumers_own():
+def test_a_gathered_batch_that_is_kept_and_changed_is_the_consumers_own():
     ds = ps.Dataset.from_tensor_slices(rows(3_000)).shuffle().batch(5)
     kept = []
     for batch in ds.with_options(AUTO):
@@ -64,26 +79,26 @@ def test_what_is_kept_and_changed_is_the_consumers_own():
     assert all(same({**batch, "y": batch["y"] - 1}, wanted) for batch, wanted in zip(kept, ds.with_options(INLINE)))  # noqa: B905
 
 
-def test_a_batch_that_is_kept_keeps_no_memory_but_its_own():
+def test_a_gathered_batch_that_is_kept_keeps_no_memory_but_its_own():
     ds = ps.Dataset.from_tensor_slices(np.zeros((4_000, 2_000), np.uint8)).shuffle().batch(10).with_options(AUTO)
     kept = [batch for number, batch in enumerate(ds) if number % 50 == 49]
-    memory = ds._legacy.memory
+    memory = ds._carry_over.memory
     assert memory.live_bytes <= 1.2 * sum(batch.nbytes for batch in kept)
     del kept
     assert memory.live_bytes == 0
 
 
 @pytest.mark.parametrize(("error", "ended"), [(MemoryError, "failed"), (KeyboardInterrupt, "cancelled")])
-def test_what_stops_the_making_of_a_batch_ends_the_run_and_loses_nothing(error, ended, monkeypatch, begun):
+def test_an_error_while_a_gathered_batch_is_taken_ends_the_run_and_loses_nothing(error, ended, monkeypatch, begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
     wanted = list(ds.with_options(INLINE).iterator(epoch=0))
-    completing, fails = Job.completing, []
+    joining, fails = gathering.joining, []
 
-    def failing(*args):
-        complete = completing(*args)
-        return lambda arrays: exec("raise error", {"error": fails.pop()}) if fails else complete(arrays)
+    def failing(structure):
+        join = joining(structure)
+        return lambda arrays: exec("raise error", {"error": fails.pop()}) if fails else join(arrays)
 
-    monkeypatch.setattr(Job, "completing", failing)
+    monkeypatch.setattr(gathering, "joining", failing)
     it = ds.iterator(epoch=0)
     received = [next(it) for _ in range(40)]
     fails.append(error)
@@ -127,20 +142,24 @@ def test_a_batch_that_was_taken_out_when_an_interrupt_came_was_not_received(begu
 
 
 @pytest.mark.parametrize("data", [np.arange(3_000), [b"text"] * 3_000], ids=["in order", "no arrays"])
-def test_what_is_no_gather_is_tried_once(data, begun):
+def test_a_plan_whose_batches_cannot_be_gathered_is_tried_once(data, begun):
     ds = ps.Dataset.from_tensor_slices(data).batch(5)
     assert all(map(same, ds.with_options(AUTO), ds.with_options(INLINE)))
     assert begun == [0, 1]
 
 
-def test_what_was_taken_before_threads_took_over_is_counted(begun, monkeypatch):
+def rows_of_operations(it):
+    return {operation.name: operation.rows for operation in it.stats().operations}
+
+
+def test_batches_gathered_before_threads_took_over_are_counted(begun, monkeypatch):
     monkeypatch.setattr("penstock.engine.tuning.tuner.Tuner.threads_pay", lambda tuner: tuner.looks > 5)
     ds = ps.Dataset.from_tensor_slices(rows(50_000)).shuffle().batch(10).with_options(AUTO)
     it = ds.iterator(epoch=0)
     received = list(it)
     assert begun[0] > 0
     assert "thread" in it.stats().mode
-    assert {operation.rows for operation in it.stats().operations} == {50_000}
+    assert rows_of_operations(it) == {"from_tensor_slices": 50_000, "shuffle()": 50_000, "batch(10)": 5_000}
     assert all(map(same, received, ds.with_options(INLINE).iterator(epoch=0)))
 
 
@@ -148,20 +167,22 @@ def test_stats_count_the_bytes_of_a_short_batch():
     ds = ps.Dataset.from_tensor_slices(np.zeros((1_001, 100))).shuffle().batch(10).with_options(AUTO)
     it = ds.iterator()
     taken = sum(batch.nbytes for batch in it)
-    assert {operation.bytes for operation in it.stats().operations} == {taken}
+    nbytes = {operation.name: operation.bytes for operation in it.stats().operations}
+    assert nbytes["from_tensor_slices"] == nbytes["shuffle()"] == taken
+    assert taken <= nbytes["batch(10)"] < taken + 8_000  # the short one may be taken for one like those before
 
 
-def test_stats_count_every_batch_once(begun):
+def test_stats_count_every_gathered_batch_once(begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO)
     it = ds.iterator()
     list(it)
     stats = it.stats()
     assert begun[0] > 0
     assert (stats.items, stats.rows) == (500, 5_000)
-    assert {operation.rows for operation in stats.operations if operation.name != "batch(10)"} == {5_000}
+    assert rows_of_operations(it) == {"from_tensor_slices": 5_000, "shuffle()": 5_000, "batch(10)": 500}
 
 
-def test_stats_of_a_run_cut_short_count_what_was_taken(begun):
+def test_stats_of_a_run_cut_short_count_the_batches_that_were_taken(begun):
     it = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO).iterator()
     for _ in range(77):
         next(it)
@@ -169,19 +190,33 @@ def test_stats_of_a_run_cut_short_count_what_was_taken(begun):
     stats = it.stats()
     assert begun[0] > 0
     assert (stats.items, stats.rows) == (77, 770)
-    assert {operation.rows for operation in stats.operations if operation.name != "batch(10)"} == {770}
+    assert rows_of_operations(it) == {"from_tensor_slices": 770, "shuffle()": 770, "batch(10)": 77}
 
 
-def test_none_is_begun_where_the_user_asked_for_less(begun):
+def test_nothing_is_gathered_inline_or_with_a_prefetch(begun):
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
     list(ds.with_options(INLINE))
     list(ds.prefetch(1).with_options(AUTO))
-    small = ps.Options(seed=3, memory_budget=10 * (24 + 4))
-    assert all(map(same, ds.with_options(small), ds.with_options(INLINE)))
-    assert begun[0] == 0
+    assert begun == [0, 0]
 
 
-def test_cut_short_nothing_goes_on():
+def test_gathered_batches_stay_within_the_budget(monkeypatch):
+    sizes, begin = set(), Gathering.begin
+
+    def noted(gathering, task, item_bytes):
+        sizes.add(len(task.given))
+        return begin(gathering, task, item_bytes)
+
+    monkeypatch.setattr(Gathering, "begin", noted)
+    ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
+    for batches in (1, 4):
+        sizes.clear()
+        bounded = ds.with_options(ps.Options(seed=3, memory_budget=batches * 10 * (24 + 4)))
+        assert all(map(same, bounded, ds.with_options(INLINE)))
+        assert max(sizes) <= batches
+
+
+def test_a_gathered_run_that_is_closed_leaves_no_thread():
     it = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10).with_options(AUTO).iterator()
     threads = threads_alive()
     for _ in range(40):
@@ -200,7 +235,7 @@ def threads_alive():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")  # of others' threads
-def test_a_forked_child_goes_on_with_what_was_begun():
+def test_a_forked_child_continues_a_gathered_run():
     ds = ps.Dataset.from_tensor_slices(rows(5_000)).shuffle().batch(10)
     wanted = list(ds.with_options(INLINE))
     it = ds.with_options(AUTO).iterator()

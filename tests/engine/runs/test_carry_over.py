@@ -1,41 +1,42 @@
+"""Memory and tuning that one run hands on to the next."""
+
 from __future__ import annotations
 
 import gc
+import threading
 
 import numpy as np
-from penstock.engine.legacy import Legacy
-from penstock.engine.task import Cost
 
 from penstock import Dataset, Options
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.hill_climb import MS
 from penstock.engine.tuning.tuner import INLINE_BYTES
 
 
-def test_the_next_tuner_knows_what_the_last_one_learnt():
-    legacy = Legacy()
-    first = legacy.tuner(None)
+def test_the_next_tuner_knows_what_the_last_one_measured():
+    carry_over = CarryOver()
+    first = carry_over.tuner(None)
     for _ in range(3):
         first.observe(Cost(10 * MS, 10 * MS), 1)
     first.item_bytes = 7
     threads = first.start_threads()
-    second = legacy.tuner(None)
+    second = carry_over.tuner(None)
     assert (second.threads, second.item_wall, second.item_bytes) == (threads, first.item_wall, 7)
     assert second.start_threads() == threads
     assert "as in the run before" in second.decisions[0]
 
 
 def test_a_run_that_stayed_inline_begins_inline_again():
-    legacy = Legacy()
-    legacy.tuner(None).observe(Cost(1000, 1000), 1)
-    assert legacy.tuner(None).threads == 0
+    carry_over = CarryOver()
+    carry_over.tuner(None).observe(Cost(1000, 1000), 1)
+    assert carry_over.tuner(None).threads == 0
 
 
 def test_an_epoch_after_the_first_begins_on_threads():
     def wait(x):
         gone.wait(0.006)
         return x
-
-    import threading
 
     gone = threading.Event()
     ds = Dataset.range(8).map(wait)

@@ -1,0 +1,107 @@
+"""Positions: the cursor to go on from, wherever the consumer stops and whatever was made ahead of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.core.errors import CursorError
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.cursors.cursor import Cursor
+from penstock.engine.cursors.position import RowPosition, StreamPosition
+from penstock.plan.deferred import Parts
+from penstock.plan.flow import Piece
+
+
+def piece(low, high, mark=None):
+    """Items `low` to `high`."""
+    return Piece(Items(list(range(low, high))), np.arange(low, high), high if mark is None else mark)
+
+
+def received_by(cursor):
+    return set(range(cursor.row)).union(*(range(low, high) for low, high in cursor.ahead))
+
+
+# Rows
+
+
+@given(st.permutations(range(8)), st.integers(0, 8))
+def test_a_cursor_of_rows_tells_what_was_received_in_any_order(order, count):
+    position = RowPosition(Cursor(1, 2, 0))
+    for item in order[:count]:
+        assert position.hand_out(piece(item, item + 1)) == 0
+    cursor = position.cursor()
+    assert received_by(cursor) == set(order[:count])
+    assert (cursor.seed, cursor.epoch) == (1, 2)
+    assert RowPosition(cursor).cursor() == cursor
+
+
+@given(st.permutations([(0, 3), (3, 4), (4, 9), (9, 11)]), st.integers(1, 4), st.integers(0, 5))
+def test_a_cursor_of_rows_leaves_out_the_items_of_the_last_piece_that_were_not_received(order, count, left):
+    position = RowPosition(Cursor(0, 0, 0))
+    for low, high in order[:count]:
+        position.hand_out(piece(low, high))
+    low, high = order[count - 1]
+    left = min(left, high - low)
+    wanted = set().union(*(range(*span) for span in order[: count - 1]), range(low, high - left))
+    assert received_by(position.cursor(left)) == wanted
+    assert received_by(position.cursor()) == wanted | set(range(high - left, high))
+
+
+def test_rows_of_which_none_was_handed_out_leave_the_cursor_as_it_was():
+    position = RowPosition(Cursor(0, 0, 4, ahead=((6, 8),)))
+    assert position.cursor() == Cursor(0, 0, 4, ahead=((6, 8),))
+    position.end()
+
+
+def test_a_piece_of_no_rows_changes_nothing():
+    position = RowPosition(Cursor(0, 0, 4))
+    position.hand_out(piece(7, 7))
+    assert position.cursor() == Cursor(0, 0, 4)
+
+
+# Streams
+
+SIZES = st.lists(st.integers(0, 4), max_size=6)
+
+
+@given(SIZES, st.data())
+def test_a_cursor_of_a_stream_counts_from_the_mark_before_the_last_piece(sizes, data):
+    """A mark here counts the elements before it, so the mark and the offset after it must tell the same as the row."""
+    position, row, last = StreamPosition(Cursor(1, 2, 0)), 0, 0
+    for last in sizes:
+        assert position.hand_out(piece(row, row + last)) == 0
+        row += last
+    left = data.draw(st.integers(0, last))
+    cursor = position.cursor(left)
+    assert (cursor.seed, cursor.epoch, cursor.row) == (1, 2, row - left)
+    assert (cursor.mark or 0) + cursor.offset == row - left
+    position.end()
+
+
+@given(SIZES, st.integers(0, 12))
+def test_items_received_before_are_left_out_of_a_stream_that_goes_on(sizes, offset):
+    position, row, received = StreamPosition(Cursor(0, 0, 100 + offset, offset=offset)), 0, 100 + offset
+    for size in sizes:
+        left_out = position.hand_out(piece(row, row + size))
+        assert left_out == min(max(offset - row, 0), size)
+        row += size
+        received += size - left_out
+        cursor = position.cursor()
+        assert cursor.row == received
+        assert (cursor.mark or 0) + cursor.offset == max(row, offset)
+    if row < offset:
+        with pytest.raises(CursorError, match="beyond the end"):
+            position.end()
+    else:
+        position.end()
+
+
+def test_the_mark_of_a_cursor_is_settled():
+    position, parts = StreamPosition(Cursor(0, 0, 0)), Parts()
+    parts.change(0, [1, 2])
+    position.hand_out(piece(0, 2, mark=parts.now))
+    assert position.cursor().mark == [[1, 2]]
+    assert position.cursor(1) == Cursor(0, 0, 1, mark=None, offset=1)

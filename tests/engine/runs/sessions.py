@@ -1,0 +1,23 @@
+"""Sessions for tests of single stages, as the options of a dataset ask for them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from penstock import Dataset, Options
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import settings_of
+from penstock.engine.tasks.observer import Unobserved
+
+INLINE = Options(executor="inline")
+THREADS = Options(executor="threads", workers=4)
+
+
+@contextmanager
+def session_with(options):
+    session = Session(settings_of(Dataset.range(1).with_options(options)._plan), CarryOver(), Unobserved())
+    try:
+        yield session
+    finally:
+        session.close()

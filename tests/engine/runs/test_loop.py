@@ -1,0 +1,110 @@
+"""The loop of a stage: how much it makes ahead, and in jobs of what size."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from penstock import Dataset, Options
+from penstock.engine.runs.feeds import NOTHING, RowFeed
+from penstock.engine.runs.loop import Loop
+from penstock.engine.runs.stage import Stage
+from penstock.engine.tasks.task import Job, Task
+from penstock.plan.flow import Piece
+from tests.engine.runs.sessions import INLINE, THREADS, session_with
+
+
+def one_item():
+    task = Task(0, 1, Piece(NOTHING, np.arange(1)))
+    job = Job(task, lambda count: count)
+    job.set_tasks([task])
+    return job
+
+
+def loop_on_threads(session):
+    base = Dataset.range(99)._plan
+    loop = Loop(Stage(base, base, partial(RowFeed, base), session), RowFeed(base, 0))
+    loop._choose_workers()
+    return loop
+
+
+def test_a_stage_makes_as_much_ahead_as_its_tuner_says():
+    with session_with(THREADS) as session:
+        loop = loop_on_threads(session)
+        for _ in range(loop._tuner.depth()):
+            assert loop._room() == 1
+            loop._window.push(one_item())
+        assert not loop._room()
+
+
+def test_of_stages_that_take_turns_the_one_that_is_waited_for_gets_idle_workers():
+    with session_with(THREADS) as session:  # 9 tasks ahead, where one stage is alone
+        session.turns = 4
+        loop, other = loop_on_threads(session), session.window()
+        window, room = loop._window, loop._room
+        jobs = [one_item() for _ in range(20)]
+        for job in jobs[:9]:
+            assert room()  # no other stage is at work
+            window.push(job)
+        assert not room()
+        for job in jobs[:3]:
+            window.finish(job, 0, None)
+        for _ in range(3):
+            window.pop()
+        assert room()
+        for job in jobs[9:13]:
+            other.push(job)
+        assert not room()  # the workers have enough to do
+        window.finish(jobs[3], 0, None)
+        other.finish(jobs[9], 0, None)
+        other.finish(jobs[10], 0, None)
+        assert not room()  # nobody waits for it
+        window.pop()
+        assert room()
+
+
+def test_stages_that_take_turns_share_the_budget():
+    with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
+        session.turns = 4
+        loop = loop_on_threads(session)
+        loop._item_bytes = 1
+        for nbytes, has_room in ((249, True), (1, False)):
+            job = one_item()
+            job.nbytes = nbytes
+            loop._window.push(job)
+            assert bool(loop._room()) is has_room
+
+
+def test_nothing_is_made_ahead_until_the_first_item_tells_how_much_of_the_budget_it_takes():
+    with session_with(Options(executor="threads", workers=4, memory_budget=1000)) as session:
+        loop = loop_on_threads(session)
+        assert loop._room() == 1
+        loop._window.push(one_item())
+        assert not loop._room()
+
+
+def test_the_tuner_says_how_many_rows_make_a_job():
+    base = Dataset.range(100)._plan
+    for options in (INLINE, THREADS):
+        with session_with(options) as session:
+            stage = Stage(base, base, partial(RowFeed, base), session)
+            stage.tuner.group_items = lambda **beside: 7
+            assert [len(piece) for piece in stage.open(0)] == [7] * 14 + [2]
+
+
+def test_a_loop_that_ends_early_closes_its_feed_and_its_window():
+    closed = []
+
+    class Noting(RowFeed):
+        def close(self):
+            closed.append(True)
+
+    base = Dataset.range(100)._plan
+    with session_with(THREADS) as session:
+        pieces = Loop(Stage(base, base, partial(RowFeed, base), session), Noting(base, 0)).pieces()
+        next(pieces)
+        assert session.jobs_ahead
+        pieces.close()
+        assert closed == [True]
+        assert not session.jobs_ahead

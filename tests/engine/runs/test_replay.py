@@ -1,0 +1,81 @@
+"""Failed jobs: the items before the one at fault, made one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock import Dataset
+from penstock.core.errors import ElementError, WorkerError
+from penstock.engine.runs.feeds import RowFeed
+from penstock.engine.runs.replay import replayed
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.works import RowWork
+from penstock.engine.workers.inline import made_here
+
+AWAY = OSError("the disk is away")
+
+
+def fails_at_3(x):
+    if x == 3:
+        raise LookupError("not 3")
+    return x * 10
+
+
+def replay_of(dataset, count, *failures, lone_too=False):
+    """The items, the marks after them and the end of a job whose tasks ended with these failures."""
+    plan = dataset._plan
+    job = RowFeed(plan, 0).take(count)
+    job.set_tasks([job.task] * len(failures))
+    for number, failure in enumerate(failures):
+        job.finish(number, failure)
+    items, marks = [], []
+    steps = replayed(job, RowWork(plan, np.empty, Unobserved()), lone_too=lone_too)
+    while True:
+        try:
+            piece = next(steps)
+        except StopIteration as ended:
+            return items, marks, ended.value
+        items += piece.chunk.elements()
+        marks.append(piece.after)
+
+
+TENFOLD = Dataset.range(9).map(fails_at_3, vectorized=False)
+
+
+def test_the_items_before_the_one_at_fault_come_first_each_with_its_mark():
+    items, marks, at_fault = replay_of(TENFOLD, 8, LookupError("of the group"))
+    assert (items, marks) == ([0, 10, 20], [1, 2, 3])
+    assert (str(at_fault.failure), at_fault.item) == ("not 3", 3)
+
+
+def test_a_failure_that_passed_gives_all_items():
+    assert replay_of(TENFOLD, 3, AWAY) == ([0, 10, 20], [1, 2, 3], None)
+
+
+def test_a_lone_item_is_made_again_only_on_request():
+    assert replay_of(TENFOLD, 1, AWAY) == ([], [], (AWAY, 0))
+    assert replay_of(TENFOLD, 1, AWAY, lone_too=True) == ([0], [1], None)
+
+
+def test_a_job_that_killed_a_worker_is_not_made_here():
+    made = []
+    died = WorkerError("a worker died")
+    deadly = Dataset.range(9).map(lambda x: made.append(x) or x, vectorized=False)
+    assert replay_of(deadly, 8, died, lone_too=True) == ([], [], (died, 0))
+    assert made == []
+
+
+@pytest.mark.parametrize("failures", [[ElementError("of a part"), None], [None, None]])
+def test_a_batch_whose_parts_do_not_fit_together_is_made_again_in_one(failures):
+    batches = Dataset.range(8).batch(4)
+    work = RowWork(batches._plan, np.empty, Unobserved())
+    whole = made_here(work, RowFeed(batches._plan, 0).take(1).task).piece.chunk.elements()[0]
+    (item,), marks, at_fault = replay_of(batches, 1, *failures)
+    assert np.array_equal(item, whole)
+    assert (marks, at_fault) == ([1], None)
+
+
+def test_an_error_of_a_function_in_a_part_of_a_batch_is_not_made_again():
+    failure = LookupError("of a part")
+    assert replay_of(Dataset.range(8).batch(4), 1, failure, None) == ([], [], (failure, 0))

@@ -1,0 +1,234 @@
+"""The things that all stages of a run share: workers, windows, tuners and the end."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from time import perf_counter_ns
+
+import numpy as np
+import pytest
+
+from penstock import Dataset, Options
+from penstock.core.errors import ClosedError
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import settings_of
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.works import PieceWork
+from tests.workers import await_workers
+
+PLAN = Dataset.range(9).filter(lambda x: True)._plan
+
+
+@pytest.fixture
+def session_with():
+    sessions = []
+
+    def make(carry_over=None, **options):
+        settings = settings_of(Dataset.range(1).with_options(Options(**options))._plan)
+        sessions.append(Session(settings, carry_over or CarryOver(), Unobserved()))
+        return sessions[-1]
+
+    yield make
+    for session in sessions:
+        session.close()
+    await_workers()
+
+
+def workers_of(session, tuner=None):
+    return session.workers(PieceWork(PLAN, np.empty, Unobserved()), tuner or session.tuner(), Unobserved())
+
+
+def test_a_session_works_inline_until_threads_pay(session_with):
+    session = session_with()
+    tuner = session.tuner()
+    assert session.is_inline(tuner)
+    assert session.mode == "inline"
+    for _ in range(3):
+        tuner.observe(Cost(wall=10_000_000, cpu=10_000_000), 1)
+    assert not session.is_inline(tuner)
+
+
+@pytest.mark.parametrize(
+    ("options", "inline"), [({"executor": "inline"}, True), ({"executor": "threads"}, False), ({"workers": 2}, False)]
+)
+def test_the_executor_and_the_workers_that_were_asked_for_are_used(options, inline, session_with):
+    session = session_with(**options)
+    assert session.is_inline(session.tuner()) is inline
+
+
+def test_stages_share_as_many_threads_as_the_stage_that_wants_most(session_with):
+    session = session_with(executor="threads")
+    few, many = session.tuner(), session.tuner()
+    few.workers, many.workers = 1, 3
+    workers_of(session, few)
+    assert session.mode == "1 thread"
+    workers_of(session, many)
+    assert session.mode == "3 threads"
+    many.climb.threads = 2
+    session.resize()
+    assert session.mode == "2 threads"
+
+
+def test_stages_of_the_next_run_know_the_costs_measured_in_the_last(session_with):
+    carry_over = CarryOver()
+    session = session_with(carry_over)
+    session.tuner().observe(Cost(100, 100), 1)
+    session.tuner().observe(Cost(900, 900), 1)
+    later = session_with(carry_over)
+    assert [later.tuner().item_wall, later.tuner().item_wall, later.tuner().looks] == [100, 900, 0]
+
+
+def test_datasets_that_are_elements_have_the_same_workers_and_end(session_with):
+    session = session_with(executor="threads", workers=2)
+    inner = session.inner()
+    window, tuner = inner.window(), inner.tuner()
+    workers_of(inner, tuner)
+    assert session.mode == "2 threads"
+    inner.begin_again()
+    assert inner.tuner() is tuner
+    inner.check_open()
+    session.close()
+    with pytest.raises(ClosedError):
+        inner.check_open()
+    with pytest.raises(ClosedError):
+        window.pop()
+
+
+def test_datasets_that_are_elements_work_inline_where_plans_would_have_to_travel(session_with):
+    class Elsewhere(Executor):
+        pass
+
+    inner = session_with(executor=Elsewhere()).inner()
+    tuner = inner.tuner()
+    for _ in range(5):
+        tuner.observe(Cost(10**9, 10**9), 1)
+    assert inner.is_inline(tuner)
+
+
+def test_datasets_that_are_elements_work_in_a_pool_of_threads_once_that_pays(session_with):
+    with ThreadPoolExecutor(1) as executor:
+        inner = session_with(executor=executor).inner()
+        tuner = inner.tuner()
+        for _ in range(5):
+            tuner.observe(Cost(1_000, 1_000), 1)
+            assert inner.is_inline(tuner)
+        expensive = inner.tuner()
+        for _ in range(3):
+            expensive.observe(Cost(10**7, 10**6), 1)
+        assert not inner.is_inline(expensive)
+
+
+def test_closing_a_session_wakes_those_who_wait_and_stops_everything_once(session_with):
+    session = session_with(executor="threads", workers=2)
+    workers_of(session)
+    calls, windows = [], [session.window(), session.window()]
+    session.at_close(lambda: calls.append("stopped"))
+    session.check_open()
+    session.close()
+    session.close()
+    assert calls == ["stopped"]
+    for window in windows:
+        with pytest.raises(ClosedError):
+            window.pop()
+    with pytest.raises(ClosedError):
+        session.check_open()
+
+
+def test_windows_and_workers_of_a_closed_session_are_closed(session_with):
+    session = session_with(executor="threads", workers=2)
+    session.close()
+    with pytest.raises(ClosedError):
+        session.window().pop()
+    calls = []
+    session.at_close(lambda: calls.append("stopped"))
+    assert calls == ["stopped"]
+    workers_of(session)  # of threads that end at once, as the fixture looks for
+    session.tuners[0].climb.threads = 5
+    session.resize()
+
+
+def test_windows_that_nobody_holds_are_forgotten(session_with):
+    session = session_with()
+    for _ in range(100):
+        session.window()
+    gc.collect()
+    assert len(session._windows) <= 1
+
+
+class Far(Executor):
+    """One that shares no memory, as far as anyone can tell."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_an_executor_that_was_handed_in_stays_open(session_with):
+    with ThreadPoolExecutor(1) as executor:
+        session = session_with(executor=executor)
+        assert session.mode == "ThreadPoolExecutor"
+        assert workers_of(session).shares_gil
+        session.close()
+        assert executor.submit(len, "open").result() == 4
+
+
+def test_plans_travel_to_an_executor_that_shares_no_memory(session_with):
+    session = session_with(executor=Far())
+    assert not workers_of(session).shares_gil
+    assert session.mode == "Far"
+
+
+def test_a_session_in_a_forked_child_does_without_the_locks_and_workers_of_the_parent(session_with):
+    session = session_with(executor="threads", workers=2)
+    workers_of(session)
+    threads, window, calls = session._threads, session.window(), []
+    session.at_close(lambda: calls.append("the parent's"))
+    with session._lock, window._changed:  # as a thread of the parent may have
+        session.after_fork()
+        session.close()
+        window.close()
+    assert calls == []
+    threads.shutdown()
+
+
+def test_the_same_plan_travels_once_for_all_streams(session_with):
+    session, observer = session_with(executor=Far()), Unobserved()
+    again = Dataset.range(9).filter(lambda x: True)._plan
+
+    def workers(plan):
+        return session.workers(PieceWork(plan, np.empty, observer), session.tuner(), observer)
+
+    assert workers(PLAN) is workers(PLAN)
+    assert workers(PLAN) is not workers(again)
+
+
+def test_streams_that_take_turns_share_tuners_and_count_their_turns(session_with):
+    session = session_with()
+    first = session.tuner()
+    assert [(session.tuner() is session.tuners[1], session.turns) for _ in session.alike(4)] == [(True, 4)] * 4
+    assert session.turns == 1
+    assert session.tuner() is session.tuners[2]
+    assert session.tuners[0] is first
+
+
+def test_a_pool_of_threads_gives_the_same_elements_of_datasets_that_are_elements():
+    def slow(x, *, rng):
+        deadline = perf_counter_ns() + 1_000_000
+        while perf_counter_ns() < deadline:
+            pass
+        threads.add(threading.get_ident())
+        return x + rng.random()
+
+    threads = set()
+    for combine in (Dataset.flat_map, Dataset.interleave):
+        ds = combine(Dataset.range(4), lambda x: Dataset.range(x, x + 12).map(slow).filter(lambda x: True))
+        wanted = list(ds.with_options(Options(executor="inline", seed=1)).iterator(epoch=0))
+        threads.clear()
+        with ThreadPoolExecutor(2) as executor:
+            assert list(ds.with_options(Options(executor=executor, seed=1)).iterator(epoch=0)) == wanted
+        assert len(threads) > 1
