@@ -37,7 +37,7 @@ RUN = {
     *("ops.buffer.options", "ops.buffer.prefetch", "ops.group.batch", "ops.group.batching", "ops.group.grouping"),
     *("ops.group.in_slot", "ops.group.unit"),
 }
-READ = RUN | {"ops.order.shuffle", "ops.read.source", "sources.protocol"}
+READ = RUN | {"ops.order.shuffle", "ops.read.source", "sources.powers", "sources.protocol"}
 MADE = {
     "import": set[str](),
     "arrays": READ | {"sources.arrays"},

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from penstock.engine.compile import compiled_with_single
-from penstock.engine.observer import Unobserved
 
 import penstock as ps
 from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import compatible, spec_of
+from penstock.engine.tasks.compile import compiled
+from penstock.engine.tasks.observer import Unobserved
 from penstock.testing import functions
 from penstock.testing.laws import difference, multiset
 from penstock.testing.plans import datasets
@@ -58,12 +58,12 @@ def test_an_element_made_alone_equals_the_iterated_one(ds, epoch):
 
 @given(datasets(), EPOCHS)
 @settings(max_examples=150)
-def test_an_element_made_without_columns_is_the_one_that_the_program_makes(ds, epoch):
+def test_an_element_made_by_a_task_of_its_own_is_the_one_made_among_others(ds, epoch):
     plan = ds._bound()
-    program, single = compiled_with_single(plan, np.empty, Unobserved())
-    assume(single is not None)
+    program = compiled(plan, np.empty, Unobserved())
+    assume(len(ds))
     rows = epoch * plan.stride + np.arange(len(ds))
-    assert_same([single(row) for row in rows.tolist()], program(rows).elements())
+    assert_same([program(rows[at : at + 1]).element(0) for at in range(len(rows))], program(rows).elements())
 
 
 @given(datasets())

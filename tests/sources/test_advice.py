@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from penstock.engine.advice import advising
 
 import penstock as ps
+from penstock.engine.tasks.read_ahead import telling
 from penstock.kernels import advise_files
 from penstock.kernels.clocks import thread_times
 from penstock.sources.block_advice import _TOLD
@@ -199,7 +199,7 @@ def test_what_is_wrong_is_left_to_who_reads(tmp_path):
         for path in folder.iterdir():
             if path.is_file() and not path.name.endswith("json"):
                 path.unlink()
-        advising(plan)(ROWS)
+        telling(plan)(ROWS)
         with pytest.raises((ps.errors.DataError, OSError)):
             plan.source.read_many(ROWS)
 
@@ -241,5 +241,5 @@ def test_all_of_a_long_part_is_told_of(tmp_path):
 
 
 def test_sources_without_files_do_not_listen():
-    assert advising(ps.Dataset.range(3)._plan) is None
-    assert advising(ps.Dataset.from_source([1, 2])._plan) is None
+    assert telling(ps.Dataset.range(3)._plan) is None
+    assert telling(ps.Dataset.from_source([1, 2])._plan) is None

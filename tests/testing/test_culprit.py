@@ -4,9 +4,9 @@ import random
 from itertools import count
 
 import numpy as np
-from penstock.engine.compile import compiled
 
 from penstock import Dataset, Options
+from penstock.engine.tasks.compile import compiled
 from penstock.testing.culprit import Recorder, first_to_differ
 
 

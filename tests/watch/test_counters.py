@@ -7,18 +7,18 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from time import sleep
 
 import numpy as np
 import pytest
-from penstock.engine.compile import compiled, compiled_with_single
 
 import penstock as ps
 from penstock import Dataset, Options
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.nested.nesting import leaf_column
+from penstock.engine.tasks.compile import compiled
 from penstock.plan.flow import Piece
-from penstock.testing.laws import difference
-from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, SINGLE_WALL, WALL, Counters
+from penstock.watch.counters import BYTES, CALLS, CPU, ROWS, WALL, Counters
 
 
 def counted(ds, *calls):
@@ -53,19 +53,13 @@ def test_calls_rows_and_bytes_are_exact():
         Dataset.from_tensor_slices(ps.Sparse.from_dense(np.eye(2))),
     ],
 )
-def test_elements_made_one_at_a_time_count_as_those_of_programs(of):
-    plan = of.repeat(40).map(lambda x: {"made": x})._plan
-    counters, wanted = Counters(), Counters()
-    _, single = compiled_with_single(plan, np.empty, counters)
-    program, _ = compiled_with_single(plan, np.empty, wanted)
-    for row in range(80):
-        assert difference(program(np.array([row])).elements(), [single(row)]) is None
-    cells, wanted_cells = ([each.total() for each in all_.operations] for all_ in (counters, wanted))
-    assert [[cell[at] for at in (CALLS, ROWS, BYTES)] for cell in cells] == [
-        [cell[at] for at in (CALLS, ROWS, BYTES)] for cell in wanted_cells
-    ]
-    assert [cell[ROWS] for cell in cells] == [80, 80, 80]
-    assert 0 < cells[0][SINGLE_WALL] <= cells[1][SINGLE_WALL] <= cells[2][SINGLE_WALL]
+def test_elements_made_one_at_a_time_count_as_those_made_together(of):
+    ds = of.repeat(40).map(lambda x: {"made": x})
+    cells = [operation.total() for operation in counted(ds, *[[row] for row in range(80)]).operations]
+    wanted = [operation.total() for operation in counted(ds, list(range(80))).operations]
+    assert [cell[CALLS] for cell in cells] == [80, 80, 80]
+    assert [cell[ROWS] for cell in cells] == [cell[ROWS] for cell in wanted] == [80, 80, 80]
+    assert all(cell[BYTES] > 0 for cell in cells)
 
 
 def test_an_operation_knows_what_it_reads():
@@ -291,3 +285,22 @@ def test_what_is_wrapped_alike_counts_as_the_same_operations():
         part.wrap(node, lambda rows, out=None: Items([1] * len(rows)))(np.arange(2))
     counters.wrap_flow(node, lambda epoch, mark=None: iter([]))
     assert [operation.total()[ROWS] for operation in counters.operations] == [6, 0, 0]
+
+
+def test_a_dataset_that_is_read_twice_counts_as_two_operations():
+    ds = Dataset.range(40)
+    for options in WAYS:
+        zipped = Dataset.zip(ds, ds.shuffle(seed=1)).batch(8).with_options(Options(**options))
+        with zipped.iterator() as it:
+            list(it)
+            rows = [(operation.name.partition("(")[0], operation.rows) for operation in it.stats().operations]
+        assert rows == [("range", 40), ("range", 40), ("shuffle", 40), ("zip", 40), ("batch", 5)]
+
+
+@pytest.mark.parametrize("workers", [None, 1, 3])
+def test_batches_made_in_parts_are_counted_as_batches(workers):
+    ds = Dataset.range(40).map(lambda x: sleep(2e-3) or x, vectorized=False)
+    with ds.batch(20).repeat(2).with_options(Options(workers=workers)).iterator() as it:
+        assert len(list(it)) == 4
+        rows = [(operation.name.partition("(")[0], operation.rows) for operation in it.stats().operations]
+    assert rows == [("range", 80), ("map", 80), ("batch", 4), ("repeat", 4)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from penstock.engine.legacy import Legacy
-from penstock.engine.opening import opened
-from penstock.engine.settings import settings_of
-from penstock.engine.workshop import Workshop
 
 import penstock as ps
+from penstock.engine.runs.carry_over import CarryOver
+from penstock.engine.runs.lowering import opened
+from penstock.engine.runs.session import Session
+from penstock.engine.runs.settings import settings_of
 from penstock.rewrite.passes import PASSES, rewritten
 from penstock.rewrite.seeds import bind_seeds
 from penstock.testing.streams import streams
@@ -45,7 +45,7 @@ def test_operation_parts_of_cut_and_joined_streams_are_those_that_an_observer_co
 def assert_counted(ds):
     plan = rewritten(bind_seeds(ds._plan, 0), PASSES).plan
     counters = Counters()
-    opened(plan, Workshop(settings_of(plan), Legacy(), counters))
+    opened(plan, Session(settings_of(plan), CarryOver(), counters))
     parts = operation_parts(plan)
     assert [part.node.label() for part in parts] == [operation.label for operation in counters.operations]
     places = [part.place for part in parts if part.is_whole]

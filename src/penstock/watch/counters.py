@@ -184,7 +184,7 @@ class Counters:
 
     def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int) -> None:
         """Count rows of a node that were made by no function that is wrapped."""
-        cell = self._operation(node).cell()
+        cell = self._nodes[id(node)][1].cell()
         for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
             cell[at] += more
 
@@ -209,10 +209,7 @@ class Counters:
             yield number
 
     def _operation(self, node: Node) -> Operation:
-        """Return the counts of a node: the same for all that is wrapped of it."""
-        known = self._nodes.get(id(node))
-        if known is not None:
-            return known[1]
+        """Return the counts of a node, whose inputs were wrapped just before; a node that is read twice has two."""
         taken = max(len(self._open) - len(node.inputs), 0)
         operation = self._next(node, self._open[taken:])
         self._open[taken:] = [operation]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.core.errors import ElementError
-from penstock.elements.chunks.chunk import Columns, Items, concat, from_elements
+from penstock.elements.chunks.chunk import Columns, Fresh, Items, concat, from_elements
 from penstock.elements.nested.structure import LEAF, flatten
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
@@ -160,3 +161,34 @@ def test_numbers_are_the_same_however_rows_were_cut_into_chunks():
     narrow, wide = Columns(LEAF, [np.arange(2, dtype=np.int8)], 2), Columns(LEAF, [np.arange(2)], 2)
     together = concat([narrow, wide]).elements()
     assert list(map(type, together)) == list(map(type, narrow.elements() + wide.elements()))
+
+
+# Elements that nobody else holds
+
+
+@pytest.mark.parametrize("elements", [[], [1, 2], [{"x": [1]}, {"x": [2]}], [np.zeros(2)]])
+def test_fresh_elements_are_handed_on_in_their_own_containers(elements):
+    chunk = Fresh(elements)
+    assert chunk.elements() is elements
+    assert chunk.held() is elements
+    assert len(chunk) == len(elements)
+
+
+def test_elements_that_others_hold_are_handed_on_in_other_containers():
+    held = [{"x": [1]}]
+    (element,) = Items(held).elements()
+    element["x"].append(2)
+    assert held == [{"x": [1]}]
+
+
+def test_a_part_of_fresh_elements_is_copied_when_it_is_handed_on():
+    """Both parts may have the same element, as `select` takes one twice."""
+    one, two = Fresh([{"x": [1]}]).select([0, 0]).elements()
+    one["x"].append(2)
+    assert two == {"x": [1]}
+
+
+def test_fresh_elements_travel():
+    there = pickle.loads(pickle.dumps(Fresh([{"x": np.arange(3)}])))
+    assert type(there) is Fresh
+    assert there.elements()[0]["x"].tolist() == [0, 1, 2]

@@ -5,11 +5,11 @@ import random
 from itertools import pairwise
 
 import pytest
-from penstock.engine.task import Cost
 
+from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.hill_climb import AS_MUCH, MOST_WORKERS, WORTH, HillClimb, Look, threads_for
 from penstock.engine.tuning.tuner import Tuner
-from tests.engine.simulated import MS, US, Machine, Part
+from tests.engine.tuning.simulated import MS, US, Machine, Part
 
 CORES = 2
 DRAWN = random.Random(0)

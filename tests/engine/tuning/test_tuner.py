@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from penstock.engine.task import Cost
 
+from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.hill_climb import MOST_WORKERS, Attempt, Look
 from penstock.engine.tuning.tuner import (
     BESIDE_ROWS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from penstock.engine.compile import compiled
-from penstock.engine.observer import Unobserved
 
 from penstock import Dataset
 from penstock.elements.spec import ArraySpec, ObjectSpec
+from penstock.engine.tasks.compile import compiled
+from penstock.engine.tasks.observer import Unobserved
 from penstock.ops.elementwise.enumerate import Enumerate
 from tests.plan.flows import assert_streams
 

@@ -298,7 +298,7 @@ class Loop:
             return
         if type(piece.chunk) is not Gathered:
             self._note(job)
-        self._learn(piece, len(job))
+        self._learn(piece, job)
         # a piece of its own: `piece` may be the very one below
         try:
             yield Piece(piece.chunk, piece.ids, job.mark_after(len(job)), piece.failed)
@@ -342,19 +342,19 @@ class Loop:
         self._read_ahead.observe(cost, items)
         self._session.spent += cost
 
-    def _learn(self, piece: Piece, items: int) -> None:
+    def _learn(self, piece: Piece, job: Job) -> None:
         """Note how many bytes an item takes."""
         if type(piece.chunk) is Gathered:
             return
         if self._slots is not None:
-            self._slots.learn(piece.chunk)
+            self._slots.learn(piece.chunk, job.tasks[0].slot)
             nbytes = self._slots.item_bytes
         elif not self._tuner.looking and not self._session.settings.budget_is_given:
             return
         else:
             nbytes = 0
         if not nbytes and len(piece):
-            each = max(len(piece), items) / items  # of elements that are unpacked, several come of one
+            each = max(len(piece), len(job)) / len(job)  # of elements that are unpacked, several come of one
             nbytes = round(own_bytes_of(piece.chunk) * each)
         self._item_bytes = self._tuner.item_bytes = nbytes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, cast
 
@@ -31,7 +30,8 @@ class Parts:
     plan: Node
     batch: Batch
     allocate: Allocate
-    observer: Observer
+    program: Program  # of the elements
+    steps: tuple[Step, ...]  # that make one batch of them, and move it about
 
     def rows(self, task: Task) -> Rows:
         """Return the rows of the batch's input that the batch of a task is made of."""
@@ -55,7 +55,7 @@ class Parts:
     def made(self, task: Task) -> Columns:
         """Make the elements of a part, stacked: in the slot, where they fit."""
         rows, out, allocate = task.given.ids, self._memory(task), self.allocate
-        structure, arrays = stack_all(self._program(rows, out), rows, out=out, allocate=allocate)
+        structure, arrays = stack_all(self.program(rows, out), rows, out=out, allocate=allocate)
         return Columns(structure, [*arrays], len(rows))
 
     def joined(self, job: Job) -> Chunk | None:
@@ -67,18 +67,11 @@ class Parts:
             whole = Columns(parts[0].structure, [*arrays], sum(map(len, parts)))
         if whole is None:
             return None
-        _, change, _ = self._join
-        return change(whole, job.task.given.ids, cast("Slot", whole.columns)) if change is not None else None
-
-    @cached_property
-    def _join(self) -> Step:
-        """The step that makes one batch of its elements."""
-
-        def change(chunk: Chunk, rows: Rows, out: Any) -> Chunk:
-            columns = cast("Columns", chunk)
-            return self.batch.folded(columns.structure, out, len(chunk), 1, self.allocate)
-
-        return self.observer.wrap_step(self.batch, Step(change=change))
+        batch: Chunk = whole
+        for step in self.steps:
+            if step.change is not None:
+                batch = step.change(batch, job.task.given.ids, cast("Slot", whole.columns))
+        return batch
 
     def _memory(self, task: Task) -> Slot | None:
         """Return the part of the slot that a task writes: an array of shape (k, ...) for each leaf."""
@@ -100,19 +93,23 @@ class Parts:
         whole: Any = self.batch.memory_of_elements(slot, 1, last[1])
         return Columns(parts[0].structure, whole, last[1])
 
-    @cached_property
-    def _program(self) -> Program:
-        return compiled(self.batch.input, self.allocate, self.observer)
-
 
 def parts_of(plan: Node, allocate: Allocate, observer: Observer) -> Parts | None:
     """Return the way to make a batch of the plan in parts; `None` where it does not end in a `Batch`, moved perhaps."""
-    node = plan
-    while isinstance(node, RowMap):
-        node = node.input
-    if type(node) is not Batch or observer.looks_at_elements:
+    batch, moves = plan, list[RowMap]()
+    while isinstance(batch, RowMap):
+        moves.insert(0, batch)
+        batch = batch.input
+    if type(batch) is not Batch or observer.looks_at_elements:
         return None
-    return Parts(plan, node, allocate, observer)
+
+    def change(chunk: Chunk, rows: Rows, out: Any) -> Chunk:
+        return batch.folded(cast("Columns", chunk).structure, out, len(chunk), 1, allocate)
+
+    program = compiled(batch.input, allocate, observer)
+    steps = [observer.wrap_step(batch, Step(change=change))]
+    steps += [observer.wrap_step(move, Step()) for move in moves]
+    return Parts(plan, batch, allocate, program, tuple(steps))
 
 
 def _is_there(array: Stack, memory: np.ndarray) -> bool:

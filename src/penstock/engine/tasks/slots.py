@@ -11,7 +11,7 @@ import numpy as np
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Chunk, Column, Columns
 from penstock.elements.nested.structure import flatten
-from penstock.elements.size import text_bytes_of
+from penstock.elements.size import bytes_of, text_bytes_of
 from penstock.elements.spec import ArraySpec
 from penstock.engine.tasks.task import Slot
 from penstock.ops.group.grouping import Grouping
@@ -38,27 +38,35 @@ class Slots:
     def __init__(self, plan: Node, allocate: Allocate) -> None:
         self._allocate = allocate
         self._shapes = _static_shapes(plan)
+        self._is_sized = all(not leaf.dtype.hasobject for leaf in self._shapes or ())  # else the first batch tells
         self._varies = False
+        self._is_given = self._is_used = False
         self._items = 0  # of the slot before
 
     @property
     def item_bytes(self) -> int:
         """Bytes of one batch; 0 while they are unknown."""
-        return sum(leaf.nbytes for leaf in self._shapes or ())
+        return sum(leaf.nbytes for leaf in self._shapes or ()) if self._is_sized else 0
 
     def take(self, items: int, *, last: bool) -> Slot | None:
-        """Return memory for some batches; at the end of an epoch a part of as much as before, to reuse its block."""
-        if self._shapes is None or self._varies:
+        """Return memory for some batches; at the end of an epoch a part of as much as before, to reuse its block.
+
+        One slot is given, and others once batches were written there: a function may have memory of its own.
+        """
+        if self._shapes is None or self._varies or (self._is_given and not self._is_used):
             return None
+        self._is_given = True
         count = max(items, self._items) if last else items
         self._items = items
         return [self._allocate((count, *leaf.shape), leaf.dtype)[:items] for leaf in self._shapes]
 
-    def learn(self, chunk: Chunk) -> None:
-        """Note the shapes of batches that were made; the last of an epoch may be shorter than others."""
+    def learn(self, chunk: Chunk, slot: Slot | None = None) -> None:
+        """Note the shapes of batches that were made, perhaps in a `slot`; the last of an epoch may be shorter."""
         if not len(chunk):
             return
+        self._is_used = self._is_used or (slot is not None and _is_written(chunk, slot))
         columns = chunk.columns if isinstance(chunk, Columns) else [[leaf] for leaf in flatten(chunk.element(0))[0]]
+        self._is_sized = True
         shapes = list(map(_shape_of, columns))
         known = self._shapes
         if known is not None and len(known) == len(shapes):
@@ -68,6 +76,13 @@ class Slots:
                 new.shape[1:] != old.shape[1:] for new, old in zip(shapes, known, strict=True)
             )
         self._shapes = shapes
+
+
+def _is_written(chunk: Chunk, slot: Slot) -> bool:
+    if not isinstance(chunk, Columns) or len(chunk.columns) != len(slot):
+        return False
+    pairs = zip(chunk.columns, slot, strict=True)
+    return any(isinstance(column, np.ndarray) and np.may_share_memory(column, memory) for column, memory in pairs)
 
 
 def _is_shorter(new: LeafShape, known: LeafShape) -> bool:
@@ -83,8 +98,8 @@ def _shape_of(column: Column) -> LeafShape:
     if isinstance(column, np.ndarray):
         texts = text_bytes_of(column) * prod(column.shape[1:]) if column.dtype.hasobject else 0
         return LeafShape(column.shape[1:], column.dtype, texts)
-    nbytes = 0 if isinstance(column, list) else column.nbytes
-    return LeafShape((), np.dtype(object), outside=nbytes // max(len(column), 1))
+    nbytes = bytes_of(column[0]) if isinstance(column, list) else column.nbytes // max(len(column), 1)
+    return LeafShape((), np.dtype(object), outside=nbytes)
 
 
 def _static_shapes(plan: Node) -> list[LeafShape] | None:

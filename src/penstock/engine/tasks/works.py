@@ -39,6 +39,8 @@ class RowWork:
         self.tell = telling(plan)
         self._allocate = allocate
         self._observer = observer
+        self._alike = observer.alike(2)  # parts of batches are counted as the batches are
+        next(self._alike)
         self._program = compiled(plan, allocate, observer)
         self._makes_batches = batching_of(plan) is not None
         self._meter = Meter()
@@ -61,6 +63,7 @@ class RowWork:
     @cached_property
     def parts(self) -> Parts | None:
         """The way to make a batch in parts, if the plan ends in one that can be."""
+        next(self._alike)
         return tasks.parts.parts_of(self.plan, self._allocate, self._observer)
 
 

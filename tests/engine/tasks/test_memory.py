@@ -4,15 +4,15 @@ import gc
 
 import numpy as np
 import pytest
-from penstock.engine.memory import SMALL, Memory
 
 import penstock as ps
+from penstock.engine.tasks.memory import SMALL, Memory
 
 D = ps.Dataset
 FLOAT = np.dtype(np.float32)
 
 
-def test_large_arrays_are_recycled_and_small_ones_are_numpys():
+def test_large_arrays_are_recycled_and_small_ones_are_allocated_by_numpy():
     memory = Memory()
     array = memory.allocate((SMALL,), FLOAT)
     address = array.ctypes.data
@@ -29,7 +29,7 @@ def test_large_arrays_are_recycled_and_small_ones_are_numpys():
 
 
 @pytest.mark.parametrize("executor", ["inline", "threads"])
-def test_a_steady_run_lives_on_a_few_slots(executor):
+def test_a_steady_run_takes_the_memory_of_a_few_slots(executor):
     ds = D.range(8000).map(lambda x: np.full(4096, x % 256, np.uint8)).batch(4).prefetch(4)
     gc.disable()  # nothing here is a cycle
     try:

@@ -3,13 +3,13 @@ from __future__ import annotations
 import threading
 
 import pytest
-from penstock.engine.executors.threads import Threads
 
+from penstock.engine.workers.threads import Threads
 from penstock.testing.executors import CHECKS
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_they_are_an_executor(check):
+def test_threads_are_an_executor(check):
     with Threads(2) as threads:
         check(threads)
 
@@ -29,13 +29,13 @@ def raise_exit():
 
 
 def meeting(threads, count):
-    """Whether `count` tasks are under way at once."""
+    """Return whether `count` tasks are under way at once."""
     barrier = threading.Barrier(count)
     futures = [threads.submit(barrier.wait, 10) for _ in range(count)]
     return sorted(future.result(10) for future in futures) == list(range(count))
 
 
-def test_their_number_can_change():
+def test_the_number_of_threads_can_change():
     with Threads(1) as threads:
         threads.resize(3)
         assert threads.workers == 3
@@ -52,7 +52,7 @@ def test_their_number_can_change():
     assert not any(worker.is_alive() for worker in workers)
 
 
-def test_shut_down_they_take_no_more():
+def test_threads_that_were_shut_down_take_no_more_tasks():
     threads = Threads(2)
     threads.shutdown()
     with pytest.raises(RuntimeError, match="shut down"):
@@ -60,7 +60,7 @@ def test_shut_down_they_take_no_more():
     threads.shutdown()
 
 
-def test_a_shutdown_does_not_wait_for_a_task_asleep():
+def test_a_shutdown_does_not_wait_for_a_task_that_sleeps():
     wake, begun = threading.Event(), threading.Event()
     threads = Threads(1)
 

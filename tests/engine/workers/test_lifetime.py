@@ -9,11 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from penstock.engine.executors.threads import Threads
 
-from penstock.engine import lifetime
+from penstock.engine.workers import lifetime
+from penstock.engine.workers.threads import Threads
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Run:

@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from penstock.engine.advice import (
+
+import penstock as ps
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.read_ahead import (
     AHEAD_BYTES,
     BLOCK,
     FEW_ROWS,
@@ -20,13 +23,10 @@ from penstock.engine.advice import (
     MOST_ROWS,
     MOST_SAMPLES,
     QUIET,
-    Advisor,
-    advising,
+    ReadAhead,
     spacing,
+    telling,
 )
-from penstock.engine.task import Cost
-
-import penstock as ps
 from penstock.engine.tuning.tuner import Tuner
 from penstock.ops.read.source import Read
 from penstock.plan.graph import rebuild
@@ -96,12 +96,12 @@ class Listening:
 @pytest.fixture
 def cold(monkeypatch):
     """Every item is said to have been read from a disk; tasks have no more than are told of, however fast they are."""
-    observe, group_items = Advisor.observe, Tuner.group_items
+    observe, group_items = ReadAhead.observe, Tuner.group_items
 
     def observed(self, cost, positions):
         observe(self, Cost(cost.wall, cost.cpu, reads=int(positions * ITEM) // BLOCK), positions)
 
-    monkeypatch.setattr(Advisor, "observe", observed)
+    monkeypatch.setattr(ReadAhead, "observe", observed)
     monkeypatch.setattr(Tuner, "group_items", lambda self, **told: min(group_items(self, **told), FEW_ROWS // 8))
 
 
@@ -130,7 +130,7 @@ OF_ONE_SOURCE = [name for name in PIPELINES if name != "mixed"]
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_what_is_told_is_what_is_read_later(cold, name):
+def test_the_rows_told_of_are_those_read_later(cold, name):
     source = Recorded()
     told, read, _ = told_and_read(PIPELINES[name], source)
     start = len(read) - len(told)
@@ -142,7 +142,7 @@ def test_what_is_told_is_what_is_read_later(cold, name):
 
 
 @pytest.mark.parametrize("name", OF_ONE_SOURCE)
-def test_it_is_told_before_it_is_read_and_no_further_ahead_than_so_many_bytes(cold, name):
+def test_rows_are_told_of_before_they_are_read_and_only_so_many_bytes_ahead(cold, name):
     source = Recorded()
     told_and_read(PIPELINES[name], source)
     size = 8 if "batches" in name and name != "filtered batches" else 1
@@ -158,7 +158,7 @@ def test_it_is_told_before_it_is_read_and_no_further_ahead_than_so_many_bytes(co
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_elements_are_the_same(cold, name):
+def test_elements_are_the_same_with_read_ahead(cold, name):
     source = Recorded()
     _, _, elements = told_and_read(PIPELINES[name], source)
     plain = list(PIPELINES[name](ps.Dataset.from_source(list(range(0, COUNT * 10, 10)))).with_options(INLINE))
@@ -200,13 +200,13 @@ def test_an_executor_of_threads_is_told(cold):
     assert len(set(told)) == len(told) > 0
 
 
-def test_nobody_is_told_of_what_is_in_memory():
+def test_nobody_is_told_of_rows_in_memory():
     source = Recorded()
     told, read, _ = told_and_read(PIPELINES["batches"], source)
     assert (told, len(read)) == ([], COUNT)
 
 
-def test_what_a_cache_has_is_not_told_of_again(cold):
+def test_rows_in_a_cache_are_not_told_of_again(cold):
     source = Recorded(1000)
     ds = ps.Dataset.from_source(source).cache().shuffle(seed=1).with_options(INLINE)
     list(ds)
@@ -216,7 +216,7 @@ def test_what_a_cache_has_is_not_told_of_again(cold):
     assert source.rows("told") == once
 
 
-def test_a_restored_iterator_tells_of_what_it_reads(cold):
+def test_a_restored_iterator_tells_of_the_rows_that_it_reads(cold):
     source = Recorded()
     ds = ps.Dataset.from_source(source).shuffle(seed=3).batch(8).with_options(INLINE)
     with ds.iterator() as it:
@@ -240,7 +240,7 @@ def test_sources_are_told_of_rows_that_are_theirs(ds, low, count):
     def listening(node):
         return replace(node, source=Listening(node.source)) if isinstance(node, Read) else node
 
-    tell = advising(rebuild(plan, listening)) if plan.indexed else None
+    tell = telling(rebuild(plan, listening)) if plan.indexed else None
     if tell is not None and plan.stride:
         tell((low + np.arange(count)) % plan.stride)
 
@@ -253,19 +253,19 @@ def rows_of(low, high):
 
 
 def test_nothing_is_told_until_something_was_read_from_a_disk():
-    advisor = Advisor(heard=True)
-    advisor.observe(WARM, 1)
-    assert advisor.after(1, 1000, rows_of) is None
-    advisor.observe(COLD, 1)
-    assert advisor.after(2, 9000, rows_of).tolist() == list(range(2, 2 + FEW_ROWS))
+    read_ahead = ReadAhead(heard=True)
+    read_ahead.observe(WARM, 1)
+    assert read_ahead.after(1, 1000, rows_of) is None
+    read_ahead.observe(COLD, 1)
+    assert read_ahead.after(2, 9000, rows_of).tolist() == list(range(2, 2 + FEW_ROWS))
 
 
 @pytest.mark.parametrize("made", [1, 100, 3000])
 def test_of_what_is_small_a_task_tells_of_few_rows_or_some_times_those_it_makes(made):
     """Tasks read 4 KB for each position, of which there are 8,192 in what is read ahead."""
-    advisor, told = Advisor(heard=True), 0
+    read_ahead, told = ReadAhead(heard=True), 0
     for position in range(0, 50 * made, made):
-        rows = advisor.after(position, 1 << 20, rows_of)
+        rows = read_ahead.after(position, 1 << 20, rows_of)
         if position == 0:
             assert rows is None
         elif rows is not None:
@@ -273,43 +273,43 @@ def test_of_what_is_small_a_task_tells_of_few_rows_or_some_times_those_it_makes(
             told = int(rows[-1]) + 1
         assert told <= position + (AHEAD_BYTES >> 12)
         assert position < 2 * made or told >= position + min((position // made) * FEW_ROWS // 2, AHEAD_BYTES >> 12)
-        advisor.observe(Cost(1000, 1000, reads=8 * made), made)
+        read_ahead.observe(Cost(1000, 1000, reads=8 * made), made)
 
 
 def test_where_nobody_listens_nothing_is_told():
-    advisor = Advisor(heard=False)
-    advisor.observe(COLD, 1)
-    assert advisor.after(2, 1000, rows_of) is None
+    read_ahead = ReadAhead(heard=False)
+    read_ahead.observe(COLD, 1)
+    assert read_ahead.after(2, 1000, rows_of) is None
 
 
 def test_each_row_is_told_of_once():
-    advisor = Advisor(heard=True)
-    advisor.observe(COLD, 1)
-    assert advisor.after(1000, 2000, rows_of).tolist() == list(range(1000, 2000))
-    told = [advisor.after(position, 4000, rows_of) for position in (1010, 1010, 1013, 1043, 1900, 4000)]
+    read_ahead = ReadAhead(heard=True)
+    read_ahead.observe(COLD, 1)
+    assert read_ahead.after(1000, 2000, rows_of).tolist() == list(range(1000, 2000))
+    told = [read_ahead.after(position, 4000, rows_of) for position in (1010, 1010, 1013, 1043, 1900, 4000)]
     spans = [rows if rows is None else (rows[0], rows[-1]) for rows in told]
     assert spans == [(2000, 2255), (2256, 2511), (2512, 2767), (2768, 3023), (3024, 3947), None]
 
 
-def test_it_ends_some_tasks_after_the_last_that_read():
-    advisor = Advisor(heard=True)
-    advisor.observe(COLD, 1)
+def test_telling_ends_some_tasks_after_the_last_that_read():
+    read_ahead = ReadAhead(heard=True)
+    read_ahead.observe(COLD, 1)
     for _ in range(QUIET - 1):
-        advisor.observe(WARM, 1)
-    assert advisor.after(0, 10, rows_of) is not None
-    advisor.observe(WARM, 1)
-    assert advisor.after(10, 20, rows_of) is None
-    advisor.observe(COLD, 1)
-    assert advisor.after(20, 30, rows_of) is not None
+        read_ahead.observe(WARM, 1)
+    assert read_ahead.after(0, 10, rows_of) is not None
+    read_ahead.observe(WARM, 1)
+    assert read_ahead.after(10, 20, rows_of) is None
+    read_ahead.observe(COLD, 1)
+    assert read_ahead.after(20, 30, rows_of) is not None
 
 
 @pytest.mark.parametrize("task", [1, 7, 64])
 def test_of_blocks_some_positions_are_told_of_each_block_in_time_though_few_tasks_read(task):
     """Blocks of 1000 positions, 8 MB each, of 50 of which a task makes few: 4 blocks ahead are 32 MiB."""
-    advisor = Advisor(heard=True, spacing=lambda: 1000.0)
+    read_ahead = ReadAhead(heard=True, spacing=lambda: 1000.0)
     told, late = set(), 0
     for position in range(0, 50_000, task):
-        rows = advisor.after(position, 50_000, rows_of)
+        rows = read_ahead.after(position, 50_000, rows_of)
         if rows is not None:
             assert len(rows) <= MOST_SAMPLES
             assert position <= rows[0]
@@ -318,23 +318,23 @@ def test_of_blocks_some_positions_are_told_of_each_block_in_time_though_few_task
         begins = set(range(position // 1000, (position + task - 1) // 1000 + 1))
         late += len(begins - told)
         reads = 8_000_000 // BLOCK if position % 1000 < task else 0
-        advisor.observe(Cost(1, 1, reads=reads), task)
+        read_ahead.observe(Cost(1, 1, reads=reads), task)
     assert late <= 2 * max(1000 // task, 1)  # the first
     assert told >= set(range(2, 50))
 
 
-def test_of_blocks_it_ends_some_blocks_after_the_last_that_was_read():
-    advisor = Advisor(heard=True, spacing=lambda: 100.0)
-    advisor.observe(COLD, 10)
+def test_telling_of_blocks_ends_some_blocks_after_the_last_that_was_read():
+    read_ahead = ReadAhead(heard=True, spacing=lambda: 100.0)
+    read_ahead.observe(COLD, 10)
     for _ in range(10 * QUIET - 1):
-        advisor.observe(WARM, 10)
-    assert advisor.after(0, 10_000, rows_of) is not None
+        read_ahead.observe(WARM, 10)
+    assert read_ahead.after(0, 10_000, rows_of) is not None
     for _ in range(2):
-        advisor.observe(WARM, 10)
-    assert advisor.after(5000, 10_000, rows_of) is None
+        read_ahead.observe(WARM, 10)
+    assert read_ahead.after(5000, 10_000, rows_of) is None
 
 
-def test_how_many_items_a_block_makes(tmp_path):
+def test_the_spacing_is_the_number_of_items_in_a_block(tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "a.csv").write_text("a\n" + "".join(f"{i:09}\n" for i in range(10_000)))
     ds = ps.read_csv(tmp_path / "a.csv", block_bytes=10_000)
@@ -350,31 +350,31 @@ def test_how_many_items_a_block_makes(tmp_path):
 @given(
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(1, 256)), min_size=1, max_size=30), st.integers(1, 1 << 40)
 )
-def test_it_is_bounded(costs, end):
-    advisor = Advisor(heard=True)
+def test_the_rows_that_one_task_tells_of_are_bounded(costs, end):
+    read_ahead = ReadAhead(heard=True)
     position = 0
     for reads, items in costs:
-        advisor.observe(Cost(1, 1, reads=reads), items)
+        read_ahead.observe(Cost(1, 1, reads=reads), items)
         position = min(position + items, end)
-        rows = advisor.after(position, end, rows_of)
+        rows = read_ahead.after(position, end, rows_of)
         assert rows is None or (position <= rows[0] and len(rows) <= MOST_ROWS and rows[-1] < end)
 
 
 def test_rows_of_few_items_may_be_fewer_than_was_asked_for():
-    advisor = Advisor(heard=True)
-    advisor.observe(COLD, 1)
-    assert advisor.after(0, 50, lambda low, high: (np.arange(low, 3), 3)).tolist() == [0, 1, 2]
-    assert advisor.after(0, 50, rows_of)[0] == 3
+    read_ahead = ReadAhead(heard=True)
+    read_ahead.observe(COLD, 1)
+    assert read_ahead.after(0, 50, lambda low, high: (np.arange(low, 3), 3)).tolist() == [0, 1, 2]
+    assert read_ahead.after(0, 50, rows_of)[0] == 3
 
 
 def test_plans_without_anybody_who_listens_are_told_of_nothing():
     numbers, listening = ps.Dataset.from_source([1, 2, 3]), ps.Dataset.from_source(Recorded())
-    assert advising(numbers._plan) is None
-    assert advising(ps.Dataset.zip(numbers, listening)._plan) is not None
-    assert advising(ps.Dataset.from_generator(lambda: iter([1])).map(abs)._plan) is None
+    assert telling(numbers._plan) is None
+    assert telling(ps.Dataset.zip(numbers, listening)._plan) is not None
+    assert telling(ps.Dataset.from_generator(lambda: iter([1])).map(abs)._plan) is None
 
 
-def test_what_is_wrong_with_the_data_is_said_when_it_is_read(cold):
+def test_damaged_data_is_reported_when_it_is_read(cold):
     class Damaged(Recorded):
         def advise(self, rows):
             super().advise(rows)

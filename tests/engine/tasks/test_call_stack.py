@@ -5,7 +5,8 @@ import sys
 import threading
 
 import pytest
-from penstock.engine.stack import flow_on_another_stack, on_another_stack
+
+from penstock.engine.tasks.call_stack import flow_on_another_stack, on_another_stack
 
 PLACE = contextvars.ContextVar("place", default="nowhere")
 
@@ -23,7 +24,7 @@ def test_a_call_has_a_stack_of_its_own():
     assert nested(5) == 6 * (limit // 2)
 
 
-def test_it_is_made_in_the_callers_context_and_leaves_no_thread():
+def test_a_call_is_made_in_the_context_of_its_caller_and_leaves_no_thread():
     before = threading.active_count()
     token = PLACE.set("here")
     assert on_another_stack(PLACE.get)() == "here"
@@ -31,12 +32,12 @@ def test_it_is_made_in_the_callers_context_and_leaves_no_thread():
     assert threading.active_count() == before
 
 
-def test_what_it_raises_is_raised():
+def test_the_exception_of_a_call_is_raised_in_its_caller():
     with pytest.raises(ZeroDivisionError):
         on_another_stack(lambda: 1 // 0)()
 
 
-def test_a_flow_is_closed_where_it_is_left():
+def test_a_flow_that_is_closed_closes_the_flow_on_the_other_stack():
     closed = []
 
     def begin(epoch, mark=None):

@@ -9,10 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from penstock.engine.executors.threads import Threads
 
 import penstock as ps
 from penstock.core.errors import WorkerError
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.task import Job, Task
+from penstock.engine.tasks.works import RowWork
+from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers, shares_memory
+from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.window import Window
+from penstock.plan.flow import Piece
 
 D = ps.Dataset
 
@@ -25,7 +32,7 @@ def by(ds, executor, **options):
     return ds.with_options(ps.Options(executor=executor, **options))
 
 
-def test_an_executor_that_its_owner_shut_down_is_named():
+def test_an_executor_that_its_owner_shut_down_is_named_in_the_error():
     executor = ThreadPoolExecutor(1)
     it = by(D.range(1000).batch(2), executor).iterator()
     first = next(it)
@@ -37,7 +44,7 @@ def test_an_executor_that_its_owner_shut_down_is_named():
         next(it)
 
 
-def test_the_state_of_a_run_whose_executor_is_gone_goes_on_elsewhere():
+def test_the_state_of_a_run_whose_executor_was_shut_down_goes_on_elsewhere():
     executor = ThreadPoolExecutor(1)
     ds = D.range(1000).batch(2)
     it = by(ds, executor).iterator()
@@ -52,7 +59,7 @@ def test_the_state_of_a_run_whose_executor_is_gone_goes_on_elsewhere():
 
 
 @pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
-def test_threads_that_were_handed_in_stay_open(kind):
+def test_threads_of_the_caller_stay_open(kind):
     with kind(2) as executor:
         for _ in range(2):
             with by(D.range(100).batch(2), executor).iterator(epoch=0) as it:
@@ -115,11 +122,11 @@ class Cancelling(Executor):
 
 
 def test_a_task_that_its_executor_cancels_is_an_error():
-    with pytest.raises(WorkerError, match="cancelled by its executor"):
+    with pytest.raises(WorkerError, match="canceled by its executor"):
         list(by(D.range(5), Cancelling()))
 
 
-def test_counters_of_other_processes_come_home():
+def test_counts_of_other_processes_are_in_the_stats():
     with spawned(1) as executor:
         it = by(D.range(40).map(deadly).take(40).batch(4), executor).iterator()
         assert len(list(it)) == 10
@@ -128,10 +135,74 @@ def test_counters_of_other_processes_come_home():
         assert it.stats().mode == "ProcessPoolExecutor"
 
 
-def test_threads_name_themselves():
+def test_stats_tell_the_number_of_threads():
     it = D.range(40).map(lambda x: x, num_parallel_calls=3).iterator()
     next(it)
     assert it.stats().mode == "3 threads"
     assert sum(thread.name == "penstock-worker" for thread in threading.enumerate()) >= 3
     it.close()
     assert not Path("penstock-plan-").exists()
+
+
+# Workers by themselves
+
+
+def work_of(ds):
+    return RowWork(ds._plan, np.empty, Unobserved())
+
+
+def run(workers, *rows, slot=None):
+    """The result of one task that the workers make of some rows."""
+    window, job = Window(ordered=True), Job(Task(0, len(rows), Piece(Items([]), np.array(rows)), slot), int)
+    job.set_tasks([job.task])
+    window.push(job)
+    workers.submit(job, 0, window)
+    assert window.pop() is job
+    return job.results[0]
+
+
+@pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
+def test_threads_write_into_the_slot(kind):
+    slot = [np.zeros((1, 3), np.int64)]
+    with kind(1) as executor:
+        result = run(ThreadWorkers(work_of(D.range(9).batch(3)), executor), 1, slot=slot)
+    assert slot[0].tolist() == [[3, 4, 5]]
+    assert np.shares_memory(result.piece.chunk.element(0), slot[0])
+
+
+@pytest.mark.parametrize("kind", [Threads, ThreadPoolExecutor])
+@pytest.mark.parametrize("error", [LookupError(), KeyboardInterrupt(), SystemExit(3)])
+def test_the_exception_of_a_task_is_its_result(kind, error):
+    def fails(x):
+        raise error
+
+    with kind(1) as executor:
+        workers = ThreadWorkers(work_of(D.range(9).map(fails, vectorized=False)), executor)
+        assert run(workers, 1) is error
+
+
+def test_a_slot_does_not_travel_to_another_process():
+    slot = [np.zeros((1, 3), np.int64)]
+    with spawned(1) as executor:
+        workers = RemoteWorkers(work_of(D.range(9).batch(3)), executor, Unobserved())
+        assert run(workers, 1, slot=slot).piece.chunk.element(0).tolist() == [3, 4, 5]
+        workers.close()
+    assert not slot[0].any()
+
+
+def test_threads_share_memory_and_other_executors_do_not():
+    with Threads(1) as own, ThreadPoolExecutor(1) as pool:
+        assert shares_memory(own)
+        assert shares_memory(pool)
+    assert not shares_memory(Cancelling())
+
+
+def test_workers_name_themselves():
+    work = work_of(D.range(3))
+    with Threads(1) as own, ThreadPoolExecutor(1) as pool:
+        workers = ThreadWorkers(work, own)
+        assert workers.name == "1 thread"
+        own.resize(2)
+        assert workers.name == "2 threads"
+        assert ThreadWorkers(work, pool).name == "ThreadPoolExecutor"
+    assert RemoteWorkers(work, Cancelling(), Unobserved()).name == "Cancelling"

@@ -1,4 +1,4 @@
-"""An element that is there is handed on: it never waits for the next, which may wait for the consumer to have it."""
+"""Elements of live sources are handed on at once: none waits for the next, which may wait for the consumer."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_a_generator_that_the_consumer_feeds_goes_on(above, options):
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_it_goes_on_with_any_prefetch(depth):
+def test_a_generator_that_the_consumer_feeds_goes_on_with_any_prefetch(depth):
     fed = Fed()
     assert fed.consume(Dataset.from_generator(fed).map(int).prefetch(depth)) == list(range(12))
 
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("combine", [Dataset.flat_map, Dataset.interleave])
-def test_an_iterator_within_goes_on_too(combine, options):
+def test_an_inner_generator_that_the_consumer_feeds_goes_on(combine, options):
     fed = Fed()
     ds = combine(Dataset.range(1), lambda x: fed()).map(int).with_options(options)
     assert fed.consume(ds) == list(range(12))
@@ -108,7 +108,7 @@ def test_without_a_buffer_the_generator_is_in_step_with_the_consumer(options):
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
-def test_prefetch_makes_so_many_ahead_and_no_more(depth):
+def test_prefetch_makes_that_many_elements_ahead_and_no_more(depth):
     changed, made = threading.Condition(), []
 
     def numbers():
@@ -128,7 +128,7 @@ def test_prefetch_makes_so_many_ahead_and_no_more(depth):
 
 
 @pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
-def test_what_came_before_an_error_arrives_though_workers_make_it(options):
+def test_elements_before_an_error_arrive_though_workers_make_them(options):
     def failing():
         yield from range(5)
         raise LookupError("the sixth")
@@ -139,7 +139,7 @@ def test_what_came_before_an_error_arrives_though_workers_make_it(options):
         next(it)
 
 
-def test_closed_while_the_generator_waits_nothing_is_left():
+def test_no_thread_is_left_of_an_iterator_closed_while_its_generator_waits():
     begun, go_on = threading.Event(), threading.Event()
 
     def waiting():

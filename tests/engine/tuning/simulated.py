@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from penstock.engine.task import Cost
-
+from penstock.engine.tasks.cost import Cost
 from penstock.engine.tuning.tuner import Tuner
 
 US, MS = 1_000, 1_000_000  # ns

@@ -1,0 +1,128 @@
+"""The memory of batches, as the plan or the batch before tells it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.elements.chunks.chunk import Columns, Items
+from penstock.elements.nested.structure import LEAF
+from penstock.engine.tasks.memory import Memory
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.slots import Slots
+from penstock.engine.tasks.task import Task
+from penstock.engine.tasks.works import RowWork
+from penstock.plan.flow import Piece
+
+D = ps.Dataset
+
+
+def slots_of(ds, allocate=np.empty):
+    return Slots(ds._plan, allocate)
+
+
+def learnt(ds, *rows):
+    """The slots of a dataset that know the shapes of some batches."""
+    slots = slots_of(ds)
+    task = Task(0, len(rows), Piece(Items([]), np.array(rows)))
+    slots.learn(RowWork(ds._plan, np.empty, Unobserved()).make(task).piece.chunk)
+    return slots
+
+
+def shapes(slot):
+    return [(memory.shape, memory.dtype) for memory in slot]
+
+
+def test_the_plan_tells_the_shape_and_the_bytes_of_a_batch():
+    slots = slots_of(D.from_tensor_slices({"x": np.zeros((9, 4), np.float32), "y": np.arange(9)}).batch(3))
+    assert slots.item_bytes == 3 * (16 + 8)
+    assert shapes(slots.take(2, last=False)) == [((2, 3, 4), np.float32), ((2, 3), np.int64)]
+
+
+def test_where_the_plan_does_not_the_batch_before_tells_it():
+    ds = D.range(9).map(lambda x: np.full(5, x)).batch(3)
+    slots = slots_of(ds)
+    assert (slots.item_bytes, slots.take(2, last=False)) == (0, None)
+    slots = learnt(ds, 0)
+    assert slots.item_bytes == 3 * 40
+    assert shapes(slots.take(2, last=False)) == [((2, 3, 5), np.int64)]
+
+
+def test_a_short_last_batch_does_not_change_what_is_known():
+    ds = D.range(10).map(lambda x: np.full(5, x)).batch(3)
+    slots = learnt(ds, 0)
+    slots.learn(Columns(LEAF, [np.zeros((1, 1, 5), np.int64)], 1))
+    assert slots.item_bytes == 3 * 40
+
+
+@pytest.mark.parametrize("first", [np.zeros((1, 3, 5)), np.zeros((1, 3, 2))])
+def test_batches_of_different_shapes_get_no_slot(first):
+    slots = slots_of(D.range(9).map(np.zeros).batch(3))
+    slots.learn(Columns(LEAF, [first], 1))
+    slots.learn(Columns(LEAF, [np.zeros((1, 3, 4))], 1))
+    assert slots.take(1, last=False) is None
+    assert slots.item_bytes == 3 * 4 * 8
+
+
+def test_texts_count_with_their_characters():
+    slots = learnt(D.range(20).map(lambda x: "y" * 1000).batch(5), 0, 1)
+    assert 5 * 1000 < slots.item_bytes < 5 * 1100
+
+
+def test_the_bytes_of_ragged_and_sparse_batches_are_unknown_before_the_first():
+    ragged = ps.Ragged.from_rows([[1.0] * 100, [], [2.0] * 100, [3.0]])
+    sparse = ps.Sparse.from_dense(np.eye(40))
+    assert learnt(D.from_tensor_slices(sparse).batch(40), 0).item_bytes >= sparse.nbytes
+    for data in (ragged, {"r": ragged, "x": np.arange(4)}):
+        slots = slots_of(D.from_tensor_slices(data).batch(4))
+        assert slots.item_bytes == 0  # unknown: the plan does not tell how many values there are
+
+
+def test_the_end_of_an_epoch_takes_memory_of_the_size_before():
+    memory = Memory()
+    slots = slots_of(D.from_tensor_slices(np.zeros((90, 1000))).batch(10), memory.allocate)
+    slot = slots.take(8, last=False)
+    before = memory.live_bytes
+    slots.learn(Columns(LEAF, slot, 8), slot)
+    del slot
+    slot = slots.take(1, last=True)
+    assert slot[0].shape == (1, 10, 1000)
+    assert memory.live_bytes == before
+
+
+@pytest.mark.parametrize("ds", [D.range(9).map(str), D.range(9).batch(3).map(lambda batch: batch.tolist())])
+def test_where_nothing_tells_a_shape_there_is_no_slot(ds):
+    assert slots_of(ds).take(1, last=False) is None
+
+
+@pytest.mark.parametrize("options", [{}, {"workers": 2}, {"executor": "inline"}])
+@pytest.mark.parametrize("beside", [None, np.arange(64)])
+def test_ragged_batches_that_exceed_the_memory_budget_are_an_error(beside, options):
+    ragged = ps.Ragged.from_rows([[float(row)] * 2000 for row in range(64)])
+    data = ragged if beside is None else {"r": ragged, "x": beside}
+    ds = D.from_tensor_slices(data).batch(4).with_options(ps.Options(memory_budget=10_000, **options))
+    with pytest.raises(ps.errors.BudgetError, match=r"one batch takes 64,\d+ bytes .* allows 10,000"):
+        list(ds)
+
+
+def test_batches_that_are_written_elsewhere_get_one_slot_and_no_other():
+    slots = slots_of(D.range(9).batch(3))
+    slots.learn(Columns(LEAF, [np.zeros((1, 3), np.int64)], 1), slots.take(1, last=False))
+    assert slots.take(1, last=False) is None
+
+
+def test_batches_that_were_written_into_one_slot_get_others():
+    slots = slots_of(D.range(9).batch(3))
+    slot = slots.take(1, last=False)
+    slots.learn(Columns(LEAF, slot, 1), slot)
+    slots.learn(Columns(LEAF, [np.zeros((1, 1), np.int64)], 1), slots.take(1, last=False))  # a short one
+    assert slots.take(1, last=False) is not None
+
+
+@pytest.mark.parametrize("executor", ["inline", "threads"])
+def test_batches_that_a_function_makes_take_no_memory_of_slots(executor):
+    ds = D.range(400).batch(4).map(lambda batch: np.full((4, 1 << 14), batch[0]), vectorized=False)
+    with ds.with_options(ps.Options(executor=executor, workers=2)).iterator() as it:
+        assert len(list(it)) == 100
+        assert it.stats().peak_bytes < 10 * (4 << 17)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.tasks.gathering import Gathered, gathering_of
+from penstock.engine.tasks.memory import Memory
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.task import Job, Made, Task
+from penstock.engine.tasks.works import RowWork
+from penstock.engine.workers.inline import NativeThread, made_here
+from penstock.engine.workers.window import Window
+from penstock.plan.flow import Piece
+
+D = ps.Dataset
+SHUFFLED = D.from_tensor_slices(np.arange(20) % 7).shuffle(seed=1).batch(5)
+
+
+def work_of(ds):
+    return RowWork(ds._plan, np.empty, Unobserved())
+
+
+def task_of(*rows):
+    return Task(0, len(rows), Piece(Items([]), np.array(rows)))
+
+
+def submitted(workers, *rows):
+    """The result of a task, which is there once it is submitted."""
+    window, job = Window(ordered=True), Job(task_of(*rows), int)
+    job.set_tasks([job.task])
+    window.push(job)
+    workers.submit(job, 0, window)
+    assert not window.waits
+    return window.pop().results[0]
+
+
+def native(ds):
+    return NativeThread(work_of(ds), gathering_of(ds._plan, Memory()), lambda: 40)
+
+
+def test_a_task_is_made_in_the_calling_thread():
+    threads = []
+    ds = D.range(9).map(lambda x: threads.append(threading.current_thread()) or x, vectorized=False)
+    assert made_here(work_of(ds), task_of(4, 2)).piece.chunk.elements() == [4, 2]
+    assert set(threads) == {threading.current_thread()}
+
+
+def test_an_exception_is_kept_as_the_result():
+    def fails(x):
+        raise LookupError(x)
+
+    assert isinstance(made_here(work_of(D.range(9).map(fails, vectorized=False)), task_of(4)), LookupError)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_reaches_the_consumer_at_once(error):
+    def fails(x):
+        raise error
+
+    with pytest.raises(error):
+        made_here(work_of(D.range(9).map(fails, vectorized=False)), task_of(4))
+
+
+def test_batches_are_gathered_next_to_the_consumer():
+    workers = native(SHUFFLED)
+    result = submitted(workers, 0, 1)
+    assert type(result.piece.chunk) is Gathered
+    assert result.piece.chunk.batch_bytes == 40
+    queue = result.piece.chunk.elements()
+    assert [queue.popleft().tolist(), queue.popleft().tolist()] == [SHUFFLED[0].tolist(), SHUFFLED[1].tolist()]
+    assert workers.gathers
+    workers.close()
+
+
+def test_batches_that_cannot_be_gathered_are_made_at_once():
+    workers = native(D.from_tensor_slices(np.arange(20)).batch(5))  # rows that follow one another need no gathering
+    result = submitted(workers, 0, 1)
+    assert isinstance(result, Made)
+    assert [batch.tolist() for batch in result.piece.chunk.elements()] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    assert not workers.gathers
+    workers.close()

@@ -1,0 +1,87 @@
+"""The protocol of workers, whoever they are: the result of each task is stored in the window."""
+
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.tasks.gathering import gathering_of
+from penstock.engine.tasks.memory import Memory
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.task import Job, Made, Task
+from penstock.engine.tasks.works import RowWork
+from penstock.engine.workers.executors import RemoteWorkers, ThreadWorkers
+from penstock.engine.workers.inline import NativeThread
+from penstock.engine.workers.threads import Threads
+from penstock.engine.workers.window import Window
+from penstock.plan.flow import Piece
+from penstock.testing.laws import same
+
+DS = ps.Dataset.from_tensor_slices(np.arange(40) % 7).shuffle(seed=1).batch(5)
+
+
+def work():
+    return RowWork(DS._plan, np.empty, Unobserved())
+
+
+@contextmanager
+def threads():
+    with Threads(2) as executor:
+        yield ThreadWorkers(work(), executor)
+
+
+@contextmanager
+def pool():
+    with ThreadPoolExecutor(2) as executor:
+        yield ThreadWorkers(work(), executor)
+
+
+@contextmanager
+def processes():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
+        yield RemoteWorkers(work(), executor, Unobserved())
+
+
+@contextmanager
+def native():
+    yield NativeThread(work(), gathering_of(DS._plan, Memory()), lambda: 40)
+
+
+KINDS = [threads, pool, processes, native]
+
+
+def job_of(*rows):
+    job = Job(Task(rows[0], rows[-1] + 1, Piece(Items([]), np.array(rows))), int)
+    job.set_tasks([job.task])
+    return job
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_are_stored_in_the_window_in_the_order_of_the_jobs(kind):
+    window, jobs = Window(ordered=True), [job_of(0, 1), job_of(2), job_of(3, 4, 5)]
+    with kind() as workers:
+        for job in jobs:
+            window.push(job)
+            workers.submit(job, 0, window)
+        for job in jobs:
+            assert window.pop() is job
+            (made,) = job.results
+            assert isinstance(made, Made)
+            batches = made.piece.chunk.elements()
+            for row in made.piece.ids.tolist():
+                assert same(batches.popleft() if hasattr(batches, "popleft") else batches.pop(0), DS[row])
+        workers.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_workers_say_their_name_and_if_their_tasks_share_the_gil(kind):
+    with kind() as workers:
+        assert workers.name
+        assert workers.shares_gil == (kind in (threads, pool))
+        workers.close()

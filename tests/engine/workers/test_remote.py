@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+
+import penstock as ps
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.tasks.observer import Unobserved
+from penstock.engine.tasks.task import Task
+from penstock.engine.tasks.works import PieceWork, RowWork
+from penstock.engine.workers.remote import LARGEST_CARRIED, pickled_plan, run_remotely
+from penstock.plan.flow import Piece
+from penstock.watch.counters import ROWS as COUNTED
+from penstock.watch.counters import Counters
+
+TASK = Task(0, 2, Piece(Items([]), np.array([3, 1], np.int64)))
+
+
+def pickled(ds, observer, work=RowWork):
+    return pickled_plan(work(ds._plan, np.empty, observer), observer)
+
+
+def travelled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+def large(rows=20_000):
+    return ps.Dataset.from_tensor_slices(np.arange(rows))
+
+
+def test_a_small_plan_travels_with_every_task():
+    plan = pickled(ps.Dataset.range(9).map(lambda x: x * 2), Unobserved())
+    assert plan.path is None
+    assert len(plan.data) <= LARGEST_CARRIED
+    made, counted = travelled(run_remotely(travelled(plan), travelled(TASK)))
+    assert made.piece.chunk.elements() == [6, 2]
+    assert counted is None
+    plan.remove()
+
+
+def test_a_large_plan_travels_once_by_a_file_which_is_removed():
+    plan = pickled(large().batch(1), Unobserved())
+    assert plan.data is None
+    assert Path(plan.path).stat().st_size > LARGEST_CARRIED
+    made, _ = run_remotely(travelled(plan), TASK)
+    assert [batch.tolist() for batch in made.piece.chunk.elements()] == [[3], [1]]
+    plan.remove()
+    assert not Path(plan.path).exists()
+    plan.remove()
+
+
+def test_a_stretch_of_a_stream_makes_the_same_piece_elsewhere():
+    ds = ps.Dataset.range(10, 20).map(lambda x: x + 1).filter(lambda x: x > 12)
+    here = PieceWork(ds._plan, np.empty, Unobserved()).make(TASK).piece
+    made, counted = travelled(run_remotely(travelled(pickled(ds, Unobserved(), PieceWork)), TASK))
+    assert made.piece.chunk.elements() == here.chunk.elements() == [14]
+    assert made.piece.ids.tolist() == here.ids.tolist() == [3]
+    assert counted is None
+
+
+def test_counts_of_a_task_come_back_once():
+    plan = pickled(ps.Dataset.range(9).map(lambda x: x), Counters())
+    for _ in range(2):
+        _, counted = run_remotely(plan, TASK)
+        assert [cell[COUNTED] for cell in counted] == [2, 2]
+
+
+def test_the_time_of_a_task_comes_back():
+    made, _ = run_remotely(pickled(ps.Dataset.range(9), Unobserved()), TASK)
+    assert travelled(made).cost.wall > 0

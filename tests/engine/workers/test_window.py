@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+from penstock.core.errors import ClosedError
+from penstock.elements.chunks.chunk import Items
+from penstock.engine.tasks.cost import Cost
+from penstock.engine.tasks.task import Job, Made, Task
+from penstock.engine.workers.window import Window
+from penstock.plan.flow import Piece
+
+MADE = Made(Piece(Items([]), np.arange(0)), (1, Cost(1, 1)))
+
+
+def job_of(low, high=None, tasks=1):
+    high = low + 1 if high is None else high
+    job = Job(Task(low, high, Piece(Items([]), np.arange(low, high))), int)
+    job.set_tasks([job.task] * tasks)
+    return job
+
+
+def filled_window(ordered, count=3):
+    window = Window(ordered=ordered)
+    jobs = [job_of(index) for index in range(count)]
+    for job in jobs:
+        window.push(job)
+    return window, jobs
+
+
+def test_in_order_the_oldest_job_comes_first():
+    window, (first, second, third) = filled_window(ordered=True)
+    for job in (third, second, first):
+        window.finish(job, 0, MADE)
+    assert [window.pop() for _ in range(3)] == [first, second, third]
+    assert len(window) == 0
+
+
+def test_out_of_order_the_first_finished_job_comes_first():
+    window, (first, second, third) = filled_window(ordered=False)
+    window.finish(third, 0, MADE)
+    assert window.pop() is third
+    window.finish(first, 0, MADE)
+    window.finish(second, 0, MADE)
+    assert [window.pop(), window.pop()] == [first, second]
+
+
+def test_a_job_waits_for_all_its_tasks():
+    window = Window(ordered=True)
+    whole = job_of(0, 1, tasks=2)
+    window.push(whole)
+    window.finish(whole, 1, MADE)
+    popped = []
+    waiter = threading.Thread(target=lambda: popped.append(window.pop()))
+    waiter.start()
+    assert popped == []
+    window.finish(whole, 0, MADE)
+    waiter.join(10)
+    assert popped == [whole]
+
+
+def test_a_failed_job_comes_in_its_turn():
+    window, (first, second, _) = filled_window(ordered=True)
+    window.finish(second, 0, ValueError("a bad row"))
+    assert window.waits
+    window.finish(first, 0, MADE)
+    assert [window.pop().failed, window.pop().failed] == [False, True]
+
+
+def test_closing_wakes_the_consumer_and_cancels_tasks_that_have_not_begun():
+    window, jobs = filled_window(ordered=True, count=2)
+    future = Future()
+    jobs[0].futures = [future]
+    outcome = []
+
+    def wait():
+        try:
+            window.pop()
+        except ClosedError as error:
+            outcome.append(error)
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    window.close()
+    waiter.join(10)
+    assert len(outcome) == 1
+    assert len(window) == 0
+    assert future.cancelled()
+    window.finish(jobs[1], 0, MADE)  # a task that ends late harms nothing
+    with pytest.raises(ClosedError):
+        window.pop()
+
+
+def test_finished_jobs_hold_no_futures():
+    window, (first, *_) = filled_window(ordered=True)
+    first.futures = [Future()]
+    window.finish(first, 0, MADE)
+    assert window.pop().futures == []
+
+
+def test_a_window_counts_tasks_items_and_bytes():
+    window = Window(ordered=True)
+    for low, high, nbytes, tasks in ((0, 3, 10, 1), (3, 4, 5, 4)):
+        job = job_of(low, high, tasks)
+        job.nbytes = nbytes
+        window.push(job)
+    assert (len(window), window.tasks, window.items, window.nbytes) == (2, 5, 4, 15)
+    window.after_fork()
+    assert (len(window), window.tasks, window.items, window.nbytes) == (0, 0, 0, 0)
+
+
+def test_a_window_tells_what_is_unfinished_and_if_the_next_job_is_done():
+    window, (first, second, third) = filled_window(ordered=True)
+    assert (window.unfinished, window.waits) == (3, True)
+    window.finish(second, 0, MADE)
+    assert (window.unfinished, window.waits) == (2, True)
+    window.finish(first, 0, MADE)
+    assert (window.unfinished, window.waits) == (1, False)
+    window.pop()
+    window.pop()
+    assert (window.unfinished, window.waits) == (1, True)
+    assert third.missing == 1
+
+
+def test_in_a_forked_child_a_window_is_empty_and_its_lock_free():
+    window, _ = filled_window(ordered=True)
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with window._lock:
+            held.set()
+            release.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(10)
+    window.after_fork()
+    window.push(job_of(7))
+    assert len(window) == 1
+    release.set()
+    holder.join(10)
