@@ -45,7 +45,7 @@ MADE = {
 # Rooms, or files of them, that none of these programs needs.
 ELSEWHERE = {
     *("audio", "cli", "feed.feed", "image", "kernels.reference", "kernels.example", "kernels.records", "records"),
-    *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict", "watch.efficiency"),
+    *("storage.paths", "storage.sidecar", "testing", "tf_data", "watch.report", "watch.verdict"),
     *("engine.crew", "engine.executors.threads", "engine.opening", "engine.pump", "engine.regrouping", "engine.stage"),
     *("engine.streaming", "engine.trial", "engine.workshop", "plan.described", "plan.explain", "plan.failure"),
     *("lint.buffer", "lint.calls", "lint.group", "lint.shards"),

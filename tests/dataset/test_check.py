@@ -80,8 +80,8 @@ def test_findings_are_shown_and_those_that_warn_are_not_ok():
 def test_a_remark_alone_is_ok():
     check = DS.batch(8).check()
     assert check.ok
-    assert lines(check)[-1] == 'ok: 1 remark; to silence it: ds.with_options(ps.Options(ignore="PS201"))'
-    assert DS.batch(8).with_options(Options(ignore="PS201")).check().findings == ()
+    assert lines(check)[-1] == 'ok: 1 remark; to silence it: ds.with_options(ps.Options(ignore_lint="PS201"))'
+    assert DS.batch(8).with_options(Options(ignore_lint="PS201")).check().findings == ()
 
 
 def test_checking_warns_of_nothing_and_counts_as_no_pass():

@@ -42,9 +42,9 @@ def test_what_was_drawn_of_streams_that_end_is_found_by_running_them(kind, weigh
         made = [int(x) for x in old.take(count).iterator(epoch=epoch)]
         if len(made) < count:
             with pytest.raises(ValueError, match=f"the mixture has {len(made)} elements"):
-                old.drawn(count, epoch=epoch)
+                old.draw_counts(count, epoch=epoch)
         else:
-            assert old.drawn(count, epoch=epoch) == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
+            assert old.draw_counts(count, epoch=epoch) == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
 
 
 def test_what_was_drawn_runs_no_more_than_it_has_to():
@@ -56,5 +56,5 @@ def test_what_was_drawn_runs_no_more_than_it_has_to():
 
     members = [Dataset.range(10_000).filter(noted), Dataset.range(10**9, 10**9 + 10**6).map(lambda x: 1 / 0)]
     mix = sample(members, [1, 9], seed=1).with_options(Options(executor="inline"))
-    assert sum(mix.drawn(1000)) == 1000
+    assert sum(mix.draw_counts(1000)) == 1000
     assert 0 < len(asked) < 2000

@@ -52,7 +52,7 @@ PIPELINES = {
     "batch_by_tokens": KEPT.batch_by_tokens(20, lambda x: x % 9),
     "group_by_reducer": KEPT.group_by_reducer(lambda x: x % 9, float, lambda total, x: total + x),
     "ignore_errors": KEPT.map(lambda x: 6 // (x % 5)).ignore_errors(budget=99),
-    "on_error": D.range(20).map(lambda x: 6 // (x % 5), on_error=ps.replace(0, 99)),
+    "on_error": D.range(20).map(lambda x: 6 // (x % 5), on_error=ps.on_error.replace(0, 99)),
 }
 NUMBERS = st.integers(-3, 50) | st.integers() | st.floats() | st.booleans()
 JSON = st.recursive(

@@ -310,7 +310,7 @@ def test_a_key_and_a_reduction_of_one_object_take_turns():
 def test_what_decodes_files_of_archives_takes_turns(tmp_path, way, suffix):
     for number in range(3):
         rows = [{"__key__": f"{i:04}", "num": str(1000 * number + i).encode()} for i in range(300)]
-        ps.write_tar(rows, tmp_path / f"{number}.tar", index=False)
+        ps.Dataset.from_source(rows).write_tar(tmp_path / f"{number}.tar", index=False)
         if suffix == "tar.gz":
             data = (tmp_path / f"{number}.tar").read_bytes()
             (tmp_path / f"{number}.tar").unlink()
@@ -319,7 +319,7 @@ def test_what_decodes_files_of_archives_takes_turns(tmp_path, way, suffix):
 
     def numbers(**settings):
         decode = {"num": Doubled(int)}
-        return ps.read_tar(paths, extensions=["num"], decode=decode, **settings)
+        return ps.read_tar(paths, columns=["num"], decode=decode, **settings)
 
     made = [x["num"] for x in numbers().with_options(way)]
     assert made == [1000 * number + i for number in range(3) for i in range(300)]

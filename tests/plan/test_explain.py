@@ -62,7 +62,7 @@ def test_operations_name_the_functions_that_they_go_by():
     ds, over = Dataset.range(9), Dataset.from_source([[1], [2, 2]])
     for plan, shown in (
         (ds.flat_map(range), "flat_map(range)"),
-        (ds.flat_map(range, on_error=ps.skip(3)), "flat_map(range, on_error='skip')"),
+        (ds.flat_map(range, on_error=ps.on_error.skip(3)), "flat_map(range, on_error='skip')"),
         (ds.interleave(range, 2), "interleave(range, cycle_length=2)"),
         (ds.interleave(range, 2, 3), "interleave(range, cycle_length=2, block_length=3)"),
         (ds.unique(abs), "unique(abs)"),

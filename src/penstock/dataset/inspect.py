@@ -169,7 +169,7 @@ class Inspect(Handle[T_co]):
         map(lambda)               ZeroDivisionError: ... (at row 0)
         batch(3)                  not reached
         PS201: batch(3): the last batch of an epoch has 2 elements, ...
-        not ok: 1 error, 1 remark; to silence it: ds.with_options(ps.Options(ignore="PS201"))
+        not ok: 1 error, 1 remark; to silence it: ds.with_options(ps.Options(ignore_lint="PS201"))
         >>> check.ok, [finding.code for finding in check.findings]
         (False, ['PS201'])
         """
@@ -294,7 +294,8 @@ def _check_indexed(plan: Node, but: str) -> None:
 
 def _first_stream(plan: Node) -> Node:
     """The first node, from the sources, at which the plan becomes a stream."""
-    return next(node for node in post_order(plan) if not node.indexed or node.length == UNKNOWN)
+    nodes = (node for node in post_order(plan) if not node.helps)
+    return next(node for node in nodes if not node.indexed or node.length == UNKNOWN)
 
 
 def _made(plan: Node, row: int) -> Any:

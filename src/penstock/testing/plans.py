@@ -37,7 +37,7 @@ def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]
         draft = _cut(draw, step(draw, draft))
     if draft.length == INFINITE:
         draft = draft.over(draft.dataset.take(draw(SIZES)))
-    return draft.dataset.with_options(Options(seed=draw(SEEDS) if seeded else None, ignore="all"))
+    return draft.dataset.with_options(Options(seed=draw(SEEDS) if seeded else None, ignore_lint="all"))
 
 
 def _cut(draw: Draw, draft: Draft) -> Draft:

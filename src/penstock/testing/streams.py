@@ -37,7 +37,7 @@ def streams(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
     ds = draw(st.sampled_from(BEGINNINGS))(draw, ds)
     for step in draw(st.lists(st.sampled_from(STEPS), max_size=depth - 1)):
         ds = step(draw, ds)
-    return ds.take(LONGEST).with_options(Options(seed=draw(SEEDS) if seeded else None, ignore="all"))
+    return ds.take(LONGEST).with_options(Options(seed=draw(SEEDS) if seeded else None, ignore_lint="all"))
 
 
 def _numbers() -> st.SearchStrategy[Dataset[Any]]:

@@ -241,7 +241,9 @@ def test_virtual_streams_and_shards_fill_up_their_own():
 
 def test_records_are_parsed_before_they_are_filled_up(tmp_path):
     path = tmp_path / "numbers.tfrecord"
-    ps.write_tfrecord([ps.records.encode_example({"x": np.array([at + 1])}) for at in range(3)], path)
+    ps.Dataset.from_source([ps.records.encode_example({"x": np.array([at + 1])}) for at in range(3)]).write_tfrecord(
+        path
+    )
     parse = ps.records.parse_example({"x": ps.records.FixedLenFeature((), "int64")})
     *_, last = ps.read_tfrecord(str(path)).map(parse).batch(2, remainder="pad")
     assert {key: leaf.tolist() for key, leaf in last.items()} == {"x": [3, 0], "valid": [True, False]}

@@ -322,3 +322,17 @@ def test_little_room_is_left_among_documents_of_50_to_2000_tokens():
     dataset = Dataset.from_source([np.zeros(size, np.uint8) for size in sizes]).pack(2048)
     sequences = list(dataset)
     assert sum(map(pack_efficiency, sequences)) / len(sequences) >= 0.98
+
+
+def test_efficiency_is_the_share_of_places_that_hold_tokens():
+    packed = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
+    batch = next(iter(packed.batch(2)))
+    assert pack_efficiency(batch) == pack_efficiency(batch["segment_ids"]) == 9 / 12
+    assert [pack_efficiency(sequence) for sequence in packed] == [3 / 6, 6 / 6]
+    assert pack_efficiency([[1, 1, 2, 0]]) == 0.75
+    assert pack_efficiency(np.zeros((0, 4))) == 1
+
+
+def test_batches_that_were_not_packed_have_no_efficiency():
+    with pytest.raises(ElementError, match="segment_ids"):
+        pack_efficiency({"tokens": np.zeros(3)})

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from penstock import elements, index
 from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
+from penstock.core.on_error import OnError
 from penstock.core.options import Options
 from penstock.dataset import arguments
 from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.methods.elementwise import standing_for, tolerating
 from penstock.ops import buffer, elementwise, order
 from penstock.plan.graph import blocks_of, rebuild
 from penstock.plan.node import Node
@@ -156,11 +158,20 @@ class Order(Handle[T_co]):
             raise PlanError(f"assert_cardinality({count}): this dataset has {has}")
         return self._over(plan)
 
-    def take_while(self, predicate: ElementFunction[T_co, Any], *, thread_safe: bool | None = None) -> Dataset[T_co]:
+    def take_while(
+        self,
+        predicate: ElementFunction[T_co, Any],
+        *,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[T_co]:
         """Keep the elements before the first of which `predicate` is not true.
 
         It is called as the function of `map` is, a tuple passed as arguments, by several workers and so perhaps for a
-        few elements after that one; and must return a bool. `thread_safe` is that of `map`. The result is a stream.
+        few elements after that one; and must return a bool. The result is a stream.
+
+        `on_error` and `thread_safe` are those of `map`. An element that is skipped is left out, and the next ones come;
+        `ps.on_error.replace(True)` keeps it, `ps.on_error.replace(False)` ends the epoch before it.
 
         >>> list(Dataset.counter(1).map(lambda x: x * x).take_while(lambda x: x < 20))
         [1, 4, 9, 16]
@@ -170,10 +181,15 @@ class Order(Handle[T_co]):
         beside = elementwise.beside
         safe = check_flag_or_none("take_while", "thread_safe", thread_safe)
         judged = beside.Beside(self._plan, "predicate", predicate, beside.truth, "take_while", "predicate", safe)
-        return self._over(order.take_while.TakeWhile(judged))
+        forgives = standing_for("take_while", on_error, beside.truth, "True or False")
+        return self._over(order.take_while.TakeWhile(tolerating(judged, forgives)))
 
     def unique(
-        self, key: ElementFunction[T_co, Any] | None = None, *, thread_safe: bool | None = None
+        self,
+        key: ElementFunction[T_co, Any] | None = None,
+        *,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
         """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
 
@@ -181,6 +197,9 @@ class Order(Handle[T_co]):
         `Ragged`, a `Sparse` or a window, is an `ElementError` and needs a `key`. About 100 bytes are kept of each
         element that comes, however large it is. What comes of it is a stream, and a restored iterator goes through its
         epoch again to know what came before.
+
+        `on_error` and `thread_safe` are those of `map`. `ps.on_error.replace(value)` gives the key of elements of which
+        `key` raises: of several, the first comes.
 
         >>> list(Dataset.from_source([3, 1, 3, 2, 1]).unique())
         [3, 1, 2]
@@ -191,7 +210,8 @@ class Order(Handle[T_co]):
             raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
         safe = check_flag_or_none("unique", "thread_safe", thread_safe)
         keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct, "unique", "key", safe)
-        return self._over(order.unique.Unique(keyed))
+        forgives = standing_for("unique", on_error, elements.distinct.distinct, "what can be compared")
+        return self._over(order.unique.Unique(tolerating(keyed, forgives)))
 
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements; all where it is -1.
@@ -253,7 +273,8 @@ class Order(Handle[T_co]):
         With a `key`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements with
         equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
         `thread_safe` says of the key's function what that of `map` does. Sizes are near their fractions then, and each
-        part is in the order of the data. When a part's length is first needed (to iterate, by `shuffle()`), one pass
+        part is in the order of the data. An error of the key's function ends the pass, for an element without a key has
+        no part. When a part's length is first needed (to iterate, by `shuffle()`), one pass
         over the elements finds the keys' hashes, 8 bytes each, which are kept in memory for all parts.
 
         A `split` after a shuffle is a `PlanError`: its parts would be others in every epoch.
@@ -279,7 +300,7 @@ class Order(Handle[T_co]):
                 for name, start, size in zip(parts, starts, sizes, strict=False)
             }
         ordered = self._over(
-            buffer.options.WithOptions(rebuild(plan, _in_order), Options(deterministic=True, ignore="all"))
+            buffer.options.WithOptions(rebuild(plan, _in_order), Options(deterministic=True, ignore_lint="all"))
         )
         hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
         total, low = sum(shares), 0

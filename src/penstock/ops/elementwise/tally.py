@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar, cast
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import FailuresError
@@ -12,13 +13,15 @@ from penstock.core.on_error import ErrorBudget
 from penstock.plan.failed import Failure
 from penstock.plan.failure import located
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, pulled, resumed
-from penstock.plan.node import Passing
+from penstock.plan.node import Node, Passing
 
 LAST_SHOWN = 3  # failures in the error that ends an epoch
 
+T_node = TypeVar("T_node", bound=Node)
+
 
 @dataclass(frozen=True)
-class Tally(Passing):
+class Tally(Passing, Generic[T_node]):
     """Count what failed below, in order, and stop once it is more than `budget` allows; write it down in `quarantine`.
 
     A mark holds the elements seen, how many failed, and how many of them since one did not; then that of the piece
@@ -27,6 +30,7 @@ class Tally(Passing):
 
     keeps_ids = True
 
+    input: T_node
     budget: ErrorBudget | None = field(default=None, metadata={"runs": True})
     quarantine: str | None = field(default=None, metadata={"runs": True})
     warns: bool = field(default=False, metadata={"runs": True})
@@ -36,6 +40,10 @@ class Tally(Passing):
     @property
     def name(self) -> str:
         return "errors"
+
+    @property
+    def helps(self) -> bool:
+        return self.input.helps
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
         (seen, failed, run), below, elements_before, failures_before = resumed(mark, ([0, 0, 0], None, 0, 0))
@@ -79,14 +87,14 @@ class Tally(Passing):
             if self.warns:
                 import logging
 
-                logging.getLogger("penstock").warning("%s left out %s", self.input.label(), failure)
+                logging.getLogger("penstock").warning("%s left out %s", self.input.blamed, failure)
 
         return tell
 
     def _error(self, too_many: str, counting: _Counting) -> FailuresError:
         last = "".join(f"\n  {failure}" for failure in counting.last)
         where = f"\nAll of them are in {self.quarantine}." if self.quarantine else ""
-        error = FailuresError(f"{self.input.label()}: {too_many}. The last:{last}{where}")
+        error = FailuresError(f"{self.input.blamed}: {too_many}. The last:{last}{where}")
         if counting.last:
             error.add_note(f"the last of them: {counting.last[-1].traceback}")
         return error
@@ -95,6 +103,11 @@ class Tally(Passing):
         budget = [] if self.budget is None else [f"budget={self.budget!r}"]
         quarantine = [] if self.quarantine is None else [f"quarantine={self.quarantine!r}"]
         return ", ".join(budget + quarantine + (["log_warning=True"] if self.warns else []))
+
+
+def uncounted(node: T_node | Tally[T_node]) -> T_node:
+    """Return the operation below what counts its errors."""
+    return cast("Tally[T_node]", node).input if isinstance(node, Tally) else node
 
 
 class _Counting:

@@ -11,7 +11,8 @@ from typing import Any
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
-from penstock.ops.elementwise.beside import Beside
+from penstock.ops.elementwise.beside import Beside, asked
+from penstock.ops.elementwise.tally import Tally
 from penstock.ops.group.grouping import BYTES_IN_ONE_GO, MOST_IN_ONE_GO
 from penstock.ops.group.pending import Full, Pending
 from penstock.plan.flow import Flow, Mark, Open, Piece, resumed
@@ -32,7 +33,12 @@ class Gathering(Streamed):
     has_own_ids = True
     joins_left = False  # whether groups that are left may become one
 
-    input: Beside
+    input: Beside | Tally[Beside]
+
+    @property
+    def asked(self) -> Beside:
+        """The node that calls the function which says the numbers."""
+        return asked(self.input)
 
     @property
     def keeps_left(self) -> bool:

@@ -234,3 +234,26 @@ def check_pad(pad: int, dtype: np.dtype[Any]) -> None:
     limits = np.iinfo(dtype)
     if not limits.min <= pad <= limits.max:
         raise ElementError(f"pack(pad={pad}): tokens are {dtype}, from {limits.min} to {limits.max}")
+
+
+def pack_efficiency(batch: Any) -> float:
+    """Return the share of places, in a packed sequence or a batch of them, that hold tokens and not padding.
+
+    `batch` is what `Dataset.pack` yields, batched or not, or its `segment_ids` alone, an array of any shape; without
+    a place in it the share is 1.
+
+    >>> ds = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
+    >>> pack_efficiency(next(iter(ds.batch(2))))
+    0.75
+    """
+    if isinstance(batch, dict):
+        if "segment_ids" not in batch:
+            raise ElementError(
+                f'pack_efficiency: there is no "segment_ids" in {list(batch)}; give it what pack() yields'
+            )
+        batch = batch["segment_ids"]
+    segment_ids = np.asarray(batch)
+    if segment_ids.ndim == 0 or (segment_ids.size and segment_ids.dtype.kind not in "iu"):
+        kind = type(batch).__name__
+        raise TypeError(f"pack_efficiency(batch=): expected what pack() yields, or its segment_ids, not {kind}")
+    return int(np.count_nonzero(segment_ids)) / segment_ids.size if segment_ids.size else 1.0
