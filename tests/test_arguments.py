@@ -90,7 +90,7 @@ GIVEN = {
     "window_size": 2,
     "init_func": abs,
     "element_length_func": abs,
-    "length_func": abs,
+    "max_tokens": 2,
     "bucket_boundaries": [2],
     "bucket_batch_sizes": [2, 2],
     "class_func": abs,

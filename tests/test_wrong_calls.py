@@ -20,7 +20,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
         (lambda: ps.Dataset(3), TypeError, r"Dataset\(int\): datasets are made by Dataset\.range"),
         (ps.Dataset.range, TypeError, r"range\(\): expected 1 to 3 numbers, not 0"),
         (lambda: NUMBERS.ignore_errors(budget="a"), TypeError, r"ignore_errors\(budget='a'\): expected a whole number"),
-        (lambda: PAIRS.pack(8, key="q"), ps.errors.PlanError, r"pack\(key='q'\): there is no 'q'"),
+        (lambda: PAIRS.pack(8, on="q"), ps.errors.PlanError, r"pack\(on='q'\): there is no 'q'"),
         (lambda: ps.Dataset.sample_from_datasets([NUMBERS] * 2, ["a", "b"]), TypeError, "sample_from_datasets.*2 num"),
         (lambda: NUMBERS.rejection_resample(len, [0.5, 0.5], [1]), ValueError, "2 weights, one for each class"),
         (lambda: PAIRS.map(ps.image.decode()), ps.errors.PlanError, r"decode\(\)\): .* \{\"x\": int64.*, on='x'\)"),
@@ -52,7 +52,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             ps.errors.PlanError,
             r"^bucket_by_sequence_l",
         ),
-        (lambda: NUMBERS.batch_by_tokens(8, int, None, []), ps.errors.PlanError, r"^batch_by_tokens\(padding_values="),
+        (lambda: NUMBERS.batch_by_tokens(int, 8, None, []), ps.errors.PlanError, r"^batch_by_tokens\(padding_values="),
         (lambda: NUMBERS.save(None), TypeError, r"save\(path=None\): expected a path, not NoneType"),
         (
             lambda: NUMBERS.ignore_errors(quarantine=3),

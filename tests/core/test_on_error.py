@@ -67,7 +67,9 @@ def test_what_on_error_may_be(tmp_path):
 
 
 def test_they_show_how_they_are_written():
-    assert repr(ps.on_error.skip(3, "bad.jsonl")) == "skip(budget=ErrorBudget(count=3), quarantine='bad.jsonl')"
+    assert (
+        repr(ps.on_error.skip(3, quarantine="bad.jsonl")) == "skip(budget=ErrorBudget(count=3), quarantine='bad.jsonl')"
+    )
     assert repr(ps.on_error.replace({"x": 0})) == "replace({'x': 0})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from operator import attrgetter
 
 import pytest
 
@@ -25,6 +26,15 @@ DS = ps.Dataset.range(3)
             TypeError,
             r"^Options\(ignore=\): there is no such setting; it is ignore_lint=",
         ),
+        (
+            lambda: DS.batch_by_tokens(length_func=int, max_tokens=3),
+            TypeError,
+            "'length_func'; it is element_length_func=",
+        ),
+        (lambda: DS.check(rows=3), TypeError, r"^Dataset\.check\(\) got .* 'rows'; it is count= now$"),
+        (lambda: DS.pack(3, key="x"), TypeError, r"^Dataset\.pack\(\) got .* 'key'; it is on= now$"),
+        (lambda: DS.split({"a": 1}, key=int), TypeError, r"^Dataset\.split\(\) got .* 'key'; it is key_func= now$"),
+        (lambda: DS.unique(key=int), TypeError, r"^Dataset\.unique\(\) got .* 'key'; it is key_func= now$"),
         (lambda: ps.read_hdf5("a", keys="x"), TypeError, r"^read_hdf5\(\) got .* 'keys'; it is columns= now$"),
         (lambda: ps.read_zarr("a", keys="x"), TypeError, r"^read_zarr\(\) got .* 'keys'; it is columns= now$"),
         (
@@ -52,7 +62,7 @@ def test_an_old_name_that_is_imported_tells_the_new_one():
 def test_no_old_name_is_one_again():
     owners = {"penstock": ps, "Dataset": ps.Dataset, "Options": ps.Options}
     for place, names in RENAMED.items():
-        there = dir(owners[place]) if place in owners else inspect.signature(getattr(ps, place)).parameters
+        there = dir(owners[place]) if place in owners else inspect.signature(attrgetter(place)(ps)).parameters
         assert set(names) & set(there) == set()
 
 

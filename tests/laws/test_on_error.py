@@ -117,7 +117,7 @@ OPERATIONS = {
     "bucket_by_sequence_length": Operation(
         lambda ds, f, **e: ds.bucket_by_sequence_length(f, [4], [2, 3], **e), picky(of_seven), 5
     ),
-    "batch_by_tokens": Operation(lambda ds, f, **e: ds.batch_by_tokens(12, f, **e), picky(of_seven), 2),
+    "batch_by_tokens": Operation(lambda ds, f, **e: ds.batch_by_tokens(f, 12, **e), picky(of_seven), 2),
     "group_by_window": Operation(lambda ds, f, **e: ds.group_by_window(f, by_two, 4, **e), picky(of_two), 5),
     "group_by_reducer": Operation(lambda ds, f, **e: ds.group_by_reducer(f, zero, added, **e), picky(of_seven), 9),
     "rejection_resample": Operation(
@@ -301,7 +301,7 @@ def test_elements_that_cannot_be_compared_are_left_out():
         (lambda ds, e: ds.filter(bool, on_error=e), r"^filter\(on_error=replace\('x'\)\): .* expected True or False$"),
         (lambda ds, e: ds.take_while(bool, on_error=e), r"^take_while\(on_error=.* expected True or False$"),
         (lambda ds, e: ds.bucket_by_sequence_length(int, [1], [1, 1], on_error=e), "expected a whole number$"),
-        (lambda ds, e: ds.batch_by_tokens(9, int, on_error=e), "^batch_by_tokens.* expected a whole number$"),
+        (lambda ds, e: ds.batch_by_tokens(int, 9, on_error=e), "^batch_by_tokens.* expected a whole number$"),
         (lambda ds, e: ds.group_by_window(int, by_two, 2, on_error=e), "^group_by_window.* expected a whole number$"),
         (lambda ds, e: ds.group_by_reducer(int, zero, added, on_error=e), "^group_by_red.* expected a whole number$"),
         (lambda ds, e: ds.rejection_resample(int, [1, 1], on_error=e), "expected a whole number from 0 to 1$"),

@@ -247,7 +247,7 @@ STREAMED = {
         D.range(ROWS).bucket_by_sequence_length(Doubled(key_of), [1, 2], [9, 9, 9], thread_safe=safe).unbatch()
     ),
     "batch_by_tokens": lambda safe: (
-        D.range(ROWS).batch_by_tokens(9, Doubled(key_of), no_padding=True, thread_safe=safe).unbatch()
+        D.range(ROWS).batch_by_tokens(Doubled(key_of), 9, no_padding=True, thread_safe=safe).unbatch()
     ),
     "group_by_window": lambda safe: D.range(ROWS).group_by_window(
         key_of, Doubled(lambda key, window: window), 7, thread_safe=safe
@@ -263,7 +263,7 @@ STREAMED = {
         .map(lambda number, x: x)
     ),
     "split": lambda safe: (
-        D.range(ROWS).filter(lambda x: True).split({"all": 1.0}, key=Doubled(int), thread_safe=safe)["all"]
+        D.range(ROWS).filter(lambda x: True).split({"all": 1.0}, key_func=Doubled(int), thread_safe=safe)["all"]
     ),
 }
 

@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+import penstock as ps
 from penstock.core.errors import DataError
 from penstock.sources.folder import image_folder
 
@@ -68,3 +69,12 @@ def test_a_folder_without_classes_or_images_says_what_was_expected(tmp_path):
     (tmp_path / "cat").mkdir()
     with pytest.raises(DataError, match=r"no image .* in the 1 class folders"):
         image_folder([tmp_path], allow_empty=True)
+
+
+def test_several_folders_share_their_classes(tmp_path):
+    one = make(tmp_path / "one", "cat/1.jpg", "dog/2.jpg")
+    two = make(tmp_path / "two", "ant/3.jpg", "dog/4.jpg")
+    ds = ps.read_image_folder([one, two])
+    assert ds.class_names == ("ant", "cat", "dog")
+    assert [int(element["label"]) for element in ds] == [0, 1, 2, 2]
+    assert list(ps.read_image_folder(str(tmp_path / "*"))) == list(ds)

@@ -98,7 +98,7 @@ class OnError:
         return f"{'replace' if value else 'skip'}({', '.join(value + budget + quarantine)})"
 
 
-def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[str] | None = None) -> OnError:
+def skip(budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLike[str] | None = None) -> OnError:
     """Leave out elements whose function raises: an `on_error=` for the operations that call a function of an element.
 
     `"skip"` is the same without a budget. Where an element fails, others of its task are made again.
@@ -116,7 +116,7 @@ def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[
 
 
 def replace(
-    value: Any, budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[str] | None = None
+    value: Any, budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLike[str] | None = None
 ) -> OnError:
     """Use `value` as the result of a function that raises: an `on_error=` for the same operations.
 

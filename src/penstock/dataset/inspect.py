@@ -154,8 +154,8 @@ class Inspect(Handle[T_co]):
         run = rewrite.passes.rewritten(rewrite.seeds.bind_seeds(plan, 0)) if allowed else None
         return plans.explain.explained(plan, run.plan if run else None, run.applied if run else ())
 
-    def check(self, rows: int = 1) -> Check:
-        """Make the first `rows` elements here and now, and say what came of each operation, and what is likely amiss.
+    def check(self, count: int = 1) -> Check:
+        """Make the first `count` elements here and now, and say what came of each operation, and what is likely amiss.
 
         A dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of its
         element, the time that one took alone, or the error and the row at fault; then the findings of the lint (see
@@ -173,8 +173,8 @@ class Inspect(Handle[T_co]):
         >>> check.ok, [finding.code for finding in check.findings]
         (False, ['PS201'])
         """
-        count = check_count("check", "rows", rows, least=1)
-        return dataset.check.checked(self._written(), self._bound(), count)
+        many = check_count("check", "count", count, least=1)
+        return dataset.check.checked(self._written(), self._bound(), many)
 
     def __repr__(self) -> str:
         plan = self._plan

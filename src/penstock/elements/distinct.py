@@ -53,12 +53,12 @@ def _leaf(leaf: Any) -> Hashable:
         return _array(np.asarray(leaf))
     cls = type(leaf)
     if cls.__hash__ is object.__hash__:
-        raise ElementError(f"a {cls.__name__} only equals itself; pass a key= that says what makes elements equal")
+        raise ElementError(f"a {cls.__name__} only equals itself; pass a key_func= that says what makes elements equal")
     try:
         hash(leaf)
     except TypeError:
         raise ElementError(
-            f"a {cls.__name__} cannot be hashed; pass a key= that says what makes elements equal"
+            f"a {cls.__name__} cannot be hashed; pass a key_func= that says what makes elements equal"
         ) from None
     return cast("Hashable", leaf)
 

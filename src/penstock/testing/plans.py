@@ -208,7 +208,7 @@ def _split(draw: Draw, draft: Draft) -> Draft:
     if draft.length == INFINITE or reorders(draft.dataset._plan):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return draft
     key = draw(st.sampled_from([None, functions.as_text]))
-    parts = draft.dataset.split({"most": 0.75, "rest": 0.25}, draw(SEEDS), key=key)
+    parts = draft.dataset.split({"most": 0.75, "rest": 0.25}, draw(SEEDS), key_func=key)
     return draft.over(parts[draw(st.sampled_from(["most", "most", "rest"]))])
 
 

@@ -47,9 +47,9 @@ def test_wrong_arguments_are_refused(case):
 )
 def test_elements_known_not_to_be_documents_are_refused(dataset, key, message):
     with pytest.raises(PlanError, match=message):
-        dataset.pack(4, key=key)
+        dataset.pack(4, on=key)
 
 
 def test_the_kinds_of_elements_that_are_taken():
     assert DOCUMENTS.pack(4).element_spec["tokens"].dtype == np.int64
-    assert Dataset.from_tensor_slices((MATRIX, MATRIX)).pack(4, key=1).element_spec["positions"].shape == (4,)
+    assert Dataset.from_tensor_slices((MATRIX, MATRIX)).pack(4, on=1).element_spec["positions"].shape == (4,)

@@ -117,7 +117,7 @@ def test_how_elements_come_in_does_not_change_what_comes_out(strategy):
     whole = [{leaf: array.tolist() for leaf, array in sequence.items()} for sequence in source.pack(32, strategy)]
     for dataset, key in zip(ways, [None] * 4 + ["text"] * 2, strict=True):
         for options in (Options(executor="inline"), Options(executor="threads", workers=3)):
-            packed = dataset.pack(32, strategy, key=key).with_options(options)
+            packed = dataset.pack(32, strategy, on=key).with_options(options)
             assert whole == [{leaf: array.tolist() for leaf, array in sequence.items()} for sequence in packed]
 
 
@@ -229,8 +229,8 @@ def test_columns_of_documents_of_one_length():
     matrix = np.arange(12).reshape(4, 3)
     assert token_rows(Dataset.from_tensor_slices(matrix).pack(6)) == matrix.reshape(2, 6).tolist()
     pairs = Dataset.from_tensor_slices({"id": np.arange(4), "text": matrix})
-    assert token_rows(pairs.pack(6, key="text")) == matrix.reshape(2, 6).tolist()
-    assert pairs.pack(6, key="text").element_spec["tokens"].shape == (6,)
+    assert token_rows(pairs.pack(6, on="text")) == matrix.reshape(2, 6).tolist()
+    assert pairs.pack(6, on="text").element_spec["tokens"].shape == (6,)
 
 
 def test_an_epoch_without_tokens_has_no_sequences():
@@ -250,7 +250,7 @@ def test_documents_without_a_token_may_have_any_dtype():
         ([np.zeros(3), np.zeros(2)], "row 0 has float64\\[3\\]"),
         ([np.zeros(2, int), np.zeros((2, 2), int)], "row 1 has int64\\[2, 2\\]"),
         ([np.zeros(2, int), 5], "row 1 has int64\\[\\]"),
-        ([{"text": np.zeros(2, int)}], "row 0 has object.* by key="),
+        ([{"text": np.zeros(2, int)}], "row 0 has object.* by on="),
         (["text"], "row 0 has <U4"),
         ([[1, [2, 3]]], "row 0 has object"),
         ([np.zeros(2, np.int32), np.zeros(2, np.int64)], "are int32, and those of row 1 int64"),
@@ -280,7 +280,7 @@ def test_of_a_stream_and_of_another_epoch_documents_are_named_as_far_as_they_are
 
 def test_a_missing_key_is_named():
     with pytest.raises(ElementError, match="no 'ids'"):
-        list(Dataset.from_source([{"text": np.zeros(2, int)}]).pack(8, key="ids"))
+        list(Dataset.from_source([{"text": np.zeros(2, int)}]).pack(8, on="ids"))
 
 
 def test_padding_that_is_no_token():

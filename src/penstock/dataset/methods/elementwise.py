@@ -199,7 +199,7 @@ class Elementwise(Handle[T_co]):
         """
         warns = check_flag("ignore_errors", "log_warning", log_warning)
         path = None if quarantine is None else check_path("ignore_errors", "quarantine", quarantine)
-        on_error = skip(budget_of("ignore_errors", budget), path)
+        on_error = skip(budget_of("ignore_errors", budget), quarantine=path)
         whole = read.stream.with_sound_elements(self._plan)
         below = whole
         while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):

@@ -180,7 +180,7 @@ class Group(Handle[T_co]):
         *,
         window: int | None = None,
         pad: int = 0,
-        key: str | int | None = None,
+        on: str | int | None = None,
         overlong: Literal["split", "error", "drop"] = "split",
         keep_positions: bool = False,
     ) -> Dataset[Any]:
@@ -188,7 +188,7 @@ class Group(Handle[T_co]):
 
         An element becomes `{"tokens": dtype[length], "segment_ids": int32[length], "positions": int32[length]}`.
         Segments are numbered from 1 in each sequence, in the order of their documents; positions count from 0 in each
-        segment; what is left is `pad`, segment 0, position 0. `key` is where the tokens are in an element, of which
+        segment; what is left is `pad`, segment 0, position 0. `on` is where the tokens are in an element, of which
         nothing else is kept. Documents without a token leave no trace.
 
         - `"best_fit"`: windows of consecutive documents are packed each by itself, the longest document first, each
@@ -213,7 +213,7 @@ class Group(Handle[T_co]):
         >>> packed[0]["segment_ids"].tolist(), packed[0]["positions"].tolist()
         ([1, 2, 2, 2, 3, 3], [0, 0, 1, 2, 0, 1])
         """
-        choices = {"window": window, "pad": pad, "key": key, "overlong": overlong, "keep_positions": keep_positions}
+        choices = {"window": window, "pad": pad, "on": on, "overlong": overlong, "keep_positions": keep_positions}
         return self._over(arguments.packing.packing(self._plan, length, strategy, **choices))
 
 

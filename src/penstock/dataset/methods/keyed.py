@@ -99,8 +99,8 @@ class Keyed(Handle[T_co]):
 
     def batch_by_tokens(  # noqa: PLR0913 - as its sibling
         self,
+        element_length_func: ElementFunction[T_co, Any],
         max_tokens: int,
-        length_func: ElementFunction[T_co, Any],
         padded_shapes: Any = None,
         padding_values: Any = None,
         *,
@@ -127,14 +127,14 @@ class Keyed(Handle[T_co]):
         into `max_tokens` at its longest (or `max_batch_size`), and flagged, as `padded_batch` does it: so the shape of
         a batch depends on its longest element alone.
 
-        `length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
+        `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
         `on_error` and `thread_safe` are those of `map`, and `ps.on_error.replace(length)` gives the length of elements
         of which it raises. `padded_shapes` and `padding_values` are those of `padded_batch`. The order
         hangs on that of the elements alone: to have it shuffled, shuffle before. The result is a stream. A
         restored iterator reads again from the oldest element on that waited.
 
         >>> words = Dataset.from_source([[1], [2, 2], [3], [4, 4], [5], [6]]).map(np.array)
-        >>> [batch.tolist() for batch in words.batch_by_tokens(4, len)]
+        >>> [batch.tolist() for batch in words.batch_by_tokens(len, 4)]
         [[[2, 2], [4, 4]], [[1], [3], [5], [6]]]
         """
         call = "batch_by_tokens"
@@ -142,7 +142,7 @@ class Keyed(Handle[T_co]):
             raise ValueError(f"{call}(tolerance={tolerance!r}): expected a share from 0 to 10")
         return self._padding(
             group.batch_by_tokens.BatchByTokens(
-                self._said(call, "length_func", "length", length_func, on_error, thread_safe),
+                self._said(call, "element_length_func", "length", element_length_func, on_error, thread_safe),
                 padded_shapes,
                 padding_values,
                 check_flag(call, "no_padding", no_padding),

@@ -186,30 +186,32 @@ class Order(Handle[T_co]):
 
     def unique(
         self,
-        key: ElementFunction[T_co, Any] | None = None,
+        key_func: ElementFunction[T_co, Any] | None = None,
         *,
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
-        """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
+        """Leave out elements that equal one before in the epoch, or of which `key_func` returns what it did before.
 
         Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. What cannot be compared so, such as a
-        `Ragged`, a `Sparse` or a window, is an `ElementError` and needs a `key`. About 100 bytes are kept of each
+        `Ragged`, a `Sparse` or a window, is an `ElementError` and needs a `key_func`. About 100 bytes are kept of each
         element that comes, however large it is. What comes of it is a stream, and a restored iterator goes through its
         epoch again to know what came before.
 
         `on_error` and `thread_safe` are those of `map`. `ps.on_error.replace(value)` gives the key of elements of which
-        `key` raises: of several, the first comes.
+        `key_func` raises: of several, the first comes.
 
         >>> list(Dataset.from_source([3, 1, 3, 2, 1]).unique())
         [3, 1, 2]
         >>> list(Dataset.range(10).unique(lambda x: x % 3))
         [0, 1, 2]
         """
-        if key is not None and not callable(key):
-            raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
+        if key_func is not None and not callable(key_func):
+            raise TypeError(f"unique(key_func=): expected a function, not {type(key_func).__name__}")
         safe = check_flag_or_none("unique", "thread_safe", thread_safe)
-        keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct, "unique", "key", safe)
+        keyed = elementwise.beside.Beside(
+            self._plan, "key", key_func, elements.distinct.distinct, "unique", "key_func", safe
+        )
         forgives = standing_for("unique", on_error, elements.distinct.distinct, "what can be compared")
         return self._over(order.unique.Unique(tolerating(keyed, forgives)))
 
@@ -260,22 +262,22 @@ class Order(Handle[T_co]):
         parts: Mapping[str, float],
         seed: int = 0,
         *,
-        key: ElementFunction[T_co, str | bytes | int] | None = None,
+        key_func: ElementFunction[T_co, str | bytes | int] | None = None,
         thread_safe: bool | None = None,
     ) -> dict[str, Dataset[T_co]]:
         """Cut into named parts that share no element and together have them all; `parts` says what fraction each gets.
 
-        Without a `key`, elements are dealt out at random, by a permutation of the positions that `seed` chooses: sizes
-        are exact to one element, it takes no memory, and every epoch has the same parts. Each part has an order of
-        chance, in every epoch the same; `shuffle()` it to have others. The same seed cuts a dataset of the same length
-        in the same way.
+        Without a `key_func`, elements are dealt out at random, by a permutation of the positions that `seed` chooses:
+        sizes are exact to one element, it takes no memory, and every epoch has the same parts. Each part has an order
+        of chance, in every epoch the same; `shuffle()` it to have others. The same seed cuts a dataset of the same
+        length in the same way.
 
-        With a `key`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements with
-        equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
+        With a `key_func`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements
+        with equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
         `thread_safe` says of the key's function what that of `map` does. Sizes are near their fractions then, and each
         part is in the order of the data. An error of the key's function ends the pass, for an element without a key has
-        no part. When a part's length is first needed (to iterate, by `shuffle()`), one pass
-        over the elements finds the keys' hashes, 8 bytes each, which are kept in memory for all parts.
+        no part. When a part's length is first needed (to iterate, by `shuffle()`), one pass over the elements finds the
+        keys' hashes, 8 bytes each, which are kept in memory for all parts.
 
         A `split` after a shuffle is a `PlanError`: its parts would be others in every epoch.
 
@@ -284,15 +286,15 @@ class Order(Handle[T_co]):
         (8, 2)
         >>> sorted(parts["train"].concatenate(parts["val"])) == list(range(10))
         True
-        >>> by_key = Dataset.range(1000).split({"train": 0.8, "val": 0.2}, key=lambda x: x // 10)
+        >>> by_key = Dataset.range(1000).split({"train": 0.8, "val": 0.2}, key_func=lambda x: x // 10)
         >>> {x // 10 for x in by_key["train"]} & {x // 10 for x in by_key["val"]}
         set()
         """
         plan, chosen = self._plan, check_seed("split", seed) or 0
         shares = arguments.parts.weights(parts)
         safe = check_flag_or_none("split", "thread_safe", thread_safe)
-        arguments.parts.check_splittable(plan, key)
-        if key is None:
+        arguments.parts.check_splittable(plan, key_func)
+        if key_func is None:
             sizes = index.divided.divided(plan.length, shares)
             starts = accumulate(sizes, initial=0)
             return {
@@ -302,12 +304,12 @@ class Order(Handle[T_co]):
         ordered = self._over(
             buffer.options.WithOptions(rebuild(plan, _in_order), Options(deterministic=True, ignore_lint="all"))
         )
-        hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
+        hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key_func, chosen)
         total, low = sum(shares), 0
         cut: dict[str, Dataset[T_co]] = {}
         for name, upto in zip(parts, accumulate(shares), strict=True):
             high = (upto << 64) // total
-            cut[name] = self._over(order.split.Keyed(plan, name, key, chosen, low, high, hashes, safe))
+            cut[name] = self._over(order.split.Keyed(plan, name, key_func, chosen, low, high, hashes, safe))
             low = high
         return cut
 

@@ -51,7 +51,11 @@ def read_mds(
 
 @helpful
 def read_litdata(
-    paths: Pattern | Sequence[Pattern], *, block_size: int | None = None, decode: bool = True
+    paths: Pattern | Sequence[Pattern],
+    *,
+    columns: Sequence[str] | None = None,
+    block_size: int | None = None,
+    decode: bool = True,
 ) -> Dataset[Any]:
     """The samples of folders that LitData has optimized, each at random, nested as they were written.
 
@@ -59,7 +63,7 @@ def read_litdata(
     another. Chunks are plain, with each sample or some at a time in zstd (which
     is then decompressed at a time), or compressed as a whole; `shuffle()` goes by what is decompressed. Numbers, text,
     arrays, tensors (as arrays), JSON and raw pictures (`pil`) are decoded, with NumPy alone; pictures, sound, files and
-    pickles are `bytes`. Without `decode` every leaf is.
+    pickles are `bytes`. Without `decode` every leaf is. Of samples that are dicts, `columns` reads some entries.
 
     Tokens that were written for its `TokensLoader` are read in blocks of `block_size`; what is left at the end of a
     chunk is in none, as there. Samples that LitData keeps as an Arrow table, dicts of text, numbers and lists, need
@@ -81,7 +85,9 @@ def read_litdata(
 
     check_flag("read_litdata", "decode", decode)
     if block_size is None:
-        return _joined("read_litdata", paths, lambda folder: litdata_samples(folder, decode=decode))
+        return _joined("read_litdata", paths, lambda folder: litdata_samples(folder, columns=columns, decode=decode))
+    if columns is not None:
+        raise PlanError("read_litdata(columns=): tokens have no columns; leave columns or block_size out")
     if not decode:
         raise PlanError("read_litdata(decode=False): tokens are numbers; leave decode or block_size out")
     size = check_count("read_litdata", "block_size", block_size, least=1)

@@ -216,7 +216,10 @@ class Pack(Node):
 
     def arguments(self) -> str:
         given = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
-        changed = [f"{f.name}={given[f.name]!r}" for f in fields(self)[2:] if given[f.name] != f.default]
+        written = {"key": "on"}
+        changed = [
+            f"{written.get(f.name, f.name)}={given[f.name]!r}" for f in fields(self)[2:] if given[f.name] != f.default
+        ]
         return ", ".join([str(self.size), *changed])
 
 

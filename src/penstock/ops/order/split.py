@@ -133,7 +133,7 @@ class Keyed(Passing):
         return (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.high - 1))
 
     def arguments(self) -> str:
-        return f"{self.part!r}, key={name_of(self.key)}"
+        return f"{self.part!r}, key_func={name_of(self.key)}"
 
 
 def _hash(element: Any, key: Callable[..., Any], seed: int, row: int | None = None) -> int:
@@ -141,7 +141,7 @@ def _hash(element: Any, key: Callable[..., Any], seed: int, row: int | None = No
     try:
         return hashed(_checked(key(*element) if type(element) is tuple else key(element)), seed)
     except Exception as error:
-        error.add_note(f"in split(key={name_of(key)})" + ("" if row is None else f", at row {row}"))
+        error.add_note(f"in split(key_func={name_of(key)})" + ("" if row is None else f", at row {row}"))
         raise
 
 
@@ -150,7 +150,7 @@ def _checked(value: Any) -> str | bytes | int:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, str | bytes | int):
         raise ElementError(
-            f"split(key=): the key of an element is {value!r:.80} ({type(value).__name__}); "
+            f"split(key_func=): the key of an element is {value!r:.80} ({type(value).__name__}); "
             "return a str, bytes or a whole number"
         )
     return value
