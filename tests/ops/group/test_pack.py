@@ -324,6 +324,18 @@ def test_little_room_is_left_among_documents_of_50_to_2000_tokens():
     assert sum(map(pack_efficiency, sequences)) / len(sequences) >= 0.98
 
 
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 8))
+def test_a_last_sequence_that_is_not_full_may_be_left_out(sizes, length):
+    for ds in (Dataset.from_source(documents(sizes)), Dataset.from_source(documents(sizes)).filter(lambda x: True)):
+        kept = ds.pack(length, "split")
+        full = ds.pack(length, "split", remainder="drop")
+        assert list(map(repr, full)) == list(map(repr, kept))[: sum(sizes) // length]
+        verify_resume(full, most=4)
+    assert full.fingerprint() != kept.fingerprint()
+    assert "pack(" in full.explain()
+    assert "remainder='drop')" in full.explain()
+
+
 def test_efficiency_is_the_share_of_places_that_hold_tokens():
     packed = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
     batch = next(iter(packed.batch(2)))

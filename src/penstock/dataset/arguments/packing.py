@@ -14,7 +14,7 @@ from penstock.plan.node import Node
 STRATEGIES: tuple[str, ...] = ("first_fit", "best_fit", "split")
 
 
-def packing(
+def packing(  # noqa: PLR0913 - as many as pack() has
     source: Node,
     length: Any,
     strategy: Any,
@@ -24,6 +24,7 @@ def packing(
     on: Any,
     overlong: Any,
     keep_positions: Any,
+    remainder: Any,
 ) -> group.pack.Pack:
     """The plan of `source.pack(...)`."""
     size = check_count("pack", "length", length, least=1)
@@ -41,7 +42,14 @@ def packing(
         window = check_count("pack", "window", window, least=1)
     pad = check_count("pack", "pad", pad, least=-(1 << 63))
     keep = check_flag("pack", "keep_positions", keep_positions)
-    plan = group.pack.Pack(source, size, strategy, window, pad, on, overlong, keep)
+    if not is_one_of(remainder, "pad", "drop"):
+        raise ValueError(f'pack(remainder={remainder!r:.80}): sequences have one length; expected "pad" or "drop"')
+    if remainder == "drop" and strategy != "split":
+        raise ValueError(
+            f'pack(remainder="drop"): with strategy={strategy!r} any sequence may have padding, not the last'
+        )
+    cls = group.pack.PackFull if remainder == "drop" else group.pack.Pack
+    plan = cls(source, size, strategy, window, pad, on, overlong, keep)
     _check_spec(plan)
     return plan
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class Pack(Node):
     """
 
     has_own_ids = True
+    keeps_left: ClassVar[bool] = True  # whether the last sequence comes where documents do not fill it
 
     input: Node
     size: int
@@ -158,6 +159,8 @@ class Pack(Node):
             packed = joined(lengths, self.size, offset=out, keep_positions=self.keep_positions)
             if more:  # there may be more in the last document
                 (packed,) = packed.parts([0, at_once])
+            elif not self.keeps_left:
+                (packed,) = packed.parts([0, (int(lengths.sum()) - out) // self.size])
             if packed.sequences == 0:
                 return
             ends = lengths.cumsum()
@@ -220,7 +223,18 @@ class Pack(Node):
         changed = [
             f"{written.get(f.name, f.name)}={given[f.name]!r}" for f in fields(self)[2:] if given[f.name] != f.default
         ]
-        return ", ".join([str(self.size), *changed])
+        return ", ".join([str(self.size), *changed, *([] if self.keeps_left else ["remainder='drop'"])])
+
+
+@dataclass(frozen=True)
+class PackFull(Pack):
+    """Pack so, and leave out the last sequence of an epoch where documents do not fill it."""
+
+    keeps_left = False
+
+    @property
+    def name(self) -> str:
+        return "pack"
 
 
 def _placed(packed: Packed, texts: Texts) -> Packed:
