@@ -207,8 +207,8 @@ def test_a_form_is_that_of_the_plan_as_it_is_run():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda ds, budget, path: ds.map(squared, on_error=ps.on_error.skip(budget, path)),
-        lambda ds, budget, path: ds.map(squared, on_error=ps.on_error.replace(0, budget, path)),
+        lambda ds, budget, path: ds.map(squared, on_error=ps.on_error.skip(budget, quarantine=path)),
+        lambda ds, budget, path: ds.map(squared, on_error=ps.on_error.replace(0, budget, quarantine=path)),
         lambda ds, budget, path: ds.ignore_errors(budget=budget, quarantine=path, log_warning=budget == 3),
     ],
     ids=["skip", "replace", "ignore"],

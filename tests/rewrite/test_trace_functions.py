@@ -157,7 +157,9 @@ def test_elements_that_fail_are_skipped_as_without():
 def test_errors_are_counted_and_told_for_each_element(kind, tmp_path):
     def made(name, **how):
         path = tmp_path / name
-        on_error = ps.on_error.skip(2, path) if kind == "skip" else ps.on_error.replace(-1, 2, path)
+        on_error = (
+            ps.on_error.skip(2, quarantine=path) if kind == "skip" else ps.on_error.replace(-1, 2, quarantine=path)
+        )
         ds = Dataset.range(-20, 20).map(lambda x: 12 // (x % 20), on_error=on_error).with_options(Options(**how))
         return list(ds), [json.loads(line) for line in path.read_text().splitlines()]
 

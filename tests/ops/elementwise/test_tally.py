@@ -237,7 +237,7 @@ def test_nothing_is_written_twice_by_resumed_runs_or_later_ones(tmp_path, option
 def test_the_file_and_the_budget_do_not_tell_pipelines_apart(tmp_path):
     ds = Dataset.range(9)
     prints = {
-        ds.map(abs, on_error=ps.on_error.skip(budget, path)).fingerprint()
+        ds.map(abs, on_error=ps.on_error.skip(budget, quarantine=path)).fingerprint()
         for budget, path in ((3, None), (5, None), (None, tmp_path / "a"), (ErrorBudget(rate=0.1), tmp_path / "b"))
     }
     assert len(prints) == 1
@@ -283,7 +283,7 @@ def test_a_state_goes_on_with_another_budget_and_file(tmp_path, ignores):
         if ignores:
             ds = Dataset.range(60).map(noted).ignore_errors(budget=budget, quarantine=path)
         else:
-            ds = Dataset.range(60).map(noted, on_error=ps.on_error.skip(budget, path))
+            ds = Dataset.range(60).map(noted, on_error=ps.on_error.skip(budget, quarantine=path))
         return ds.batch(5).with_options(Options(executor="inline"))
 
     wanted = [batch.tolist() for batch in pipeline(9, "all.jsonl")]
@@ -326,7 +326,7 @@ def test_the_file_names_the_record_also_where_elements_came_in_order(tmp_path, w
     strings = Dataset.from_source([str(x) for x in range(30)])
     ds = (
         STREAMS[way](kept(strings))
-        .map(failing({"5", "17", "20"}), on_error=ps.on_error.skip(999, path))
+        .map(failing({"5", "17", "20"}), on_error=ps.on_error.skip(999, quarantine=path))
         .with_options(options)
     )
     assert {"5", "17", "20"}.isdisjoint(ds)
