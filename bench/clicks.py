@@ -42,7 +42,9 @@ def record_files() -> None:
                 features[name] = values[row, :length]
             return ps.records.encode_example({**features, "id": f"user-{file * RECORDS + row:012}"})
 
-        ps.write_tfrecord(map(record, range(RECORDS)), unfinished / f"{file}.tfrecord", overwrite=True)
+        ps.Dataset.range(RECORDS).map(record, vectorized=False).write_tfrecord(
+            unfinished / f"{file}.tfrecord", overwrite=True
+        )
     unfinished.rename(FOLDER)
 
 

@@ -35,7 +35,7 @@ def mean_of_rows(table, ids):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    files = ps.write_tfrecord(log(), f"{folder}/clicks.tfrecord", max_bytes=500_000)
+    files = ps.Dataset.from_generator(log).write_tfrecord(f"{folder}/clicks.tfrecord", max_bytes=500_000)
     print(f"{RECORDS:,} records in {len(files)} files; their features:")
     print(ps.records.infer_features(files))
 

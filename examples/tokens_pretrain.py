@@ -24,7 +24,7 @@ def tokenize(text: str) -> np.ndarray:
 
 def pipeline(folder: Path) -> ps.Dataset:
     stories = ps.read_text(str(folder / "*.txt"), keep_empty=False).shuffle(seed=1)
-    pages = ps.read_json(str(folder / "*.jsonl"), fields={"text": str}).shuffle(seed=2).map(lambda page: page["text"])
+    pages = ps.read_json(str(folder / "*.jsonl"), columns=["text"]).shuffle(seed=2).map(lambda page: page["text"])
     mixed = ps.Dataset.sample_from_datasets([stories, pages], [2 / 3, 1 / 3], seed=3)
     return mixed.map(tokenize).pack(LENGTH).batch(BATCH, drop_remainder=True)
 

@@ -21,7 +21,7 @@ CLASSES = ("rings", "stripes")
 
 def pipeline(shards: str, size: int = 64) -> ps.Dataset:
     return (
-        ps.read_tar(shards, extensions={"image": "jpg;png", "label": "cls", "about": "json"}, decode=True)
+        ps.read_tar(shards, columns={"image": "jpg;png", "label": "cls", "about": "json"}, decode=True)
         .shuffle(seed=0)
         .map(ps.image.decode(), on="image")
         .map(ps.image.random_resized_crop(size), on="image")
@@ -49,7 +49,7 @@ def samples(count: int = 300) -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        names = ps.write_tar(samples(), Path(folder) / "train.tar", max_bytes=400_000)
+        names = ps.Dataset.from_generator(samples).write_tar(Path(folder) / "train.tar", max_bytes=400_000)
         ds = pipeline(f"{folder}/train-*.tar")
         print(f"{len(names)} archives, {len(ds)} batches of {ds.element_spec}")
         with ds.iterator(epoch=0) as batches:

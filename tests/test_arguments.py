@@ -30,9 +30,13 @@ CALLS = [
     (D.list_files, "list_files(file_pattern="),
     (D.load, "load(path="),
     (lambda value: D.range(3).save(value), "save(path="),
+    (lambda value: D.range(3).write_tfrecord(value), "write_tfrecord(path="),
+    (lambda value: D.range(3).write_tar(value), "write_tar(path="),
+    (lambda value: D.range(3).write_parquet(value), "write_parquet(path="),
+    (ps.read_image_folder, "read_image_folder(paths="),
+    (ps.read_mds, "read_mds(paths="),
+    (ps.read_litdata, "read_litdata(paths="),
     (lambda value: ps.read_fixed_length(value, 2), "read_fixed_length(paths="),
-    (lambda value: ps.write_tar(value, "never.tar"), "write_tar(samples="),
-    (lambda value: ps.write_tfrecord(value, "never.tfrecord"), "write_tfrecord(records="),
     (lambda value: D.range(3).locate(value), "locate(row="),
     (lambda value: D.range(3).split(value), "split(parts="),
     (lambda value: D.range(3).apply(value), "apply(transformation_func="),
@@ -86,7 +90,7 @@ GIVEN = {
     "window_size": 2,
     "init_func": abs,
     "element_length_func": abs,
-    "length_func": abs,
+    "max_tokens": 2,
     "bucket_boundaries": [2],
     "bucket_batch_sizes": [2, 2],
     "class_func": abs,
@@ -103,7 +107,7 @@ ARRAYS = (np.array([1, 2]), np.array(["keep", "drop"]), np.zeros(0))
 @pytest.mark.parametrize("wrong", [object(), *ARRAYS], ids=["object", "numbers", "words", "nothing"])
 @pytest.mark.parametrize("name", METHODS)
 def test_what_no_argument_can_be_names_the_call(name, wrong):
-    method = getattr(D.range(6).with_options(ps.Options(ignore="all")), name)
+    method = getattr(D.range(6).with_options(ps.Options(ignore_lint="all")), name)
     parameters = [each for each in signature(method).parameters.values() if each.kind != Parameter.VAR_POSITIONAL]
     needed = {each.name: GIVEN.get(each.name, 2) for each in parameters if each.default is Parameter.empty}
     for parameter in parameters:
@@ -129,8 +133,8 @@ def files_of(folder):
     (folder / "a.txt").write_text("a,b\n1,2\n")
     (folder / "a.json").write_text('{"a": 1}\n')
     np.save(folder / "a.npy", np.arange(6).reshape(3, 2))
-    ps.write_tfrecord([b"x"], folder / "a.tfrecord")
-    ps.write_tar([{"__key__": "1", "cls": b"3"}], folder / "a.tar")
+    ps.Dataset.from_source([b"x"]).write_tfrecord(folder / "a.tfrecord")
+    ps.Dataset.from_source([{"__key__": "1", "cls": b"3"}]).write_tar(folder / "a.tar")
     with sqlite3.connect(folder / "a.db") as connection:
         connection.execute("create table t (id integer primary key)")
         connection.execute("insert into t values (1)")
@@ -145,8 +149,9 @@ def files_of(folder):
         ps.read_tfrecord: {"paths": tfrecord},
         ps.read_tar: {"paths": folder / "a.tar"},
         ps.read_sql: {"connection": folder / "a.db", "relation": "t", "key": "id"},
-        ps.write_tar: {"samples": [], "path": folder / "b.tar"},
-        ps.write_tfrecord: {"records": [], "path": folder / "b.tfrecord"},
+        D.from_source([]).write_tar: {"path": folder / "b.tar"},
+        D.from_source([]).write_tfrecord: {"path": folder / "b.tfrecord"},
+        D.from_source([]).write_parquet: {"path": folder / "b.parquet"},
         tf_data.TextLineDataset: {"filenames": folder / "a.txt"},
         tf_data.TFRecordDataset: {"filenames": tfrecord},
         tf_data.FixedLengthRecordDataset: {"filenames": folder / "a.txt", "record_bytes": 2},
@@ -160,7 +165,7 @@ def files_of(folder):
         ps.image.resize: {"size": 3},
         ps.records.encode_example: {"features": {}},
         ps.records.encode_sequence_example: {},
-        ps.skip: {},
+        ps.on_error.skip: {},
         ps.Options: {},
     }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 # grows by pieces, maps and unmaps one at call after call: 1,558 times, for half of what the rest takes.
 import numpy as _numpy  # noqa: F401, ICN001  # pyright: ignore[reportUnusedImport]
 
-from penstock.core import errors
+from penstock.core import errors, on_error
 from penstock.core.errors import PlanWarning
 from penstock.core.lazy import names_on_demand
 from penstock.core.options import AUTOTUNE, Options
@@ -25,16 +25,22 @@ if TYPE_CHECKING:
     from penstock import audio, image, records
     from penstock import testing as testing
     from penstock import tf_data as tf_data
-    from penstock.core.on_error import ErrorBudget, replace, skip
+    from penstock.core.on_error import ErrorBudget
+    from penstock.dataset.check import Check, StageCheck
+    from penstock.dataset.iterator import Iterator
     from penstock.dataset.readers.arrays import read_hdf5, read_numpy, read_zarr
     from penstock.dataset.readers.files import read_files, read_image_folder
     from penstock.dataset.readers.lines import read_json, read_text
-    from penstock.dataset.readers.records import read_fixed_length, read_tfrecord, write_tfrecord
+    from penstock.dataset.readers.records import read_fixed_length, read_tfrecord
     from penstock.dataset.readers.shards import read_litdata, read_mds
     from penstock.dataset.readers.tables import read_arrow, read_csv, read_parquet, read_sql
-    from penstock.dataset.readers.tar import read_tar, write_tar
+    from penstock.dataset.readers.tar import read_tar
     from penstock.dataset.switch import Switch
-    from penstock.watch.efficiency import pack_efficiency
+    from penstock.elements.spec import ArraySpec, ObjectSpec, RaggedSpec, SparseSpec
+    from penstock.lint.finding import Finding
+    from penstock.ops.group.pack import pack_efficiency
+    from penstock.plan.locate import Record
+    from penstock.watch.stats import OperationStats, Stats
 
 __version__ = "0.1.0"
 
@@ -42,16 +48,28 @@ __all__ = [
     "AUTOTUNE",
     "INFINITE",
     "UNKNOWN",
+    "ArraySpec",
+    "Check",
     "Dataset",
     "ErrorBudget",
+    "Finding",
+    "Iterator",
+    "ObjectSpec",
+    "OperationStats",
     "Options",
     "PlanWarning",
     "Ragged",
+    "RaggedSpec",
+    "Record",
     "Sparse",
+    "SparseSpec",
+    "StageCheck",
+    "Stats",
     "Switch",
     "audio",
     "errors",
     "image",
+    "on_error",
     "pack_efficiency",
     "read_arrow",
     "read_csv",
@@ -70,10 +88,6 @@ __all__ = [
     "read_tfrecord",
     "read_zarr",
     "records",
-    "replace",
-    "skip",
-    "write_tar",
-    "write_tfrecord",
 ]
 
 _PLACES = {
@@ -83,8 +97,6 @@ _PLACES = {
     "testing": "penstock.testing",
     "tf_data": "penstock.tf_data",
     "ErrorBudget": "penstock.core.on_error",
-    "replace": "penstock.core.on_error",
-    "skip": "penstock.core.on_error",
     "read_hdf5": "penstock.dataset.readers.arrays",
     "read_numpy": "penstock.dataset.readers.arrays",
     "read_zarr": "penstock.dataset.readers.arrays",
@@ -94,7 +106,6 @@ _PLACES = {
     "read_text": "penstock.dataset.readers.lines",
     "read_fixed_length": "penstock.dataset.readers.records",
     "read_tfrecord": "penstock.dataset.readers.records",
-    "write_tfrecord": "penstock.dataset.readers.records",
     "read_litdata": "penstock.dataset.readers.shards",
     "read_mds": "penstock.dataset.readers.shards",
     "Switch": "penstock.dataset.switch",
@@ -103,8 +114,13 @@ _PLACES = {
     "read_parquet": "penstock.dataset.readers.tables",
     "read_sql": "penstock.dataset.readers.tables",
     "read_tar": "penstock.dataset.readers.tar",
-    "write_tar": "penstock.dataset.readers.tar",
-    "pack_efficiency": "penstock.watch.efficiency",
+    **dict.fromkeys(("ArraySpec", "ObjectSpec", "RaggedSpec", "SparseSpec"), "penstock.elements.spec"),
+    **dict.fromkeys(("Check", "StageCheck"), "penstock.dataset.check"),
+    "Finding": "penstock.lint.finding",
+    "Iterator": "penstock.dataset.iterator",
+    **dict.fromkeys(("OperationStats", "Stats"), "penstock.watch.stats"),
+    "Record": "penstock.plan.locate",
+    "pack_efficiency": "penstock.ops.group.pack",
 }
 """Where the names are that are imported by the first pipeline that uses them."""
 

@@ -48,7 +48,7 @@ def test_run_exits_with_2_and_one_sentence_when_it_is_asked_wrongly(capsys):
 
 @pytest.fixture
 def records(tmp_path):
-    ps.write_tfrecord([b"one", b"two"], tmp_path / "a.tfrecord")
+    ps.Dataset.from_source([b"one", b"two"]).write_tfrecord(tmp_path / "a.tfrecord")
     return tmp_path
 
 

@@ -51,25 +51,27 @@ def test_a_number_counts():
     assert budget_of("skip", 3) == ErrorBudget(count=3)
     assert budget_of("skip", None) is None
     with pytest.raises(ValueError, match=r"skip\(budget=-1\)"):
-        ps.skip(-1)
+        ps.on_error.skip(-1)
 
 
 def test_what_on_error_may_be(tmp_path):
     assert on_error_of("map", "raise") is None
-    assert on_error_of("map", "skip") == ps.skip() == OnError()
-    assert on_error_of("map", ps.replace(0)) == OnError(0)
-    assert not ps.skip().counts
-    assert ps.skip(3).counts
-    assert ps.skip(quarantine=tmp_path / "bad.jsonl").quarantine == str(tmp_path / "bad.jsonl")
+    assert on_error_of("map", "skip") == ps.on_error.skip() == OnError()
+    assert on_error_of("map", ps.on_error.replace(0)) == OnError(0)
+    assert not ps.on_error.skip().counts
+    assert ps.on_error.skip(3).counts
+    assert ps.on_error.skip(quarantine=tmp_path / "bad.jsonl").quarantine == str(tmp_path / "bad.jsonl")
     for wrong in ("ignore", None, 0, True):
         with pytest.raises(ValueError, match="expected 'raise', 'skip'"):
             on_error_of("map", wrong)
 
 
 def test_they_show_how_they_are_written():
-    assert repr(ps.skip(3, "bad.jsonl")) == "skip(budget=ErrorBudget(count=3), quarantine='bad.jsonl')"
-    assert repr(ps.replace({"x": 0})) == "replace({'x': 0})"
+    assert (
+        repr(ps.on_error.skip(3, quarantine="bad.jsonl")) == "skip(budget=ErrorBudget(count=3), quarantine='bad.jsonl')"
+    )
+    assert repr(ps.on_error.replace({"x": 0})) == "replace({'x': 0})"
 
 
 def test_nothing_is_itself_in_another_process():
-    assert pickle.loads(pickle.dumps(ps.skip())).value is NOTHING
+    assert pickle.loads(pickle.dumps(ps.on_error.skip())).value is NOTHING

@@ -21,10 +21,10 @@ from penstock import Options
         ({"rewrite": "no"}, TypeError, "rewrite="),
         ({"seed": -1}, ValueError, "seed=-1"),
         ({"prefetch": 1}, TypeError, "prefetch"),
-        ({"ignore": "PS1"}, ValueError, "'PS1' is no code"),
-        ({"ignore": ("PS101", "shuffle")}, ValueError, "'shuffle' is no code"),
-        ({"ignore": (101,)}, TypeError, "not int"),
-        ({"ignore": 101}, TypeError, "not int"),
+        ({"ignore_lint": "PS1"}, ValueError, "'PS1' is no code"),
+        ({"ignore_lint": ("PS101", "shuffle")}, ValueError, "'shuffle' is no code"),
+        ({"ignore_lint": (101,)}, TypeError, "not int"),
+        ({"ignore_lint": 101}, TypeError, "not int"),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(settings, error, says):
@@ -48,12 +48,12 @@ def test_only_what_is_set_is_shown():
 
 
 def test_ignored_codes_add_up():
-    merged = Options(ignore="PS102").merged(Options(ignore=["PS101", "PS102"])).merged(Options(workers=1))
-    assert merged.ignore == ("PS102", "PS101")
+    merged = Options(ignore_lint="PS102").merged(Options(ignore_lint=["PS101", "PS102"])).merged(Options(workers=1))
+    assert merged.ignore_lint == ("PS102", "PS101")
     assert merged.ignores("PS101")
     assert not merged.ignores("PS103")
-    assert Options(ignore="all").ignores("PS103")
-    assert repr(Options(ignore="all")) == "Options(ignore=('all',))"
+    assert Options(ignore_lint="all").ignores("PS103")
+    assert repr(Options(ignore_lint="all")) == "Options(ignore_lint=('all',))"
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,13 @@ def test_an_operation_that_fails_is_named_with_its_row_and_those_after_it_are_no
 def test_more_rows_find_more():
     ds = DS.map(refuse)
     assert ds.check().ok
-    assert not ds.check(rows=4).ok
+    assert not ds.check(count=4).ok
 
 
 @pytest.mark.parametrize(("rows", "error"), [(0, ValueError), (1.5, TypeError)])
 def test_rows_are_counted_from_1(rows, error):
     with pytest.raises(error, match=r"check\(rows="):
-        DS.check(rows=rows)
+        DS.check(count=rows)
 
 
 def test_findings_are_shown_and_those_that_warn_are_not_ok():
@@ -80,8 +80,8 @@ def test_findings_are_shown_and_those_that_warn_are_not_ok():
 def test_a_remark_alone_is_ok():
     check = DS.batch(8).check()
     assert check.ok
-    assert lines(check)[-1] == 'ok: 1 remark; to silence it: ds.with_options(ps.Options(ignore="PS201"))'
-    assert DS.batch(8).with_options(Options(ignore="PS201")).check().findings == ()
+    assert lines(check)[-1] == 'ok: 1 remark; to silence it: ds.with_options(ps.Options(ignore_lint="PS201"))'
+    assert DS.batch(8).with_options(Options(ignore_lint="PS201")).check().findings == ()
 
 
 def test_checking_warns_of_nothing_and_counts_as_no_pass():

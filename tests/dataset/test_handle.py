@@ -117,7 +117,7 @@ def test_anything_else_does_not_warn(statement):
 
 
 def test_a_discarded_result_is_silenced_as_other_findings_are():
-    ds = DS.with_options(Options(ignore="PS901"))
+    ds = DS.with_options(Options(ignore_lint="PS901"))
 
     def discards():
         ds.shuffle()

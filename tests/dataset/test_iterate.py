@@ -73,7 +73,7 @@ def test_the_first_iterator_warns_and_no_other_of_the_dataset():
 
 
 def test_what_is_silenced_does_not_warn():
-    list(Dataset.range(8).shuffle().shard(2, 0).with_options(Options(ignore="PS103")))
+    list(Dataset.range(8).shuffle().shard(2, 0).with_options(Options(ignore_lint="PS103")))
 
 
 def test_what_is_only_advice_does_not_warn():

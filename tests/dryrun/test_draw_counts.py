@@ -42,9 +42,9 @@ def test_counts_of_streams_that_end_are_found_by_running_them(kind, weights, epo
         made = [int(x) for x in old.take(count).iterator(epoch=epoch)]
         if len(made) < count:
             with pytest.raises(ValueError, match=f"the mixture has {len(made)} elements"):
-                old.drawn(count, epoch=epoch)
+                old.draw_counts(count, epoch=epoch)
         else:
-            assert old.drawn(count, epoch=epoch) == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
+            assert old.draw_counts(count, epoch=epoch) == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
 
 
 def test_only_inputs_of_unknown_length_are_run_and_no_further_than_drawn():
@@ -56,5 +56,5 @@ def test_only_inputs_of_unknown_length_are_run_and_no_further_than_drawn():
 
     members = [Dataset.range(10_000).filter(noted), Dataset.range(10**9, 10**9 + 10**6).map(lambda x: 1 / 0)]
     mix = sample(members, [1, 9], seed=1).with_options(Options(executor="inline"))
-    assert sum(mix.drawn(1000)) == 1000
+    assert sum(mix.draw_counts(1000)) == 1000
     assert 0 < len(asked) < 2000

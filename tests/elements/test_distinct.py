@@ -70,10 +70,10 @@ def test_a_large_element_takes_little():
 
 @pytest.mark.parametrize("element", [object(), (1, object()), np.array([object()])])
 def test_what_only_equals_itself_is_refused(element):
-    with pytest.raises(ElementError, match="only equals itself; pass a key="):
+    with pytest.raises(ElementError, match="only equals itself; pass a key_func="):
         distinct(element)
 
 
 def test_what_cannot_be_hashed_is_refused():
-    with pytest.raises(ElementError, match="a set cannot be hashed; pass a key="):
+    with pytest.raises(ElementError, match="a set cannot be hashed; pass a key_func="):
         distinct({1, 2})

@@ -24,7 +24,7 @@ def reader_of(tmp_path, files: list[list[bytes]], *, verify: bool = True) -> Rec
     paths, begins, ends, sizes = [], [], [], []
     for number, records in enumerate(files):
         path = tmp_path / f"{number}.tfrecord"
-        ps.write_tfrecord(records, path, overwrite=True)
+        ps.Dataset.from_source(records).write_tfrecord(path, overwrite=True)
         offsets = np.cumsum([0, *(len(record) + 16 for record in records)])
         paths.append(str(path))
         begins.append(offsets[:-1])

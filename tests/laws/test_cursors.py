@@ -28,7 +28,7 @@ NARROW = {
     "concatenate": KEPT.take(100).concatenate(KEPT).batch(32),
     "repeat": KEPT.take(1000).shuffle(100).repeat().batch(32),
     "bucket": KEPT.bucket_by_sequence_length(lambda x: x % 500, [50 * n for n in range(1, 10)], [32] * 10),
-    "batch_by_tokens": KEPT.batch_by_tokens(4000, lambda x: x % 500),
+    "batch_by_tokens": KEPT.batch_by_tokens(lambda x: x % 500, 4000),
     "group_by_window": KEPT.group_by_window(lambda x: x % 32, lambda key, window: window.batch(16), 16),
     "pack": KEPT.map(lambda x: np.arange(x % 300 + 1)).pack(2048).batch(4),
     "rejection_resample": KEPT.rejection_resample(lambda x: x % 10, [0.1] * 10).batch(32),

@@ -152,14 +152,14 @@ def test_what_is_left_out_is_what_fails(steps, options):
 @settings(max_examples=40)
 def test_what_is_replaced_is_what_fails(steps, options):
     steps = [*steps, ("map", 4)]
-    ds = pipeline(steps, on_error=ps.replace(7, budget=999)).with_options(options)
+    ds = pipeline(steps, on_error=ps.on_error.replace(7, budget=999)).with_options(options)
     assert [int(x) for x in ds.ignore_errors()] == expected(steps, instead=7)[0]
 
 
 @given(STEPS)
 @settings(max_examples=25)
 def test_a_restore_loses_nothing_else(steps):
-    ds = pipeline(steps, on_error=ps.skip(999))
+    ds = pipeline(steps, on_error=ps.on_error.skip(999))
     verify_resume(ds.ignore_errors(), most=12)
     verify_resume(ds.ignore_errors(budget=999).batch(3), most=12, options=WAYS[1])
 

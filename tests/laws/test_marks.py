@@ -49,10 +49,10 @@ PIPELINES = {
     "assert_cardinality": KEPT.assert_cardinality(26),
     "group_by_window": KEPT.group_by_window(lambda x: x % 4, lambda key, window: window.batch(2), 3),
     "bucket_by_sequence_length": KEPT.bucket_by_sequence_length(lambda x: x % 9, [3, 6], [3, 2, 4]),
-    "batch_by_tokens": KEPT.batch_by_tokens(20, lambda x: x % 9),
+    "batch_by_tokens": KEPT.batch_by_tokens(lambda x: x % 9, 20),
     "group_by_reducer": KEPT.group_by_reducer(lambda x: x % 9, float, lambda total, x: total + x),
     "ignore_errors": KEPT.map(lambda x: 6 // (x % 5)).ignore_errors(budget=99),
-    "on_error": D.range(20).map(lambda x: 6 // (x % 5), on_error=ps.replace(0, 99)),
+    "on_error": D.range(20).map(lambda x: 6 // (x % 5), on_error=ps.on_error.replace(0, 99)),
 }
 NUMBERS = st.integers(-3, 50) | st.integers() | st.floats() | st.booleans()
 JSON = st.recursive(

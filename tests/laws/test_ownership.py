@@ -93,7 +93,7 @@ EXECUTORS = [Options(executor="inline"), Options(executor="threads", workers=2),
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_function_that_writes_into_its_element_gives_the_same_in_every_epoch(source, way, tmp_path):
-    ds = WAYS[way](source(tmp_path)).with_options(Options(ignore="all", seed=0))
+    ds = WAYS[way](source(tmp_path)).with_options(Options(ignore_lint="all", seed=0))
     wanted = [halve(json.loads(json.dumps(row))) for row in ds.iterator(epoch=0)]
     for options in EXECUTORS:
         halved = ds.map(halve).with_options(options)
@@ -324,7 +324,7 @@ def test_what_a_function_wrote_before_it_failed_is_not_there_when_others_are_mad
 
     wanted = [halve(row) for row in rows() if row["box"]["low"] != 3]
     for ds in (Dataset.from_source(rows()), Dataset.from_source(rows()).filter(lambda row: True)):
-        assert list(ds.map(halve_unless_third, on_error=ps.skip())) == wanted
+        assert list(ds.map(halve_unless_third, on_error=ps.on_error.skip())) == wanted
         assert list(ds.map(halve_unless_third).ignore_errors()) == wanted
 
 
@@ -339,9 +339,9 @@ def test_arrays_that_a_function_changed_before_it_failed_are_as_they_were():
     wanted = [[i / 2] * 2 for i in range(6) if i != 3]
     for ds in (fresh, fresh.filter(lambda x: True), fresh.batch(1).unbatch()):
         for options in EXECUTORS:
-            made = ds.map(halve_unless_third, on_error=ps.skip(), vectorized=False).with_options(options)
+            made = ds.map(halve_unless_third, on_error=ps.on_error.skip(), vectorized=False).with_options(options)
             assert [x.tolist() for x in made] == wanted
-            replaced = ds.map(halve_unless_third, on_error=ps.replace(np.zeros(2))).with_options(options)
+            replaced = ds.map(halve_unless_third, on_error=ps.on_error.replace(np.zeros(2))).with_options(options)
             assert [x.tolist() for x in replaced if x.any()] == wanted[1:]
             assert [x.tolist() for x in ds.map(halve_unless_third).ignore_errors().with_options(options)] == wanted
 
@@ -350,7 +350,7 @@ def test_replacements_are_the_consumers_own():
     def fail(i):
         raise ValueError
 
-    ds = Dataset.range(3).map(fail, on_error=ps.replace({"x": [1]}))
+    ds = Dataset.range(3).map(fail, on_error=ps.on_error.replace({"x": [1]}))
     for _ in range(2):
         for row in ds:
             assert row == {"x": [1]}

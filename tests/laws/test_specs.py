@@ -61,7 +61,7 @@ def pipelines(draw):
             continue
         depth += (name in BATCHES) - (name == "unbatch")
         ds = STEPS[name](ds, draw(st.integers(1, 4)))
-    return ds.with_options(Options(ignore="all", executor="inline"))
+    return ds.with_options(Options(ignore_lint="all", executor="inline"))
 
 
 @given(pipelines())
@@ -83,10 +83,10 @@ def test_every_element_is_as_its_spec_says(ds):
 @pytest.mark.parametrize("name", ["take", "repeat", "prefetch", "options", "shuffle", "cache", "skip", "filter", "map"])
 @pytest.mark.parametrize("begin", [lambda: Dataset.range(10), lambda: Dataset.range(10).map(as_float)])
 def test_the_size_of_batches_of_which_the_last_is_shorter_is_unknown(name, begin):
-    ds = STEPS[name](begin().batch(4), 1).with_options(Options(ignore="all"))
+    ds = STEPS[name](begin().batch(4), 1).with_options(Options(ignore_lint="all"))
     assert ds.element_spec.shape == (None,)
     assert {len(batch) for batch in ds} <= {4, 2}
-    whole = STEPS[name](begin().batch(4, drop_remainder=True), 1).with_options(Options(ignore="all"))
+    whole = STEPS[name](begin().batch(4, drop_remainder=True), 1).with_options(Options(ignore_lint="all"))
     assert whole.element_spec.shape == (4,)
 
 

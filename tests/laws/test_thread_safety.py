@@ -247,7 +247,7 @@ STREAMED = {
         D.range(ROWS).bucket_by_sequence_length(Doubled(key_of), [1, 2], [9, 9, 9], thread_safe=safe).unbatch()
     ),
     "batch_by_tokens": lambda safe: (
-        D.range(ROWS).batch_by_tokens(9, Doubled(key_of), no_padding=True, thread_safe=safe).unbatch()
+        D.range(ROWS).batch_by_tokens(Doubled(key_of), 9, no_padding=True, thread_safe=safe).unbatch()
     ),
     "group_by_window": lambda safe: D.range(ROWS).group_by_window(
         key_of, Doubled(lambda key, window: window), 7, thread_safe=safe
@@ -263,7 +263,7 @@ STREAMED = {
         .map(lambda number, x: x)
     ),
     "split": lambda safe: (
-        D.range(ROWS).filter(lambda x: True).split({"all": 1.0}, key=Doubled(int), thread_safe=safe)["all"]
+        D.range(ROWS).filter(lambda x: True).split({"all": 1.0}, key_func=Doubled(int), thread_safe=safe)["all"]
     ),
 }
 
@@ -310,7 +310,7 @@ def test_a_key_and_a_reduction_of_one_object_take_turns():
 def test_what_decodes_files_of_archives_takes_turns(tmp_path, way, suffix):
     for number in range(3):
         rows = [{"__key__": f"{i:04}", "num": str(1000 * number + i).encode()} for i in range(300)]
-        ps.write_tar(rows, tmp_path / f"{number}.tar", index=False)
+        ps.Dataset.from_source(rows).write_tar(tmp_path / f"{number}.tar", index=False)
         if suffix == "tar.gz":
             data = (tmp_path / f"{number}.tar").read_bytes()
             (tmp_path / f"{number}.tar").unlink()
@@ -319,7 +319,7 @@ def test_what_decodes_files_of_archives_takes_turns(tmp_path, way, suffix):
 
     def numbers(**settings):
         decode = {"num": Doubled(int)}
-        return ps.read_tar(paths, extensions=["num"], decode=decode, **settings)
+        return ps.read_tar(paths, columns=["num"], decode=decode, **settings)
 
     made = [x["num"] for x in numbers().with_options(way)]
     assert made == [1000 * number + i for number in range(3) for i in range(300)]

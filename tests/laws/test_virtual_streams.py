@@ -81,7 +81,7 @@ def made_one_by_one(draw):
     ]
     for step in [of_each[0], *draw(st.lists(st.sampled_from(of_each), max_size=4))]:
         ds = step(ds)
-    return ds.with_options(ps.Options(seed=draw(st.integers(0, 9)), ignore="all"))
+    return ds.with_options(ps.Options(seed=draw(st.integers(0, 9)), ignore_lint="all"))
 
 
 @given(made_one_by_one(), CUTS, EPOCHS)
@@ -97,7 +97,7 @@ def test_a_restore_at_every_step(ds, count, epoch, data):
     shards = data.draw(st.sampled_from([number for number in range(1, count + 1) if count % number == 0]))
     shard = cut(ds, shards, data.draw(st.integers(0, shards - 1)), count)
     step = data.draw(st.sampled_from(STEPS))
-    verify_resume(step(data.draw, shard).with_options(ps.Options(ignore="all")), epoch=epoch, most=12)
+    verify_resume(step(data.draw, shard).with_options(ps.Options(ignore_lint="all")), epoch=epoch, most=12)
 
 
 @given(streams(), CUTS)

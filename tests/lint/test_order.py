@@ -230,7 +230,7 @@ def test_a_folder_of_classes_without_a_shuffle_is_found(tmp_path):
     assert len(found(classes_in_order, photos.shuffle(1))) == 1
     for ds in (photos.shuffle(), photos.batch(1).unbatch().shuffle(8), photos.repeat(2).shuffle(seed=0).batch(2)):
         assert found(classes_in_order, ds) == []
-    assert photos.with_options(Options(ignore="PS112")).check().findings == ()
+    assert photos.with_options(Options(ignore_lint="PS112")).check().findings == ()
 
 
 def test_a_folder_of_one_class_has_no_order_of_classes(tmp_path):

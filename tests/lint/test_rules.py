@@ -42,7 +42,7 @@ def test_a_finding_names_the_operation_and_explains():
 
 
 def test_ignored_codes_are_not_found_wherever_in_the_pipeline_they_are_set():
-    assert codes(ODD.with_options(Options(ignore="PS103"))) == ["PS101", "PS201"]
-    early = Dataset.range(9).with_options(Options(ignore=("PS101", "PS201"))).batch(2).shuffle()
+    assert codes(ODD.with_options(Options(ignore_lint="PS103"))) == ["PS101", "PS201"]
+    early = Dataset.range(9).with_options(Options(ignore_lint=("PS101", "PS201"))).batch(2).shuffle()
     assert codes(early) == []
-    assert codes(ODD.with_options(Options(ignore="all"))) == []
+    assert codes(ODD.with_options(Options(ignore_lint="all"))) == []

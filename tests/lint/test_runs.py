@@ -43,7 +43,7 @@ def test_every_worker_has_all_of_it_unless_it_is_cut_for_them():
     assert warned(lambda: list(D.range(8).shard(2, 0))) == []
     assert warned(lambda: list(D.range(8)[0::2])) == []
     assert warned(lambda: list(D.range(9).shard(3, 0))) == ["PS501"]
-    assert warned(lambda: list(D.range(8).with_options(ps.Options(ignore="PS501")))) == []
+    assert warned(lambda: list(D.range(8).with_options(ps.Options(ignore_lint="PS501")))) == []
 
 
 @pytest.mark.usefixtures("two_ranks")
@@ -137,7 +137,7 @@ def test_nothing_is_told_where_one_thread_calls_all_functions_or_the_user_has_sa
         D.range(100).map(Scratch()).with_options(ps.Options(workers=1)),
         D.range(100).map(Scratch(), thread_safe=True).with_options(FOUR),
         D.range(100).map(Scratch(), thread_safe=False).with_options(FOUR),
-        D.range(100).map(Scratch()).with_options(FOUR).with_options(ps.Options(ignore="PS505")),
+        D.range(100).map(Scratch()).with_options(FOUR).with_options(ps.Options(ignore_lint="PS505")),
         D.range(100).map(lambda x: x + 1).with_options(FOUR),
     )
     for ds in silent:
@@ -179,7 +179,7 @@ def test_an_epoch_without_a_batch_is_told_of():
         assert warned(lambda: list(ds)) == []  # noqa: B023
     assert warned(lambda: list(D.range(99).filter(lambda x: x > 99).batch(16))) == []
     assert warned(lambda: list(D.range(20).batch(16, drop_remainder=True))) == []
-    silenced = D.range(10).batch(16, drop_remainder=True).with_options(ps.Options(ignore="PS203"))
+    silenced = D.range(10).batch(16, drop_remainder=True).with_options(ps.Options(ignore_lint="PS203"))
     assert warned(lambda: list(silenced)) == []
 
 

@@ -20,5 +20,5 @@ def test_a_rule_is_named_and_explained_by_its_function():
 
 
 def test_options_are_those_of_the_whole_plan():
-    ds = Dataset.range(3).with_options(Options(seed=1)).with_options(Options(ignore="PS101"))
-    assert Written(ds._plan).options == Options(seed=1, ignore="PS101")
+    ds = Dataset.range(3).with_options(Options(seed=1)).with_options(Options(ignore_lint="PS101"))
+    assert Written(ds._plan).options == Options(seed=1, ignore_lint="PS101")

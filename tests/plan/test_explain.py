@@ -62,7 +62,7 @@ def test_operations_name_the_functions_that_they_go_by():
     ds, over = Dataset.range(9), Dataset.from_source([[1], [2, 2]])
     for plan, shown in (
         (ds.flat_map(range), "flat_map(range)"),
-        (ds.flat_map(range, on_error=ps.skip(3)), "flat_map(range, on_error='skip')"),
+        (ds.flat_map(range, on_error=ps.on_error.skip(3)), "flat_map(range, on_error='skip')"),
         (ds.interleave(range, 2), "interleave(range, cycle_length=2)"),
         (ds.interleave(range, 2, 3), "interleave(range, cycle_length=2, block_length=3)"),
         (ds.unique(abs), "unique(abs)"),
@@ -73,7 +73,7 @@ def test_operations_name_the_functions_that_they_go_by():
         (ds.rejection_resample(abs, [1, 1]), "rejection_resample(abs, target_dist=[1, 1])"),
         (ds.rejection_resample(abs, [1, 1], [3, 1]), "rejection_resample(abs, keep=[0.3333, 1])"),
         (ds.group_by_reducer(abs, int, max), "group_by_reducer(abs, int, max)"),
-        (over.batch_by_tokens(4, len), "batch_by_tokens(4, len)"),
+        (over.batch_by_tokens(len, 4), "batch_by_tokens(len, 4)"),
         (over.bucket_by_sequence_length(len, [2], [1, 2]), "bucket_by_sequence_length(len, [2], [1, 2])"),
     ):
         assert [line for line in lines(plan) if line.strip().startswith(shown)], shown

@@ -207,8 +207,8 @@ def test_a_form_is_that_of_the_plan_as_it_is_run():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda ds, budget, path: ds.map(squared, on_error=ps.skip(budget, path)),
-        lambda ds, budget, path: ds.map(squared, on_error=ps.replace(0, budget, path)),
+        lambda ds, budget, path: ds.map(squared, on_error=ps.on_error.skip(budget, quarantine=path)),
+        lambda ds, budget, path: ds.map(squared, on_error=ps.on_error.replace(0, budget, quarantine=path)),
         lambda ds, budget, path: ds.ignore_errors(budget=budget, quarantine=path, log_warning=budget == 3),
     ],
     ids=["skip", "replace", "ignore"],
@@ -225,7 +225,7 @@ def test_a_form_does_not_hold_what_only_says_how_to_run():
 
 
 def test_forms_differ_where_marks_do():
-    ds = Dataset.range(9).filter(bool).with_options(Options(ignore="all"))
+    ds = Dataset.range(9).filter(bool).with_options(Options(ignore_lint="all"))
     batches = ds.batch(2)
     several = (ds, batches, batches.rebatch([2, 1]), batches.rebatch(3), ds.take(2), ds.take(3), ds.shuffle(5))
     assert len({form(each._plan) for each in several}) == len(several)

@@ -28,7 +28,7 @@ def test_each_feature_is_asked_for_as_the_data_has_it() -> None:
 
 
 def test_paths_datasets_and_iterables_serve(tmp_path) -> None:
-    ps.write_tfrecord(RECORDS, tmp_path / "a.tfrecord")
+    ps.Dataset.from_source(RECORDS).write_tfrecord(tmp_path / "a.tfrecord")
     assert R.infer_features(tmp_path / "a.tfrecord") == EXPECTED
     assert R.infer_features([str(tmp_path / "*.tfrecord")], count=7).keys() == EXPECTED.keys()
     assert R.infer_features(ps.read_tfrecord(tmp_path / "a.tfrecord")) == EXPECTED

@@ -51,7 +51,9 @@ def record(i: int) -> bytes:
 @pytest.fixture
 def files(tmp_path) -> list[str]:
     for number in range(3):
-        ps.write_tfrecord([record(i) for i in range(20 * number, 20 * number + 20)], tmp_path / f"{number}.tfrecord")
+        ps.Dataset.from_source([record(i) for i in range(20 * number, 20 * number + 20)]).write_tfrecord(
+            tmp_path / f"{number}.tfrecord"
+        )
     return [str(tmp_path / f"{number}.tfrecord") for number in range(3)]
 
 
@@ -81,7 +83,7 @@ def test_batches_are_those_of_reading_and_parsing_apart(files, size: int, drop: 
 def test_any_features_and_moves(tmp_path_factory, data) -> None:
     names = data.draw(st.sets(st.sampled_from(sorted(FEATURES)), min_size=1))
     path = tmp_path_factory.mktemp("records") / "a.tfrecord"
-    ps.write_tfrecord([record(i) for i in range(data.draw(st.integers(0, 20)))], path)
+    ps.Dataset.from_source([record(i) for i in range(data.draw(st.integers(0, 20)))]).write_tfrecord(path)
     ds = ps.read_tfrecord(path).skip(data.draw(st.integers(0, 3))).repeat(2)
     ds = ds.batch(data.draw(st.integers(1, 9))).take(data.draw(st.integers(0, 4)))
     made = ds.map(R.parse_example({name: FEATURES[name] for name in names}))
@@ -134,7 +136,7 @@ def test_a_damaged_record_is_named_with_its_file_and_place(files) -> None:
 
 def test_so_is_one_that_lacks_a_feature(files) -> None:
     lacking = [record(0), record(1), R.encode_example({"ids": [1]})]
-    ps.write_tfrecord(lacking, files[2], overwrite=True)
+    ps.Dataset.from_source(lacking).write_tfrecord(files[2], overwrite=True)
     ds = ps.read_tfrecord(files).batch(8).map(R.parse_example(FEATURES))
     check_failure(ds, ['feature "n"', "missing", "record 2 of the batch", "ds[5]"])
 

@@ -109,7 +109,7 @@ def test_nothing_changes_but_how_it_is_done(size: int, drop: bool) -> None:
 
 
 def test_files_of_records_are_parsed_joined(tmp_path) -> None:
-    ps.write_tfrecord(RECORDS, tmp_path / "a.tfrecord")
+    ps.Dataset.from_source(RECORDS).write_tfrecord(tmp_path / "a.tfrecord")
     ds = ps.read_tfrecord(tmp_path / "a.tfrecord").shuffle(seed=0).batch(8).map(PARSE)
     assert "parse_in_kernel" in str(ds.explain())
     found = [batch["x"].tolist() for batch in ds.iterator(epoch=0)]

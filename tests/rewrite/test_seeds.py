@@ -59,7 +59,7 @@ def test_what_is_shown_is_what_was_written():
 @pytest.mark.parametrize("seeded", [{}, {"seed": 5}])
 def test_the_stats_show_what_was_written(seeded):
     stream = Dataset.range(40).filter(lambda x: x % 2 == 0).shuffle(4, **seeded)
-    shard = stream.shard(2, 0, streams=4).with_options(Options(ignore="PS103"))
+    shard = stream.shard(2, 0, streams=4).with_options(Options(ignore_lint="PS103"))
     for ds in (Dataset.range(40).shuffle(**seeded), stream, shard):
         it = ds.iterator()
         assert len(list(it)) >= 10

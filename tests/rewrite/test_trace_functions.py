@@ -157,7 +157,9 @@ def test_elements_that_fail_are_skipped_as_without():
 def test_errors_are_counted_and_told_for_each_element(kind, tmp_path):
     def made(name, **how):
         path = tmp_path / name
-        on_error = ps.skip(2, path) if kind == "skip" else ps.replace(-1, 2, path)
+        on_error = (
+            ps.on_error.skip(2, quarantine=path) if kind == "skip" else ps.on_error.replace(-1, 2, quarantine=path)
+        )
         ds = Dataset.range(-20, 20).map(lambda x: 12 // (x % 20), on_error=on_error).with_options(Options(**how))
         return list(ds), [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -169,7 +171,7 @@ def test_errors_are_counted_and_told_for_each_element(kind, tmp_path):
 
 def test_the_budget_of_errors_is_that_of_elements():
     for how in (None, False):
-        ds = Dataset.range(100).map(lambda x: 12 // (x % 10), on_error=ps.skip(4), vectorized=how)
+        ds = Dataset.range(100).map(lambda x: 12 // (x % 10), on_error=ps.on_error.skip(4), vectorized=how)
         with pytest.raises(FailuresError):
             list(ds)
 
@@ -197,8 +199,8 @@ def test_what_does_not_fit_together_is_said_of_an_element(ds):
 def test_predicates_that_fail_are_taken_as_said():
     for on_error, kept in (
         ("skip", [0, 1, 4, 5]),
-        (ps.replace(True), [0, 1, 3, 4, 5]),
-        (ps.replace(False), [0, 1, 4, 5]),
+        (ps.on_error.replace(True), [0, 1, 3, 4, 5]),
+        (ps.on_error.replace(False), [0, 1, 4, 5]),
     ):
         for how in (None, False):
             ds = Dataset.range(6).filter(lambda x: 6 // (x - 3) != -6, on_error=on_error, vectorized=how)

@@ -62,7 +62,7 @@ def read_tfrecords(path: Path) -> list[object]:
 
 
 def read_samples(path: Path) -> list[object]:
-    return list(ps.read_tar(path, extensions=["txt?", "cls?"], decode=True))
+    return list(ps.read_tar(path, columns=["txt?", "cls?"], decode=True))
 
 
 def read_examples(path: Path) -> list[object]:

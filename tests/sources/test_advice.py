@@ -24,7 +24,7 @@ BLOCK = 512
 
 
 def tfrecord(folder):
-    return ps.read_tfrecord(ps.write_tfrecord(RECORDS, str(folder / "a.tfrecord")))
+    return ps.read_tfrecord(ps.Dataset.from_source(RECORDS).write_tfrecord(str(folder / "a.tfrecord")))
 
 
 def fixed(folder):
@@ -39,7 +39,9 @@ def files(folder):
 
 
 def tar(folder):
-    ps.write_tar([{"__key__": f"{i:02}", "bin": r, "txt": "t"} for i, r in enumerate(RECORDS)], str(folder / "a.tar"))
+    ps.Dataset.from_source([{"__key__": f"{i:02}", "bin": r, "txt": "t"} for i, r in enumerate(RECORDS)]).write_tar(
+        str(folder / "a.tar")
+    )
     return ps.read_tar(folder / "a.tar")
 
 
@@ -58,7 +60,9 @@ def mds_shard(folder):
 
 
 def zstd(folder):
-    return ps.read_tfrecord(ps.write_tfrecord(RECORDS, str(folder / "a.tfrecord.zst"), compression="zstd"))
+    return ps.read_tfrecord(
+        ps.Dataset.from_source(RECORDS).write_tfrecord(str(folder / "a.tfrecord.zst"), compression="zstd")
+    )
 
 
 def csv(folder):
@@ -116,14 +120,14 @@ def hdf5(folder):
     h5py = pytest.importorskip("h5py")
     with h5py.File(folder / "a.h5", "w") as file:
         file.create_dataset("x", data=np.stack([ROW] * COUNT), chunks=(1, SIZE // 2))
-    return ps.read_hdf5(folder / "a.h5", keys="x")
+    return ps.read_hdf5(folder / "a.h5", columns="x")
 
 
 def hdf5_contiguous(folder):
     h5py = pytest.importorskip("h5py")
     with h5py.File(folder / "a.h5", "w") as file:
         file.create_dataset("x", data=np.stack([ROW] * COUNT))
-    return ps.read_hdf5(folder / "a.h5", keys="x")
+    return ps.read_hdf5(folder / "a.h5", columns="x")
 
 
 def zarr(folder):

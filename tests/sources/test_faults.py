@@ -128,7 +128,7 @@ def test_a_cut_tar_loses_the_samples_from_the_cut_on(tmp_path, inside):
 def test_a_damaged_header_in_a_tar_loses_the_samples_from_there_on(tmp_path):
     paths = archives(tmp_path)
     damage(paths[0], 2 * 1024 * 2 + 1024 + 3)
-    ds = ps.read_tar(paths, extensions=["txt", "cls"])
+    ds = ps.read_tar(paths, columns=["txt", "cls"])
     with pytest.raises(DataError, match=r"a.tar: .*at byte 5120"):
         list(ds)
     assert [sample["__key__"] for sample in ds.ignore_errors()] == [

@@ -142,7 +142,7 @@ def read_lines(paths: Sequence[str]) -> ps.Dataset[Any]:
 
 
 def read_samples(paths: Sequence[str]) -> ps.Dataset[Any]:
-    return ps.read_tar(paths, extensions=["x"])
+    return ps.read_tar(paths, columns=["x"])
 
 
 def compressed(files: Files, extension: str, compress: Callable[[bytes], bytes], kept: int = 0) -> Files:

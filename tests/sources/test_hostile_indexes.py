@@ -19,7 +19,7 @@ FORMATS = {
     "tfrecord": (mutations.tfrecords, ps.read_tfrecord),
     "tfrecord.zst": (mutations.frames, ps.read_tfrecord),
     "jsonl": (mutations.objects, ps.read_json),
-    "tar": (mutations.samples, lambda path: ps.read_tar(path, extensions=["txt?", "cls?"])),
+    "tar": (mutations.samples, lambda path: ps.read_tar(path, columns=["txt?", "cls?"])),
     "csv": (
         lambda: b"a,b\n" + b"".join(b'%d,"x,%d\n"\n' % (i, i) for i in range(90)),
         lambda path: ps.read_csv(path, block_bytes=99),

@@ -24,13 +24,13 @@ def lines(path):
 
 
 def tar(path):
-    ps.write_tar(({"__key__": f"{i:06}", "txt": b"%d" % i} for i in range(COUNT // 4)), str(path))
+    ps.Dataset.from_source([{"__key__": f"{i:06}", "txt": b"%d" % i} for i in range(COUNT // 4)]).write_tar(str(path))
     return ps.read_tar
 
 
 def seekable(path):
     pytest.importorskip("zstandard")
-    ps.write_tfrecord((b"%d" % i for i in range(COUNT)), str(path), compression="zstd")
+    ps.Dataset.from_source([b"%d" % i for i in range(COUNT)]).write_tfrecord(str(path), compression="zstd")
     return ps.read_tfrecord
 
 

@@ -104,7 +104,7 @@ FORMATS = [
     Format("csv", csv, lambda path: ps.read_csv(path, block_bytes=500, cache_bytes=1)),
     Format("parquet", parquet, lambda path: ps.read_parquet(path, cache_bytes=1)),
     Format("arrow", arrow, ps.read_arrow),
-    Format("hdf5", hdf5, lambda path: ps.read_hdf5(path, keys="x", cache_bytes=1)),
+    Format("hdf5", hdf5, lambda path: ps.read_hdf5(path, columns="x", cache_bytes=1)),
 ]
 every = pytest.mark.parametrize("format", FORMATS, ids=[each.name for each in FORMATS])
 

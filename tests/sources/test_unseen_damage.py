@@ -103,7 +103,7 @@ COMPRESSIONS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
         ("a.jsonl", ps.read_json, b'{"a": 1}\n'),
         ("a.csv", ps.read_csv, b"a,b\n1,2\n"),
         ("a.tfrecord", ps.read_tfrecord, b""),
-        ("a.tar", lambda path: ps.read_tar(path, extensions=["txt"]), bytes(10240)),
+        ("a.tar", lambda path: ps.read_tar(path, columns=["txt"]), bytes(10240)),
     ],
 )
 def test_compressed_files_whose_first_bytes_are_damaged_are_not_read_as_plain_ones(

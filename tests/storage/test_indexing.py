@@ -228,7 +228,7 @@ def test_names_tell_formats_and_parameters_apart():
 
 def test_patterns_of_other_programs_match_the_data_alone_in_the_second_run(tmp_path):
     for name in ("train-0", "train-1"):
-        ps.write_tfrecord([name.encode()], tmp_path / name, index=True)
+        ps.Dataset.from_source([name.encode()]).write_tfrecord(tmp_path / name, index=True)
     for _ in range(2):
         found = glob.glob(f"{tmp_path}/train-*")
         assert sorted(map(os.path.basename, found)) == ["train-0", "train-1"]
@@ -248,7 +248,7 @@ def test_an_index_that_an_early_version_kept_beside_the_file_is_used_and_hidden(
 
 
 def test_readers_pass_over_the_visible_indexes_of_early_versions(tmp_path):
-    ps.write_tfrecord([b"x"], tmp_path / "train-0")
+    ps.Dataset.from_source([b"x"]).write_tfrecord(tmp_path / "train-0")
     assert len(ps.read_tfrecord(tmp_path / "train-0")) == 1
     (index,) = (tmp_path / ".penstock").iterdir()
     os.replace(index, tmp_path / "train-0.other.psindex")

@@ -21,7 +21,7 @@ IMAGES = D.range(7).map(lambda i: {"label": i, "image": np.full(2, float(i))})
 
 
 @pytest.mark.parametrize("verify", [verify_determinism, verify_resume])
-@pytest.mark.parametrize("on_error", ["raise", ps.skip()])
+@pytest.mark.parametrize("on_error", ["raise", ps.on_error.skip()])
 def test_a_function_that_writes_into_an_array_it_is_given_is_named(verify, on_error):
     told = r"halve_in_place.*wrote into its input.*copy first"
     for ds in (IMAGES, IMAGES.filter(lambda row: True), IMAGES.batch(2), IMAGES.cache().map(copied).shuffle(4)):

@@ -7,8 +7,8 @@ import zlib
 
 import pytest
 
+from penstock import Dataset
 from penstock import tf_data as data
-from penstock import write_tfrecord
 from penstock.testing import verify_resume
 
 
@@ -39,8 +39,8 @@ def test_records_of_one_length_between_header_and_footer(tmp_path):
 
 
 def test_records_come_in_the_order_of_the_files_given(tmp_path):
-    write_tfrecord([b"one", b"two"], tmp_path / "b")
-    write_tfrecord([b"three"], tmp_path / "a")
+    Dataset.from_source([b"one", b"two"]).write_tfrecord(tmp_path / "b")
+    Dataset.from_source([b"three"]).write_tfrecord(tmp_path / "a")
     names = [str(tmp_path / "b"), str(tmp_path / "a")]
     for compression in (None, "", "NONE"):
         ds = data.TFRecordDataset(names, compression, buffer_size=10, num_parallel_reads=2, name="records")

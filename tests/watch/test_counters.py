@@ -147,7 +147,7 @@ def test_no_operation_takes_less_than_no_time_where_elements_fail(options):
     for ds in (
         batches.unbatch().map(fails).map(abs).ignore_errors(),
         batches.map(lambda b: fails(b[7])).map(abs).ignore_errors(),
-        Dataset.range(400).map(abs).map(fails, on_error=ps.replace(0)).batch(4),
+        Dataset.range(400).map(abs).map(fails, on_error=ps.on_error.replace(0)).batch(4),
     ):
         it = ds.with_options(options).iterator()
         assert len(list(it)) > 10

@@ -103,8 +103,11 @@ def test_what_was_left_out_is_counted(options):
     assert left_out(ds.filter(third), options)["filter"] == (2000, 0)
     assert left_out(ds.filter(third).take(900).batch(2).filter(lambda batch: True), options)["filter"] == (0, 0)
     assert left_out(ds.map(fails_at_seven, on_error="skip"), options)["map"] == (0, 300)
-    assert left_out(ds.map(fails_at_seven, on_error=ps.skip(999)).batch(7), options)["map"] == (0, 300)
-    assert left_out(ds.map(fails_at_seven, on_error=ps.replace(0)).shuffle().batch(7), options)["map"] == (0, 300)
+    assert left_out(ds.map(fails_at_seven, on_error=ps.on_error.skip(999)).batch(7), options)["map"] == (0, 300)
+    assert left_out(ds.map(fails_at_seven, on_error=ps.on_error.replace(0)).shuffle().batch(7), options)["map"] == (
+        0,
+        300,
+    )
     assert left_out(ds.map(fails_at_seven).ignore_errors(), options)["ignore_errors"] == (0, 300)
     balanced = ds.rejection_resample(lambda x: int(third(x)), [0.5, 0.5], seed=0)
     kept = sum(1 for _ in balanced)
@@ -120,4 +123,7 @@ def test_what_other_processes_left_out_is_counted_too():
     with ProcessPoolExecutor(1, get_context("spawn")) as executor:
         options = Options(executor=executor)
         assert left_out(Dataset.range(300).filter(third), options)["filter"] == (200, 0)
-        assert left_out(Dataset.range(300).map(fails_at_seven, on_error=ps.replace(0)), options)["map"] == (0, 30)
+        assert left_out(Dataset.range(300).map(fails_at_seven, on_error=ps.on_error.replace(0)), options)["map"] == (
+            0,
+            30,
+        )

@@ -15,7 +15,7 @@ def version() -> str:
 
 
 def build(options: dict[str, Any]) -> Callable[[Tally, int], None]:
-    ds = ps.read_tar(options["files"], extensions=["bin", "cls"], decode={"cls": int}).shuffle(seed=0)
+    ds = ps.read_tar(options["files"], columns=["bin", "cls"], decode={"cls": int}).shuffle(seed=0)
     ds = ds.batch(options["batch"], drop_remainder=True)
 
     def run(tally: Tally, number: int) -> None:

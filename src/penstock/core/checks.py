@@ -99,9 +99,9 @@ def check_list(call: str, name: str, value: object, what: str) -> list[Any]:
 def check_iterable(call: str, name: str, value: object, what: str) -> None:
     """Say that `value` is no iterable of `what`: one of them alone, perhaps.
 
-    >>> check_iterable("write_tar", "samples", 3, "dicts")
+    >>> check_iterable("infer_features", "records", 3, "bytes")
     Traceback (most recent call last):
-    TypeError: write_tar(samples=3): expected an iterable of dicts, not int
+    TypeError: infer_features(records=3): expected an iterable of bytes, not int
     """
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
         raise TypeError(f"{call}({name}={value!r:.80}): expected an iterable of {what}, not {type(value).__name__}")

@@ -76,7 +76,7 @@ class PlanWarning(UserWarning):
     """A pipeline can run, and is likely not what was meant; `code` says which finding of docs/lint.md it is.
 
     It comes with the first iterator of a dataset, or when a run shows what is found, at the line that wrote the
-    operation in question. To silence one, set `Options(ignore="PS101")`.
+    operation in question. To silence one, set `Options(ignore_lint="PS101")`.
     """
 
     def __init__(self, message: str, code: str = "") -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.core.attributes import UnknownNameError, unknown_in_room
 from penstock.core.errors import MissingDependencyError
+from penstock.core.renamed import hint_of
 
 
 def files_on_demand(room: str, files: Sequence[str]) -> Callable[[str], ModuleType]:
@@ -36,13 +37,15 @@ def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Cal
 
     Of a name that is none of them, but a method of the class `main`, an error says so.
 
-    >>> names_on_demand("penstock", {"skip": "penstock.core.on_error"})("skip").__name__
-    'skip'
+    >>> names_on_demand("penstock", {"Switch": "penstock.dataset.switch"})("Switch").__name__
+    'Switch'
     """
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - as above
         if name not in places:
-            found = f"; {main}.{name} is meant perhaps" if main and _has(room, main, name) else ""
+            found = hint_of(room, name)
+            if not found and main and _has(room, main, name):
+                found = f"; {main}.{name} is meant perhaps"
             known = () if found else {*vars(sys.modules[room]), *places}
             error = UnknownNameError(f"module {room!r} has no attribute {name!r}{found}", name, known)
             raise unknown_in_room(error, room, name)

@@ -8,6 +8,8 @@ from typing import Any
 
 from penstock.core.checks import check_count, check_path, is_one_of
 
+__all__ = ["ErrorBudget", "OnError", "replace", "skip"]
+
 JUDGED_FROM = 10
 """Failures from which on a rate is judged."""
 
@@ -20,7 +22,7 @@ class ErrorBudget:
     judged from the tenth failure on, and at the end of the epoch. Failures are counted in the order of the elements, so
     that it ends at the same one for any number of workers, and after a restore.
 
-    >>> bad = Dataset.range(9).map(lambda x: 6 // (x % 3), on_error=ps.skip(ErrorBudget(count=2)))
+    >>> bad = Dataset.range(9).map(lambda x: 6 // (x % 3), on_error=ps.on_error.skip(ErrorBudget(count=2)))
     >>> try:
     ...     list(bad)
     ... except ps.errors.FailuresError as error:
@@ -78,7 +80,7 @@ NOTHING = _Nothing()
 
 @dataclass(frozen=True)
 class OnError:
-    """Put `value` in the place of what fails, or leave it out; as made by `ps.skip()` and `ps.replace()`."""
+    """Put `value` in the place of what fails, or leave it out: what `skip()` and `replace()` make."""
 
     value: Any = NOTHING
     budget: ErrorBudget | None = None
@@ -96,8 +98,8 @@ class OnError:
         return f"{'replace' if value else 'skip'}({', '.join(value + budget + quarantine)})"
 
 
-def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[str] | None = None) -> OnError:
-    """Leave out elements whose function raises: an `on_error=` for `map`, `filter` and `flat_map`.
+def skip(budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLike[str] | None = None) -> OnError:
+    """Leave out elements whose function raises: an `on_error=` for the operations that call a function of an element.
 
     `"skip"` is the same without a budget. Where an element fails, others of its task are made again.
 
@@ -107,20 +109,21 @@ def skip(budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[
 
     >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip"))
     [-6, 6, 3]
-    >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.skip(budget=1)))
+    >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.on_error.skip(budget=1)))
     [-6, 6, 3]
     """
     return OnError(NOTHING, budget_of("skip", budget), _path_of("skip", quarantine))
 
 
 def replace(
-    value: Any, budget: ErrorBudget | int | None = None, quarantine: str | os.PathLike[str] | None = None
+    value: Any, budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLike[str] | None = None
 ) -> OnError:
-    """Put `value` in the place of what a function that raises would have returned: an `on_error=` for `map` and others.
+    """Use `value` as the result of a function that raises: an `on_error=` for the same operations.
 
-    `budget` and `quarantine` are those of `ps.skip`. Without them, a dataset that is indexed stays so.
+    So it stands for the element of a `map`, and for the key, the length or the True or False that others ask of it.
+    `budget` and `quarantine` are those of `ps.on_error.skip`. Without them, a dataset that is indexed stays so.
 
-    >>> ds = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.replace(0))
+    >>> ds = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.on_error.replace(0))
     >>> list(ds), ds[1]
     ([-6, 0, 6, 3], 0)
     """
@@ -146,7 +149,9 @@ def on_error_of(call: str, given: object) -> OnError | None:
         return OnError()
     if isinstance(given, OnError):
         return given
-    raise ValueError(f"{call}(on_error={given!r:.80}): expected 'raise', 'skip', ps.skip(...) or ps.replace(value)")
+    raise ValueError(
+        f"{call}(on_error={given!r:.80}): expected 'raise', 'skip', ps.on_error.skip(...) or ps.on_error.replace(value)"
+    )
 
 
 def _path_of(call: str, quarantine: str | os.PathLike[str] | None) -> str | None:

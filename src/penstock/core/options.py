@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from penstock.core.attributes import meant
 from penstock.core.checks import check_count, check_seed
+from penstock.core.renamed import hint_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -31,8 +32,8 @@ class Options:
     - `seed`: what every unseeded random operation derives from. Default: drawn once for each dataset, and
       kept in its states.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
-    - `ignore`: codes of findings not to warn of nor show in `ds.check()`, as `"PS101"` or `("PS101", "PS301")`; `"all"`
-      for all of them. It holds for the whole pipeline, and codes add up.
+    - `ignore_lint`: codes of findings not to warn of nor show in `ds.check()`, as `"PS101"` or `("PS101", "PS301")`;
+      `"all"` for all of them. It holds for the whole pipeline, and codes add up.
 
     >>> Options(workers=2).merged(Options(seed=7))
     Options(workers=2, seed=7)
@@ -44,7 +45,7 @@ class Options:
     memory_budget: int | None = None
     seed: int | None = None
     rewrite: bool | None = None
-    ignore: str | tuple[str, ...] = ()
+    ignore_lint: str | tuple[str, ...] = ()
 
     def __new__(cls, *args: object, **settings: object) -> Self:
         """Say which setting is meant by a name that is none."""
@@ -53,7 +54,8 @@ class Options:
             raise TypeError(f"Options({args[0]!r:.60}): each setting is named, such as Options(workers=4)")
         for name in settings:
             if name not in known:
-                raise TypeError(f"Options({name}=): there is no such setting; {_meant(name, known)}")
+                told = hint_of("Options", name) or f"; {_meant(name, known)}"
+                raise TypeError(f"Options({name}=): there is no such setting{told}")
         return super().__new__(cls)
 
     def __post_init__(self) -> None:
@@ -75,16 +77,16 @@ class Options:
             if not isinstance(getattr(self, name), bool | None):
                 raise TypeError(f"Options({name}=): expected True, False or None, not {getattr(self, name)!r}")
         check_seed("Options", self.seed)
-        object.__setattr__(self, "ignore", _codes(self.ignore))
+        object.__setattr__(self, "ignore_lint", _codes(self.ignore_lint))
 
     def ignores(self, code: str) -> bool:
         """Whether findings with this code are silenced."""
-        return code in self.ignore or "all" in self.ignore
+        return code in self.ignore_lint or "all" in self.ignore_lint
 
     def merged(self, later: Options) -> Options:
         """Return these options with every setting that `later` makes in place of ours; ignored codes add up."""
         settings = {field.name: getattr(later, field.name) for field in fields(later)}
-        settings["ignore"] = (*self.ignore, *later.ignore)
+        settings["ignore_lint"] = (*self.ignore_lint, *later.ignore_lint)
         return replace(self, **{name: value for name, value in settings.items() if value is not None})
 
     def __repr__(self) -> str:
@@ -115,12 +117,15 @@ def _shown(value: object) -> str:
     return repr(value) if isinstance(value, bool | int | str | tuple) else f"<{type(value).__name__}>"
 
 
-def _codes(ignore: Any) -> tuple[str, ...]:
+def _codes(ignored: Any) -> tuple[str, ...]:
     """The codes to ignore, each once."""
-    given = (ignore,) if isinstance(ignore, str) or not isinstance(ignore, Iterable) else tuple(ignore)
+    given = (ignored,) if isinstance(ignored, str) or not isinstance(ignored, Iterable) else tuple(ignored)
     for code in given:
         if not isinstance(code, str):
-            raise TypeError(f"Options(ignore={ignore!r}): expected codes such as 'PS101', not {type(code).__name__}")
+            kind = type(code).__name__
+            raise TypeError(f"Options(ignore_lint={ignored!r}): expected codes such as 'PS101', not {kind}")
         if code != "all" and re.fullmatch(r"PS\d{3}", code) is None:
-            raise ValueError(f"Options(ignore={ignore!r}): {code!r} is no code; expected 'all', or such as 'PS101'")
+            raise ValueError(
+                f"Options(ignore_lint={ignored!r}): {code!r} is no code; expected 'all', or such as 'PS101'"
+            )
     return tuple(dict.fromkeys(given))

@@ -25,6 +25,10 @@ class StageCheck:
     """What one operation made in a dry run: its element's spec and the time of one, or the error that it raised.
 
     Where none of these is there, the dry run did not reach the operation.
+
+    >>> first, second = Dataset.range(8).map(lambda x: 6 // x).check().stages
+    >>> first.operation, first.element, second.error
+    ('range(8)', int64, ZeroDivisionError('integer division or modulo by zero'))
     """
 
     operation: str
@@ -44,7 +48,7 @@ class Check:
     batch(4)  ...          int64[4]
     shuffle() ...          int64[4]
     PS101: shuffle() comes after batch(4) and moves whole batches: ...
-    not ok: 1 warning; to silence it: ds.with_options(ps.Options(ignore="PS101"))
+    not ok: 1 warning; to silence it: ds.with_options(ps.Options(ignore_lint="PS101"))
     """
 
     stages: tuple[StageCheck, ...]
@@ -91,7 +95,7 @@ class Check:
         if not self.findings:
             return said
         one = "it" if len(self.findings) == 1 else "one"
-        return f'{said}; to silence {one}: ds.with_options(ps.Options(ignore="{self.findings[0].code}"))'
+        return f'{said}; to silence {one}: ds.with_options(ps.Options(ignore_lint="{self.findings[0].code}"))'
 
 
 def checked(written: Written, bound: Node, rows: int) -> Check:

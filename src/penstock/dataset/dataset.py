@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from penstock.dataset.handle import T_co
 from penstock.dataset.inspect import Inspect
-from penstock.dataset.iterate import Iterate
 from penstock.dataset.methods.buffer import Buffer
 from penstock.dataset.methods.combine import Combine
 from penstock.dataset.methods.elementwise import Elementwise
@@ -14,6 +13,7 @@ from penstock.dataset.methods.mixtures import Mixtures
 from penstock.dataset.methods.order import Order
 from penstock.dataset.methods.read import Read
 from penstock.dataset.methods.uneven import Uneven
+from penstock.dataset.methods.write import Write
 
 
 class Dataset(
@@ -27,7 +27,7 @@ class Dataset(
     Mixtures[T_co],
     Buffer[T_co],
     Inspect[T_co],
-    Iterate[T_co],
+    Write[T_co],
 ):
     """A pipeline: an immutable description of where elements come from and what happens to them.
 

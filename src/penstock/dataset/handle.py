@@ -14,6 +14,7 @@ from penstock import dataset, lint, rewrite
 from penstock.core.attributes import UnknownNameError
 from penstock.core.errors import PlanWarning
 from penstock.core.frames import is_ours
+from penstock.core.renamed import hint_of
 from penstock.core.seeds import fresh_seed
 from penstock.core.surroundings import surroundings
 from penstock.dataset.arguments.wrong_names import helpful
@@ -91,7 +92,8 @@ class Handle(Generic[T_co]):
             raise self._unknown(name)
 
     def _unknown(self, name: str) -> AttributeError:
-        return UnknownNameError(f"Dataset has no {name!r}", name, dir(type(self)))
+        told = hint_of("Dataset", name)
+        return UnknownNameError(f"Dataset has no {name!r}{told}", name, () if told else dir(type(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._passes.options.seed is None:  # what is drawn once for good is drawn alike by copies

@@ -155,8 +155,8 @@ class Inspect(Handle[T_co]):
         run = rewrite.passes.rewritten(rewrite.seeds.bind_seeds(plan, 0)) if allowed else None
         return plans.explain.explained(plan, run.plan if run else None, run.applied if run else ())
 
-    def check(self, rows: int = 1) -> Check:
-        """Make the first `rows` elements here and now, and say what came of each operation, and what is likely amiss.
+    def check(self, count: int = 1) -> Check:
+        """Make the first `count` elements here and now, and say what came of each operation, and what is likely amiss.
 
         A dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of its
         element, the time that one took alone, or the error and the row at fault; then the findings of the lint (see
@@ -170,12 +170,12 @@ class Inspect(Handle[T_co]):
         map(lambda)               ZeroDivisionError: ... (at row 0)
         batch(3)                  not reached
         PS201: batch(3): the last batch of an epoch has 2 elements, ...
-        not ok: 1 error, 1 remark; to silence it: ds.with_options(ps.Options(ignore="PS201"))
+        not ok: 1 error, 1 remark; to silence it: ds.with_options(ps.Options(ignore_lint="PS201"))
         >>> check.ok, [finding.code for finding in check.findings]
         (False, ['PS201'])
         """
-        count = check_count("check", "rows", rows, least=1)
-        return dataset.check.checked(self._written(), self._bound(), count)
+        many = check_count("check", "count", count, least=1)
+        return dataset.check.checked(self._written(), self._bound(), many)
 
     def __repr__(self) -> str:
         plan = self._plan
@@ -295,7 +295,8 @@ def _check_indexed(plan: Node, but: str) -> None:
 
 def _first_stream(plan: Node) -> Node:
     """The first node, from the sources, at which the plan becomes a stream."""
-    return next(node for node in post_order(plan) if not node.indexed or node.length == UNKNOWN)
+    nodes = (node for node in post_order(plan) if not node.internal)
+    return next(node for node in nodes if not node.indexed or node.length == UNKNOWN)
 
 
 def _made(plan: Node, row: int) -> Any:

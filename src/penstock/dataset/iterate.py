@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from penstock import dataset, engine, feed, sources
-from penstock import plan as plans
+from penstock import dataset, engine, feed
 from penstock.core.blame import Blame, ElementPlace, add_blame, copy_hint, note_blames
-from penstock.core.checks import check_count, check_flag, check_path
+from penstock.core.checks import check_count
 from penstock.core.errors import ElementError, PlanError
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
@@ -29,7 +27,7 @@ S = TypeVar("S")
 
 
 class Iterate(Handle[T_co]):
-    """`iter`, `iterator`, epochs and positions, `reduce`, `get_single_element`, `save`, and the feeds to frameworks."""
+    """`iter`, `iterator`, epochs and positions, `reduce`, `get_single_element`, and the feeds to frameworks."""
 
     def __iter__(self) -> Iterator[T_co]:
         return self.iterator()
@@ -125,6 +123,9 @@ class Iterate(Handle[T_co]):
         its structure and dtypes, else it is an `ElementError`: a sum that begins with 0 would else become one of
         `uint8` with the first pixel, and overflow. Lists may grow, and `None` may become anything.
 
+        There is no `on_error`: a function that raises may have changed the state by half. For elements that cannot be
+        reduced, `map` before with an `on_error` of its own.
+
         >>> Dataset.range(5).reduce(0, lambda total, x: total + x)
         10
         >>> Dataset.range(5).reduce(0, lambda total, x: total + x / 2)
@@ -170,30 +171,6 @@ class Iterate(Handle[T_co]):
             length = len(found)
         many = "no element" if length == 0 else "more than one element"
         raise PlanError(f"get_single_element(): this dataset has {many}")
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the elements of one epoch into a new folder, from which `Dataset.load` maps them into memory.
-
-        Elements have one structure of dicts with texts for keys, tuples and lists; its leaves are numbers or arrays of
-        one dtype, whose shapes may differ, texts or bytes. What draws at random, and batches of texts, are better made
-        after loading.
-
-        The folder appears once it is complete. One that is there is a `FileExistsError`, or with `overwrite` replaced,
-        if it holds a saved dataset.
-
-        >>> import pathlib, tempfile
-        >>> folder = pathlib.Path(tempfile.mkdtemp()) / "squares"
-        >>> Dataset.range(5).map(lambda x: {"x": x, "square": x * x}).save(folder)
-        >>> Dataset.load(folder)[3]
-        {'x': 3, 'square': 9}
-        """
-        plan = self._plan
-        if plan.length == INFINITE:
-            raise PlanError("save(): this dataset never ends; take() a part of it")
-        folder = check_path("save", "path", path)
-        with self.iterator() as it:
-            overwrite = check_flag("save", "overwrite", overwrite)
-            sources.saved.writing.save(it, folder, fingerprint=plans.fingerprint.fingerprint(plan), overwrite=overwrite)
 
     def to_torch(self) -> TorchFeed:
         """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).

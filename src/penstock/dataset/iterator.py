@@ -38,6 +38,12 @@ class Iterator(Generic[T]):
 
     Use it in a `with` block, or `close()` it, to stop early; the end of the epoch closes it too. It may be used from
     several threads, each item going to one of them.
+
+    >>> def first_of(it: ps.Iterator[int]) -> int:
+    ...     with it:
+    ...         return next(it)
+    >>> first_of(Dataset.range(5, 9).iterator())
+    5
     """
 
     def __init__(

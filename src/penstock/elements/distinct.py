@@ -53,11 +53,13 @@ def _leaf(leaf: Any) -> Hashable:
         return _array(np.asarray(leaf))
     cls = type(leaf)
     if cls.__hash__ is object.__hash__:
-        raise ElementError(f"a {cls.__name__} only equals itself; pass a key= that returns a comparable value")
+        raise ElementError(f"a {cls.__name__} only equals itself; pass a key_func= that returns a comparable value")
     try:
         hash(leaf)
     except TypeError:
-        raise ElementError(f"a {cls.__name__} cannot be hashed; pass a key= that returns a hashable value") from None
+        raise ElementError(
+            f"a {cls.__name__} cannot be hashed; pass a key_func= that returns a hashable value"
+        ) from None
     return cast("Hashable", leaf)
 
 

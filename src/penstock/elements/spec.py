@@ -56,7 +56,11 @@ class ArraySpec:
 
 @dataclass(frozen=True, repr=False)
 class ObjectSpec:
-    """The type of a leaf that is not an array: `bytes`, `str`, or any other Python object."""
+    """The type of a leaf that is not an array: `bytes`, `str`, or any other Python object.
+
+    >>> ObjectSpec(str)
+    str
+    """
 
     __penstock_leaf__: ClassVar[bool] = True
 

@@ -15,6 +15,10 @@ class Finding:
     `message` names the operation as it was written, says why it matters and what to write instead; `warns` tells
     whether the first iterator warns of it, or only `ds.check()` shows it. What is said `of` an object of the user's is
     said once for all datasets.
+
+    >>> finding, *_ = Dataset.range(8).batch(4).shuffle().check().findings
+    >>> finding.code, finding.operation, finding.warns
+    ('PS101', 'shuffle()', True)
     """
 
     code: str

@@ -15,7 +15,7 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import Spec
 from penstock.lint.written import Found, Written
 from penstock.ops.elementwise.map import Map
-from penstock.ops.elementwise.tolerant import IgnoreErrors, TolerantFilter, TolerantMap
+from penstock.ops.elementwise.tolerant import IgnoreErrors, Tolerant
 from penstock.ops.group.grouping import Grouping
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node, RowMap
@@ -80,13 +80,12 @@ def every_element_failed(written: Written) -> Iterator[Found]:
     A training loop then ends at once, without an error. It is one mistake most likely, and no damage here and there:
     without leaving out what fails, the first error says which. `ErrorBudget` ends a run in which too many fail.
     """
-    kinds = IgnoreErrors | TolerantMap | TolerantFilter
-    forgiving = [node for node in post_order(written.plan) if isinstance(node, kinds)]
+    forgiving = [node for node in post_order(written.plan) if isinstance(node, IgnoreErrors | Tolerant)]
     if written.failed and forgiving:
         yield Found(
             forgiving[-1],
-            f"{forgiving[-1].label()} left out every element of the epoch, for all that came failed; without it, the "
-            "first error says why",
+            f"{forgiving[-1].reported_as} left out every element of the epoch, for all that came failed; without it, "
+            "the first error says why",
         )
 
 

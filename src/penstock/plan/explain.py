@@ -40,7 +40,8 @@ def _order(plan: Node) -> str:
     if not streams:
         mixing = [f"{node.label()}: {mixing}" for node in post_order(plan) if (mixing := node.mixing())]
         return "\n".join(["order: indexed; any row can be made alone, and skipping costs nothing", *mixing])
-    order = f"order: a stream from {streams[0].label()} on; a restored iterator makes the elements in its buffers again"
+    first = next(node for node in streams if not node.internal)
+    order = f"order: a stream from {first.label()} on; a restored iterator makes the elements in its buffers again"
     return "\n".join([order, *(f"restored, {node.label()} {redone}" for node in streams if (redone := node.redone()))])
 
 

@@ -19,7 +19,12 @@ MOST_NUMBERED = 1 << 32
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a source: the source, the position in it, and its name there (a file, an item)."""
+    """One record of a source: the source, the position in it, and its name there (a file, an item).
+
+    >>> (record,) = Dataset.from_source(["a", "b"]).locate(1)
+    >>> record.source, record.position, record.name
+    ('from_source(list)', 1, 'item 1 of list')
+    """
 
     source: str
     position: int

@@ -23,32 +23,36 @@ class ImageFolder(FileBytes):
 
 
 def image_folder(
-    path: str | os.PathLike[str], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
+    paths: Sequence[str], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
 ) -> ImageFolder:
-    """Return the source of `ps.read_image_folder`: the folders in `path`, sorted, are the classes 0, 1, ...
+    """Return the source of `ps.read_image_folder`: the folders in those of `paths`, sorted, are the classes 0, 1, ...
 
     Images are found at any depth below a class, in sorted order; extensions match in any case. Files beside the
     class folders are not read, nor are names that begin with a dot. A class without an image is a `DataError` unless
     `allow_empty`; a missing folder is a `FileNotFoundError`.
     """
-    root = os.path.expanduser(os.fspath(path))
+    roots = list(map(os.path.expanduser, paths))
     wanted = tuple("." + extension.lower().lstrip(".") for extension in extensions)
-    names = _class_names(root)
-    paths: list[str] = []
+    inside = {root: _class_names(root) for root in roots}
+    names = sorted({name for each in inside.values() for name in each})
+    images: list[str] = []
     labels: list[int] = []
     for label, name in enumerate(names):
-        found = list(_images(os.path.join(root, name), wanted, set()))
+        folders = [os.path.join(root, name) for root in roots if name in inside[root]]
+        found = [image for folder in folders for image in _images(folder, wanted, set())]
         if not found and not allow_empty:
             raise DataError(
-                f"read_image_folder: class folder {os.path.join(root, name)} has no image ({' '.join(wanted)}); "
+                f"read_image_folder: class folder {' and '.join(folders)} has no image ({' '.join(wanted)}); "
                 "remove it, or pass allow_empty=True"
             )
-        paths += found
+        images += found
         labels += [label] * len(found)
-    if not paths:
-        raise DataError(f"read_image_folder: no image ({' '.join(wanted)}) in the {len(names)} class folders of {root}")
-    shown = f"read_image_folder({os.fspath(path)!r})"
-    return ImageFolder(paths, np.array(labels, np.int64), "image", shown, class_names=tuple(names))
+    if not images:
+        raise DataError(
+            f"read_image_folder: no image ({' '.join(wanted)}) in the {len(names)} class folders of {', '.join(roots)}"
+        )
+    shown = f"read_image_folder({(paths[0] if len(paths) == 1 else list(paths))!r})"
+    return ImageFolder(images, np.array(labels, np.int64), "image", shown, class_names=tuple(names))
 
 
 def _class_names(root: str) -> list[str]:

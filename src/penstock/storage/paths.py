@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from glob import glob, has_magic
 from typing import NoReturn, TypeAlias
 
+from penstock.core.checks import check_list, check_path
 from penstock.core.errors import PlanError
 
 INDEX_FOLDER = ".penstock"
@@ -44,6 +45,26 @@ def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", 
     if not data:
         raise PlanError(f"{call}({name}={patterns!r:.80}): these are index files of Penstock, not data")
     return sorted(data)
+
+
+def list_folders(patterns: Pattern | Sequence[Pattern], call: str) -> list[str]:
+    """Return the paths of the folders, or other stores, that match: those of each pattern sorted, others as they are.
+
+    A pattern has to match, which is a `FileNotFoundError` else; whether a path without wildcards exists is for others
+    to look at.
+    """
+    one = isinstance(patterns, (str, os.PathLike))
+    found: list[str] = []
+    for given in [patterns] if one else check_list(call, "paths", patterns, "paths"):
+        path = check_path(call, "paths", given)
+        as_it_is = not has_magic(path) or os.path.exists(os.path.expanduser(path))
+        matches = [path] if as_it_is else sorted(glob(os.path.expanduser(path), recursive=True))
+        if not matches:
+            raise FileNotFoundError(f"{call}: nothing matches {path!r}")
+        found += matches
+    if not found:
+        raise PlanError(f"{call}(paths=[]): the list of folders or patterns is empty")
+    return found
 
 
 def is_index(path: str) -> bool:

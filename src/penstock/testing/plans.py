@@ -37,7 +37,7 @@ def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]
         draft = _cut(draw, step(draw, draft))
     if draft.length == INFINITE:
         draft = draft.over(draft.dataset.take(draw(SIZES)))
-    return draft.dataset.with_options(Options(seed=draw(SEEDS) if seeded else None, ignore="all"))
+    return draft.dataset.with_options(Options(seed=draw(SEEDS) if seeded else None, ignore_lint="all"))
 
 
 def _cut(draw: Draw, draft: Draft) -> Draft:
@@ -208,7 +208,7 @@ def _split(draw: Draw, draft: Draft) -> Draft:
     if draft.length == INFINITE or reorders(draft.dataset._plan):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
         return draft
     key = draw(st.sampled_from([None, functions.as_text]))
-    parts = draft.dataset.split({"most": 0.75, "rest": 0.25}, draw(SEEDS), key=key)
+    parts = draft.dataset.split({"most": 0.75, "rest": 0.25}, draw(SEEDS), key_func=key)
     return draft.over(parts[draw(st.sampled_from(["most", "most", "rest"]))])
 
 

@@ -37,7 +37,7 @@ def streams(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
     ds = draw(st.sampled_from(BEGINNINGS))(draw, ds)
     for step in draw(st.lists(st.sampled_from(STEPS), max_size=depth - 1)):
         ds = step(draw, ds)
-    return ds.take(LONGEST).with_options(Options(seed=draw(SEEDS) if seeded else None, ignore="all"))
+    return ds.take(LONGEST).with_options(Options(seed=draw(SEEDS) if seeded else None, ignore_lint="all"))
 
 
 def _numbers() -> st.SearchStrategy[Dataset[Any]]:
@@ -223,7 +223,7 @@ def _bucket(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     rows = ds.map(as_rows)
     if draw(st.booleans()):
         return rows.bucket_by_sequence_length(len, [2, 4], sizes, **left)
-    return rows.batch_by_tokens(draw(st.integers(6, 20)), len, max_batch_size=sizes[0], **left)
+    return rows.batch_by_tokens(len, draw(st.integers(6, 20)), max_batch_size=sizes[0], **left)
 
 
 def _group_by_reducer(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
@@ -264,7 +264,7 @@ def _pack(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 
 
 def _split(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
-    parts = ds.split({"most": 0.8, "few": 0.2}, draw(SEEDS), key=number_of)
+    parts = ds.split({"most": 0.8, "few": 0.2}, draw(SEEDS), key_func=number_of)
     return parts["most"] if draw(st.booleans()) else parts["most"].concatenate(parts["few"])
 
 

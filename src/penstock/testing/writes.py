@@ -41,7 +41,7 @@ def first_write(dataset: Dataset[Any], epoch: int, most: int | None) -> str | No
     """
     found: list[str] = []
     plan = rebuild(dataset._plan, partial(_watched, found))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-    watched = Dataset[Any](plan).with_options(Options(executor="inline", rewrite=False, ignore="all"))
+    watched = Dataset[Any](plan).with_options(Options(executor="inline", rewrite=False, ignore_lint="all"))
     try:
         with _only_writes(), watched.iterator(epoch=epoch) as it:
             for _ in islice(it, most):

@@ -33,7 +33,7 @@ OF_EXPERIMENTAL: Mapping[str, str] = {
     "SHARD_HINT": _ALONE,
     "ServiceOptions": _SERVICE,
     "SqlDataset": "penstock.read_sql(connection, table, key=column) gives the rows as dicts, at random",
-    "TFRecordWriter": "penstock.write_tfrecord(records, path) writes them all, with their index",
+    "TFRecordWriter": "ds.write_tfrecord(path) writes all elements, with their index",
     "copy_to_device": _DEVICE,
     "distributed_save": f"{_SERVICE}; ds.save(path) writes here",
     "enable_debug_mode": "functions are plain Python; Options(executor='inline') runs them in the caller's thread",

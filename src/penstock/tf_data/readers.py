@@ -87,9 +87,9 @@ def TFRecordDataset(  # noqa: N802 - tf.data's name
     `buffer_size` and `num_parallel_reads` are let go: files are mapped, compressed ones read ahead, and their order
     never changes.
 
-    >>> from penstock import tf_data, write_tfrecord
+    >>> from penstock import Dataset, tf_data
     >>> import tempfile
-    >>> names = write_tfrecord([b"one", b"two"], tempfile.mkdtemp() + "/a.tfrecord")
+    >>> names = Dataset.from_source([b"one", b"two"]).write_tfrecord(tempfile.mkdtemp() + "/a.tfrecord")
     >>> sorted(tf_data.TFRecordDataset(names).shuffle(2, seed=1))
     [b'one', b'two']
     """

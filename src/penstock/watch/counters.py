@@ -176,6 +176,7 @@ class Counters:
                         cell[ROWS] += len(piece)
                         cell[BYTES] += operation.bytes_of(piece.chunk, cell[CALLS])
                         cell[GIVEN] += piece.given
+                        cell[FAILED] += piece.lost
                 if piece is None:
                     return
                 wanted = yield piece

@@ -18,6 +18,10 @@ class OperationStats:
     `left_out`: elements that a `filter` did not let through (or `unique`, `rejection_resample`, a part of `split` by
     key); `failed`: those that failed and were left out or replaced, as `on_error=` or `ignore_errors()` said. Where
     elements are made again, as another of their task failed, they count again.
+
+    >>> it = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip").iterator()
+    >>> len(list(it)), [(each.rows, each.failed) for each in it.stats().operations]
+    (3, [(4, 0), (3, 1)])
     """
 
     name: str
@@ -45,6 +49,12 @@ class Stats:
     - `operations`: from the sources up.
 
     As text, as by `print(it.stats())`, it is a table of the operations.
+
+    >>> it = Dataset.range(10).batch(4).iterator()
+    >>> batches = list(it)
+    >>> stats = it.stats()
+    >>> stats.items, stats.rows, stats.unit
+    (3, 10, 'batch')
     """
 
     unit: str

@@ -19,7 +19,7 @@ RECORDS = [ps.records.encode_example({"label": i, "name": f"{i}" * 20}) for i in
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ps.write_tfrecord(RECORDS, "a.tfrecord")
+    ps.Dataset.from_source(RECORDS).write_tfrecord("a.tfrecord")
 
 
 def told(*asked, **settings):
@@ -120,13 +120,13 @@ def test_what_is_read_again_as_another_is_an_error_and_leaves_nothing(monkeypatc
     ],
 )
 def test_what_cannot_be_done_is_said_before_anything_is(asked, reason):
-    ps.write_tar([{"txt": "x"}], "other.tar")
+    ps.Dataset.from_source([{"txt": "x"}]).write_tar("other.tar")
     with pytest.raises(TargetError, match=reason):
         told(*asked)
 
 
 def test_no_records_are_a_file_without_any():
-    ps.write_tfrecord([], "none.tfrecord")
+    ps.Dataset.from_source([]).write_tfrecord("none.tfrecord")
     told(["none.tfrecord"], "none.tar")
     assert len(ps.read_tar("none.tar")) == 0
 
@@ -162,7 +162,7 @@ def test_an_index_that_was_made_goes_with_the_file():
 def test_a_stream_becomes_one_file(to):
     pytest.importorskip("zstandard")
     pytest.importorskip("pyarrow")
-    ps.write_tfrecord(RECORDS, "b.tfrecord.gz")
+    ps.Dataset.from_source(RECORDS).write_tfrecord("b.tfrecord.gz")
     assert "100 records in 1 file" in told(["b.tfrecord.gz"], to)
     if to.endswith("zst"):
         assert ps.read_tfrecord(to)[99] == RECORDS[99]
@@ -196,9 +196,9 @@ def test_a_record_is_written_before_the_next_one_is_made(monkeypatch):
 
 def test_examples_without_a_value_of_a_list_have_an_empty_one_in_parquet():
     pytest.importorskip("pyarrow")
-    ps.write_tfrecord(
-        [ps.records.encode_example({"label": i, "ids": list(range(i))}) for i in range(3)], "lists.tfrecord"
-    )
+    ps.Dataset.from_source(
+        [ps.records.encode_example({"label": i, "ids": list(range(i))}) for i in range(3)]
+    ).write_tfrecord("lists.tfrecord")
     told(["lists.tfrecord"], "lists.parquet")
     assert [row["ids"].tolist() for row in ps.read_parquet("lists.parquet")] == [[], [0], [0, 1]]
 
@@ -261,8 +261,8 @@ def test_keys_labels_and_file_names_are_kept_from_a_folder_through_every_pair_of
 def test_images_of_two_kinds_are_one_entry_as_the_conversion_says(photos):
     with open("photos/dog/two.png", "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n")
-    assert 'ps.read_tar(\'a.tar\', extensions={"image": "jpg;png"})' in told(["photos"], "a.tar")
-    found = list(ps.read_tar("a.tar", extensions={"image": "jpg;png", "label": "cls"}))
+    assert 'ps.read_tar(\'a.tar\', columns={"image": "jpg;png"})' in told(["photos"], "a.tar")
+    found = list(ps.read_tar("a.tar", columns={"image": "jpg;png", "label": "cls"}))
     assert [sample["image"][:3] for sample in found] == [b"\xff\xd8\xff"] * 3 + [b"\x89PN"]
 
 

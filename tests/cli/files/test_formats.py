@@ -9,7 +9,7 @@ from penstock.cli.loading import TargetError
 
 @pytest.fixture
 def records(tmp_path):
-    (path,) = ps.write_tfrecord([b"one", b"two"], tmp_path / "a.tfrecord")
+    (path,) = ps.Dataset.from_source([b"one", b"two"]).write_tfrecord(tmp_path / "a.tfrecord")
     return path
 
 

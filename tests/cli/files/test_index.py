@@ -9,7 +9,7 @@ from penstock.cli.terminal import Terminal
 
 @pytest.fixture
 def records(tmp_path):
-    return ps.write_tfrecord([bytes(20)] * 10, tmp_path / "a.tfrecord", max_bytes=100, index=False)
+    return ps.Dataset.from_source([bytes(20)] * 10).write_tfrecord(tmp_path / "a.tfrecord", max_bytes=100, index=False)
 
 
 def told(*asked, **settings):
@@ -53,7 +53,7 @@ def test_a_source_is_found_below_what_moves_its_elements(records):
 
 def test_frames_of_zstd_are_indexed(tmp_path):
     pytest.importorskip("zstandard")
-    ps.write_tfrecord([bytes(20)] * 10, tmp_path / "a.tfrecord.zst", index=False)
+    ps.Dataset.from_source([bytes(20)] * 10).write_tfrecord(tmp_path / "a.tfrecord.zst", index=False)
     assert "10 records" in told([str(tmp_path / "a.tfrecord.zst")])
     assert [path.name for path in tmp_path.glob(".penstock/*.psindex")] == ["a.tfrecord.zst.tfrecord-zstd.psindex"]
 

@@ -9,7 +9,7 @@ from penstock.cli.terminal import Terminal
 
 @pytest.fixture
 def records(tmp_path):
-    (path,) = ps.write_tfrecord((bytes([i]) * i for i in range(100)), tmp_path / "a.tfrecord")
+    (path,) = ps.Dataset.from_source([bytes([i]) * i for i in range(100)]).write_tfrecord(tmp_path / "a.tfrecord")
     return path
 
 
@@ -39,7 +39,7 @@ def test_records_that_are_no_examples_are_said_to_be_none(records):
 
 def test_examples_are_shown_with_their_features(tmp_path):
     examples = [ps.records.encode_example({"label": [i], "ids": list(range(i % 3))}) for i in range(10)]
-    ps.write_tfrecord(examples, tmp_path / "a.tfrecord")
+    ps.Dataset.from_source(examples).write_tfrecord(tmp_path / "a.tfrecord")
     _, text = told([str(tmp_path)])
     assert "FixedLenFeature" in text
     assert "'label'" in text
@@ -66,7 +66,9 @@ def test_a_file_that_is_not_what_it_is_called_is_said_to_be_unreadable(tmp_path)
 
 
 def test_streams_are_inspected_as_far_as_they_can_be(tmp_path):
-    ps.write_tfrecord((ps.records.encode_example({"label": i}) for i in range(5)), tmp_path / "a.tfrecord.gz")
+    ps.Dataset.from_source([ps.records.encode_example({"label": i}) for i in range(5)]).write_tfrecord(
+        tmp_path / "a.tfrecord.gz"
+    )
     good, text = told([str(tmp_path / "a.tfrecord.gz")], verify=True)
     assert good
     for part in ("it is a stream", "of the first 5 records", "'label'", "5 records read, 0 damaged"):

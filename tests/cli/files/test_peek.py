@@ -14,7 +14,7 @@ PHOTO = (Path(__file__).parents[3] / "native" / "hostile" / "image" / "good-420.
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ps.write_tfrecord([PHOTO, b"no photo", PHOTO, b"4"], "a.tfrecord")
+    ps.Dataset.from_source([PHOTO, b"no photo", PHOTO, b"4"]).write_tfrecord("a.tfrecord")
 
 
 def told(*asked, **settings):
@@ -41,7 +41,7 @@ def test_images_are_drawn_on_a_sheet(tmp_path):
 
 
 def test_a_sheet_without_images_is_not_written(tmp_path):
-    ps.write_tfrecord([b"1"], "b.tfrecord")
+    ps.Dataset.from_source([b"1"]).write_tfrecord("b.tfrecord")
     assert "no image" in told(["b.tfrecord"], sheet="mine.png")[1]
     assert not (tmp_path / "mine.png").exists()
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_said():
 
 
 def test_examples_are_shown_by_their_features():
-    ps.write_tfrecord([ps.records.encode_example({"photo": PHOTO, "ids": [1, 2]})], "b.tfrecord")
+    ps.Dataset.from_source([ps.records.encode_example({"photo": PHOTO, "ids": [1, 2]})]).write_tfrecord("b.tfrecord")
     text = told(["b.tfrecord"])[1]
     assert "[1, 2]" in text
     assert "1 image on peek.png" in text

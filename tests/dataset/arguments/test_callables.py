@@ -32,7 +32,7 @@ def test_lambdas_need_no_types() -> None:
     _ = assert_type(ds.filter(lambda x: x > 1).batch(2), ps.Dataset[Any])
     assert list(ds.flat_map(lambda x: [x] * 2).scan(0, lambda total, x: (total + x, total))) == [0, 0, 0, 1, 2, 4, 6, 9]
     assert list(ds.take_while(lambda x: x < 2).interleave(lambda x: [x, x])) == [0, 1, 0, 1]
-    assert len(ds.split({"a": 0.5, "b": 0.5}, key=lambda x: x % 2)) == 2
+    assert len(ds.split({"a": 0.5, "b": 0.5}, key_func=lambda x: x % 2)) == 2
 
 
 def test_the_rest_of_an_element_has_no_part_of_its_type() -> None:

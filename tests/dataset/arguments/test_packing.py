@@ -22,7 +22,13 @@ REFUSED = {
     "a rule that has no use": ({"strategy": "split", "overlong": "drop"}, ValueError, "all documents are joined"),
     "padding that is no number": ({"pad": None}, TypeError, "whole number"),
     "padding that is no token": ({"pad": 1 << 62}, PlanError, "tokens are int8, from -128 to 127"),
-    "a key that is none": ({"key": 1.5}, TypeError, "expected a key, a field name or a position"),
+    "a key that is none": ({"on": 1.5}, TypeError, "expected a key, a field name or a position"),
+    "a remainder of another length": (
+        {"remainder": "keep"},
+        ValueError,
+        'sequences have one length; expected "pad" or',
+    ),
+    "a remainder of all": ({"remainder": "drop"}, ValueError, "any sequence may have padding"),
     "a flag that is none": ({"keep_positions": 1}, TypeError, "True or False"),
 }
 
@@ -40,16 +46,16 @@ def test_wrong_arguments_are_refused(case):
     [
         (Dataset.range(3), None, "elements are int64, not one-dimensional arrays of token ids"),
         (Dataset.from_tensor_slices(MATRIX.astype(float)), None, "elements are float64"),
-        (Dataset.from_tensor_slices({"text": MATRIX}), None, "name their place in an element by key="),
+        (Dataset.from_tensor_slices({"text": MATRIX}), None, "name their place in an element by on="),
         (Dataset.from_tensor_slices({"text": MATRIX}), "ids", "no 'ids'"),
         (Dataset.from_tensor_slices({"text": MATRIX[:, 0]}), "text", "'text' of elements are int64"),
     ],
 )
 def test_elements_known_not_to_be_documents_are_refused(dataset, key, message):
     with pytest.raises(PlanError, match=message):
-        dataset.pack(4, key=key)
+        dataset.pack(4, on=key)
 
 
 def test_the_kinds_of_elements_that_are_taken():
     assert DOCUMENTS.pack(4).element_spec["tokens"].dtype == np.int64
-    assert Dataset.from_tensor_slices((MATRIX, MATRIX)).pack(4, key=1).element_spec["positions"].shape == (4,)
+    assert Dataset.from_tensor_slices((MATRIX, MATRIX)).pack(4, on=1).element_spec["positions"].shape == (4,)

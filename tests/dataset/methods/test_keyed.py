@@ -9,7 +9,7 @@ from penstock import Dataset
 
 def test_they_go_together_with_the_rest():
     words = Dataset.from_source([np.full(1 + x % 5, x) for x in range(30)]).shuffle(seed=0)
-    sums = words.batch_by_tokens(12, len).map(np.sum)
+    sums = words.batch_by_tokens(len, 12).map(np.sum)
     ds = sums.group_by_window(lambda x: x % 2, lambda key, window: window.batch(4), 4)
     assert sum(int(batch.sum()) for batch in ds) == sum(x * (1 + x % 5) for x in range(30))
     bucketed = words.bucket_by_sequence_length(len, [3], [4, 2]).unbatch().unbatch()
@@ -27,8 +27,8 @@ def test_plans_are_told_apart_by_their_arguments():
         ds.bucket_by_sequence_length(abs, [4], [1, 1]).fingerprint(),
         ds.bucket_by_sequence_length(abs, [3], [1, 2]).fingerprint(),
         ds.bucket_by_sequence_length(abs, [3], [1, 1], no_padding=True).fingerprint(),
-        ds.batch_by_tokens(9, abs).fingerprint(),
-        ds.batch_by_tokens(9, abs, tolerance=0.2).fingerprint(),
+        ds.batch_by_tokens(abs, 9).fingerprint(),
+        ds.batch_by_tokens(abs, 9, tolerance=0.2).fingerprint(),
         ds.group_by_reducer(abs, int, max).fingerprint(),
         ds.group_by_reducer(abs, int, min).fingerprint(),
     }

@@ -79,7 +79,7 @@ def test_weights_changed_in_mid_run_lose_and_repeat_nothing(settings, epoch):
     old = sample([A, B], [1, 1], **settings)
     for count in (0, 1, 50, 77, 360):
         before = [int(x) for x in old.take(count).iterator(epoch=epoch)]
-        drawn = old.drawn(count, epoch=epoch)
+        drawn = old.draw_counts(count, epoch=epoch)
         assert drawn == [sum(x < 100 for x in before), sum(x >= 100 for x in before)]
         rest = [ds.skip(n) for ds, n in zip((A, B), drawn, strict=True)]
         after = [int(x) for x in sample(rest, [1, 9], **settings).iterator(epoch=epoch)]
@@ -88,7 +88,7 @@ def test_weights_changed_in_mid_run_lose_and_repeat_nothing(settings, epoch):
 
 def test_repeated_datasets_go_on_where_they_were():
     old = sample([A, B], [1, 1], seed=1, stop="never")
-    drawn = old.drawn(1000)
+    drawn = old.draw_counts(1000)
     new = sample([ds.repeat().skip(n) for ds, n in zip((A, B), drawn, strict=True)], [5, 1], seed=2)
     made = [*old.take(1000).iterator(epoch=0), *new.take(1000).iterator(epoch=0)]
     of_a = [int(x) for x in made if x < 100]
@@ -98,10 +98,10 @@ def test_repeated_datasets_go_on_where_they_were():
 def test_what_was_drawn_by_an_unseeded_mixture():
     mix = sample([A, B])
     with pytest.raises(PlanError, match="without a seed"):
-        mix.drawn(3)
+        mix.draw_counts(3)
     it = mix.iterator(epoch=0)
     made = [next(it) for _ in range(33)]
-    drawn = mix.with_options(Options(seed=it.state_dict()["seed"])).drawn(33)
+    drawn = mix.with_options(Options(seed=it.state_dict()["seed"])).draw_counts(33)
     assert drawn == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
 
 
@@ -114,7 +114,7 @@ def test_weights_of_streams_changed_in_mid_run_lose_and_repeat_nothing(settings,
 
     old = sample(streams(), [1, 3], stop=stop, **settings)
     made = [int(x) for x in old.take(count).iterator(epoch=epoch)]
-    drawn = old.drawn(count, epoch=epoch)
+    drawn = old.draw_counts(count, epoch=epoch)
     assert drawn == [sum(x < 100 for x in made), sum(x >= 100 for x in made)]
     if stop == "first":
         rest = [ds.skip(n) for ds, n in zip(streams(), drawn, strict=True)]
@@ -123,17 +123,17 @@ def test_weights_of_streams_changed_in_mid_run_lose_and_repeat_nothing(settings,
 
 
 def test_drawn_is_about_mixtures_of_which_it_is_known():
-    assert Dataset.choose_from_datasets([A, B], Dataset.from_tensor_slices([0, 1, 1])).drawn(2) == [1, 1]
+    assert Dataset.choose_from_datasets([A, B], Dataset.from_tensor_slices([0, 1, 1])).draw_counts(2) == [1, 1]
     with pytest.raises(PlanError, match="is no mixture; ask the mixture itself"):
-        A.drawn(3)
+        A.draw_counts(3)
     with pytest.raises(ValueError, match="the mixture has 360 elements"):
-        sample([A, B], seed=1).drawn(361)
+        sample([A, B], seed=1).draw_counts(361)
     with pytest.raises(ValueError, match="the mixture has 360 elements"):
-        sample([A.filter(lambda x: True), B], seed=1).drawn(361)
+        sample([A.filter(lambda x: True), B], seed=1).draw_counts(361)
     with pytest.raises(PlanError, match="without a seed"):
-        sample([A.filter(lambda x, *, rng: rng.random() < 0.5), B], exact=True).drawn(3)
+        sample([A.filter(lambda x, *, rng: rng.random() < 0.5), B], exact=True).draw_counts(3)
     with pytest.raises(PlanError, match="without a seed"):
-        sample([A, B], Dataset.random().map(lambda x: [1, x % 3])).drawn(3)
+        sample([A, B], Dataset.random().map(lambda x: [1, x % 3])).draw_counts(3)
 
 
 @pytest.mark.parametrize("stop", ["all", "first"])
@@ -142,7 +142,7 @@ def test_weights_of_streams_that_end_change_in_mid_run_and_lose_and_repeat_nothi
     members = [ds.filter(lambda x: x % 3 > 0) for ds in (A, B)]
     old = sample(members, Dataset.from_tensors([5, 2]).repeat(), seed=5, stop=stop)
     made = [int(x) for x in old.take(count).iterator(epoch=1)]
-    rest = [ds.skip(n) for ds, n in zip(members, old.drawn(len(made), epoch=1), strict=True)]
+    rest = [ds.skip(n) for ds, n in zip(members, old.draw_counts(len(made), epoch=1), strict=True)]
     made += [int(x) for x in sample(rest, [1, 9], seed=1).iterator(epoch=1)]
     assert sorted(made) == [x for x in [*range(60), *range(100, 400)] if x % 3 > 0]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import penstock as ps
+from penstock.core.errors import PlanError
 
 
 def test_rows_of_numpy_files_are_shuffled_and_batched_as_any_others(tmp_path):
@@ -19,3 +20,18 @@ def test_rows_of_numpy_files_are_shuffled_and_batched_as_any_others(tmp_path):
 def test_files_that_are_not_there_are_named():
     with pytest.raises(FileNotFoundError, match="nothing"):
         ps.read_numpy("nothing*.npy")
+
+
+def test_of_numpy_s_archives_some_arrays_are_read(tmp_path):
+    path = tmp_path / "a.npz"
+    np.savez(path, x=np.arange(3), y=np.arange(6).reshape(3, 2), z=np.zeros(4))
+    assert list(ps.read_numpy(path, columns=["x"])) == [{"x": x} for x in range(3)]
+    assert [row.tolist() for row in ps.read_numpy(path, columns="y")] == [[0, 1], [2, 3], [4, 5]]
+    ps.testing.verify_determinism(ps.read_numpy(path, columns=["y", "x"]).shuffle(seed=1))
+    with pytest.raises(PlanError, match="there is no 'q'"):
+        ps.read_numpy(path, columns=["q"])
+    with pytest.raises(TypeError, match=r"read_numpy\(columns=3\)"):
+        ps.read_numpy(path, columns=3)
+    np.save(tmp_path / "a.npy", np.arange(3))
+    with pytest.raises(PlanError, match="leave columns out"):
+        ps.read_numpy(tmp_path / "a.npy", columns=["x"])

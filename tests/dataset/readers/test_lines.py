@@ -60,12 +60,12 @@ def test_a_line_that_cannot_be_read_may_be_left_out(texts):
 def test_json_is_read_and_batched(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"text": "t{i}", "tokens": {list(range(i))}, "label": {i}}}\n' for i in range(5)))
-    ds = ps.read_json(path, fields={"tokens": np.int32, "label": np.int64}).padded_batch(5)
+    ds = ps.read_json(path, columns=["tokens", "label"], types={"tokens": np.int32, "label": np.int64}).padded_batch(5)
     (batch,) = ds
     assert batch["label"].tolist() == [0, 1, 2, 3, 4]
     assert batch["tokens"].shape == (5, 4)
     assert batch["tokens"].dtype == np.int32
-    assert ps.read_json(path, fields=["text"])[3] == {"text": "t3"}
+    assert ps.read_json(path, columns=["text"])[3] == {"text": "t3"}
 
 
 @pytest.mark.parametrize("call", [ps.read_text, ps.read_json])

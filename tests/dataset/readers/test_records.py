@@ -21,7 +21,7 @@ BY_TENSORFLOW = bytes.fromhex(
 @pytest.fixture
 def records(tmp_path):
     made = [f"record {i}".encode() * (i % 4) for i in range(40)]
-    names = ps.write_tfrecord(made, tmp_path / "r.tfrecord", max_bytes=400)
+    names = ps.Dataset.from_source(made).write_tfrecord(tmp_path / "r.tfrecord", max_bytes=400)
     assert len(names) > 2
     return made, str(tmp_path / "r-*.tfrecord")
 
@@ -94,6 +94,6 @@ def test_wrong_arguments_are_refused(records):
         ps.read_tfrecord(pattern, verify="yes")
     with pytest.raises(FileNotFoundError):
         ps.read_tfrecord(pattern + "x")
-    names = ps.write_tfrecord([b"x"], pattern.replace("-*", ""))
+    names = ps.Dataset.from_source([b"x"]).write_tfrecord(pattern.replace("-*", ""))
     with pytest.raises(FileExistsError):
-        ps.write_tfrecord([b"y"], names[0])
+        ps.Dataset.from_source([b"y"]).write_tfrecord(names[0])

@@ -35,3 +35,28 @@ def test_a_home_is_found(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     simple_mds(tmp_path / "data")
     assert len(ps.read_mds("~/data")) == 20
+
+
+@pytest.mark.parametrize(("make", "read"), [(simple_mds, ps.read_mds), (simple_litdata, ps.read_litdata)])
+def test_several_folders_come_one_after_another(make, read, tmp_path):
+    folders = [make(tmp_path / name) for name in ("a", "b")]
+    one = [element["n"] for element in read(folders[0])]
+    for paths in (folders, str(tmp_path / "*"), [str(tmp_path / "a"), tmp_path / "b*"]):
+        ds = read(paths)
+        assert [element["n"] for element in ds] == one + one
+        assert ds[len(one) + 3]["n"] == one[3]
+    ps.testing.verify_resume(read(folders).shuffle(seed=1), most=8)
+    with pytest.raises(FileNotFoundError, match="nothing matches"):
+        read(str(tmp_path / "c*"))
+    with pytest.raises(ps.errors.PlanError, match=r"\(paths=\[\]\)"):
+        read([])
+
+
+@pytest.mark.parametrize(("make", "read"), [(simple_mds, ps.read_mds), (simple_litdata, ps.read_litdata)])
+def test_columns_are_what_is_read(make, read, tmp_path):
+    folder = make(tmp_path)
+    assert list(read(folder, columns=["n"]))[3] == {"n": read(folder)[3]["n"]}
+    with pytest.raises(ps.errors.PlanError, match=r"columns=\['q'\]\): there are"):
+        read(folder, columns=["q"])
+    with pytest.raises(TypeError, match="expected a list of names"):
+        read(folder, columns="n")

@@ -1,4 +1,4 @@
-"""`ps.read_tar` and `ps.write_tar` as users meet them."""
+"""`ps.read_tar` and `ds.write_tar` as users meet them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from penstock.testing.laws import verify_determinism, verify_resume
 
 @pytest.fixture
 def shards(tmp_path):
-    samples = ({"__key__": f"d/{i:03d}", "cls": i % 5, "txt": f"text {i}"} for i in range(50))
-    names = ps.write_tar(samples, tmp_path / "s.tar", max_bytes=20_000)
+    samples = [{"__key__": f"d/{i:03d}", "cls": i % 5, "txt": f"text {i}"} for i in range(50)]
+    names = ps.Dataset.from_source(samples).write_tar(tmp_path / "s.tar", max_bytes=20_000)
     assert len(names) == 5
     return str(tmp_path / "s-*.tar")
 
@@ -33,14 +33,14 @@ def test_samples_are_read_at_random(shards):
 
 
 def test_iterators_resume_exactly(shards):
-    for ds in (ps.read_tar(shards, decode={"cls": int}), ps.read_tar(shards, extensions=["cls"]).shuffle(seed=1)):
+    for ds in (ps.read_tar(shards, decode={"cls": int}), ps.read_tar(shards, columns=["cls"]).shuffle(seed=1)):
         verify_resume(ds.map(lambda x: int(x["cls"])).batch(7), most=8)
         verify_determinism(ds.map(lambda x: int(x["cls"])).batch(7))
 
 
 def test_a_record_at_fault_is_named_and_can_be_left_out(tmp_path):
     samples = [{"cls": "3"}, {"cls": "four"}, {"cls": "5"}]
-    ps.write_tar(samples, tmp_path / "a.tar")
+    ps.Dataset.from_source(samples).write_tar(tmp_path / "a.tar")
     ds = ps.read_tar(tmp_path / "a.tar", decode=True).map(lambda x: x["cls"])
     with pytest.raises(ps.errors.DataError, match=r"a.tar: '00000001.cls'.*b'four'") as caught:
         list(ds)
@@ -54,14 +54,14 @@ def test_compressed_archives_are_a_stream(shards, tmp_path):
     for path in glob.glob(shards):
         with open(path, "rb") as file:
             (tmp_path / (path.split("/")[-1] + ".gz")).write_bytes(gzip.compress(file.read()))
-    ds = ps.read_tar(tmp_path / "*.tar.gz", extensions=["cls", "txt"], decode=True)
+    ds = ps.read_tar(tmp_path / "*.tar.gz", columns=["cls", "txt"], decode=True)
     assert ds.cardinality() == ps.UNKNOWN
     assert list(ds) == list(ps.read_tar(shards, decode=True))
     verify_resume(ds.map(lambda x: x["cls"]).batch(7), most=8)
     with pytest.raises(ps.errors.PlanError, match=r"s-00000-of-00005.tar.gz is compressed \(gzip\).*say what"):
         ps.read_tar(tmp_path / "*.tar.gz")
     with pytest.raises(ps.errors.DataError, match="gzip data is damaged"):
-        list(ps.read_tar(shards, extensions=["cls"], compression="gzip"))
+        list(ps.read_tar(shards, columns=["cls"], compression="gzip"))
 
 
 def test_images_are_decoded_by_the_fused_kernel(tmp_path):
@@ -71,9 +71,9 @@ def test_images_are_decoded_by_the_fused_kernel(tmp_path):
         file = io.BytesIO()
         pillow.fromarray(np.full((40, 50, 3), 40 * i, np.uint8)).save(file, "jpeg")
         samples.append({"jpg": file.getvalue(), "cls": i})
-    ps.write_tar(samples, tmp_path / "a.tar")
+    ps.Dataset.from_source(samples).write_tar(tmp_path / "a.tar")
     ds = (
-        ps.read_tar(tmp_path / "a.tar", extensions={"image": "jpg;png", "label": "cls"}, decode=True)
+        ps.read_tar(tmp_path / "a.tar", columns={"image": "jpg;png", "label": "cls"}, decode=True)
         .map(ps.image.decode(), on="image")
         .map(ps.image.random_resized_crop(16), on="image")
         .batch(3)
@@ -85,20 +85,20 @@ def test_images_are_decoded_by_the_fused_kernel(tmp_path):
 
 
 def test_a_dataset_is_written(tmp_path):
-    names = ps.write_tar(ps.Dataset.range(5).map(lambda x: {"cls": x}), tmp_path / "a.tar")
+    names = ps.Dataset.range(5).map(lambda x: {"cls": x}).write_tar(tmp_path / "a.tar")
     assert [x["cls"] for x in ps.read_tar(names, decode=True).shuffle(seed=3)] != [0, 1, 2, 3, 4]
     with pytest.raises(FileExistsError):
-        ps.write_tar([], tmp_path / "a.tar")
-    assert ps.write_tar([], tmp_path / "a.tar", overwrite=True) == names
+        ps.Dataset.from_source([]).write_tar(tmp_path / "a.tar")
+    assert ps.Dataset.from_source([]).write_tar(tmp_path / "a.tar", overwrite=True) == names
     assert list(ps.read_tar(names)) == []
 
 
 def test_wrong_arguments_are_refused(shards):
-    with pytest.raises(TypeError, match="extensions"):
-        ps.read_tar(shards, extensions="jpg")
+    with pytest.raises(TypeError, match="columns="):
+        ps.read_tar(shards, columns="jpg")
     with pytest.raises(ps.errors.PlanError, match="compression='zip'"):
         ps.read_tar(shards, compression="zip")
     with pytest.raises(TypeError, match="decode"):
         ps.read_tar(shards, decode="yes")
     with pytest.raises(TypeError, match="overwrite"):
-        ps.write_tar([], shards, overwrite=1)
+        ps.Dataset.from_source([]).write_tar(shards, overwrite=1)

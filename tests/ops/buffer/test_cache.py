@@ -81,11 +81,11 @@ def test_what_is_drawn_before_a_cache_is_drawn_once_for_a_seed():
     def drawn(x, *, rng):
         return rng.random()
 
-    ds = Dataset.range(5).map(drawn).cache().with_options(ps.Options(seed=1, ignore=("all",)))
+    ds = Dataset.range(5).map(drawn).cache().with_options(ps.Options(seed=1, ignore_lint=("all",)))
     assert list(ds) == list(ds)
     other = ds.with_options(ps.Options(seed=2))
     assert list(other) != list(ds)
-    verify_resume(Dataset.range(9).map(drawn).cache().with_options(ps.Options(ignore=("all",))))
+    verify_resume(Dataset.range(9).map(drawn).cache().with_options(ps.Options(ignore_lint=("all",))))
 
 
 @pytest.mark.parametrize("function", [noted, uneven])
@@ -140,7 +140,7 @@ def drawn(x, *, rng):
     return x + rng.random()
 
 
-UNSEEDED = ps.Options(ignore="all", executor="inline")
+UNSEEDED = ps.Options(ignore_lint="all", executor="inline")
 
 
 @pytest.mark.parametrize(

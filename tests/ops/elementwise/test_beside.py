@@ -80,7 +80,7 @@ def fails(*args):
 @pytest.mark.parametrize(
     ("ds", "blamed"),
     [
-        (Dataset.range(9).unique(fails), "unique(key=fails)"),
+        (Dataset.range(9).unique(fails), "unique(key_func=fails)"),
         (Dataset.range(9).take_while(fails), "take_while(predicate=fails)"),
         (
             Dataset.range(9).group_by_window(fails, lambda key, ds: ds.batch(2), window_size=2),
@@ -91,7 +91,10 @@ def fails(*args):
             Dataset.range(9).bucket_by_sequence_length(fails, [2], [2, 2]),
             "bucket_by_sequence_length(element_length_func=fails)",
         ),
-        (Dataset.range(9).batch_by_tokens(9, length_func=fails), "batch_by_tokens(length_func=fails)"),
+        (
+            Dataset.range(9).batch_by_tokens(element_length_func=fails, max_tokens=9),
+            "batch_by_tokens(element_length_func=fails)",
+        ),
     ],
 )
 def test_the_operation_that_the_user_wrote_is_blamed(ds, blamed):

@@ -64,10 +64,14 @@ BUDGETS = st.builds(
 def test_it_stops_at_the_same_element_for_any_number_of_workers(bad, budget, options):
     wanted, too_many = allowed(bad, budget, 80)
     for ds in (
-        Dataset.range(80).map(failing(bad), on_error=ps.skip(budget)),
+        Dataset.range(80).map(failing(bad), on_error=ps.on_error.skip(budget)),
         Dataset.range(80).map(failing(bad)).ignore_errors(budget=budget),
-        Dataset.range(80).filter(lambda x: failing(bad)(x) > -1, on_error=ps.skip(budget)),
-        Dataset.range(80).batch(1).filter(lambda x: True).unbatch().map(failing(bad), on_error=ps.skip(budget)),
+        Dataset.range(80).filter(lambda x: failing(bad)(x) > -1, on_error=ps.on_error.skip(budget)),
+        Dataset.range(80)
+        .batch(1)
+        .filter(lambda x: True)
+        .unbatch()
+        .map(failing(bad), on_error=ps.on_error.skip(budget)),
     ):
         received, error = came(ds.with_options(options))
         assert received == wanted
@@ -77,11 +81,11 @@ def test_it_stops_at_the_same_element_for_any_number_of_workers(bad, budget, opt
 @given(st.sets(st.integers(0, 79)), BUDGETS, st.sampled_from(WAYS))
 def test_what_is_replaced_counts_too(bad, budget, options):
     wanted, too_many = allowed(bad, budget, 80, replaced=-1)
-    ds = Dataset.range(80).map(failing(bad), on_error=ps.replace(-1, budget)).with_options(options)
+    ds = Dataset.range(80).map(failing(bad), on_error=ps.on_error.replace(-1, budget)).with_options(options)
     received, error = came(ds)
     assert received == wanted
     assert (error is not None) == too_many
-    kept = Dataset.range(80).filter(lambda x: failing(bad)(x) > -1, on_error=ps.replace(True, budget))
+    kept = Dataset.range(80).filter(lambda x: failing(bad)(x) > -1, on_error=ps.on_error.replace(True, budget))
     assert came(kept)[0] == list(range(80))[: len(wanted)]
 
 
@@ -98,17 +102,17 @@ def test_the_error_shows_the_last_and_how_many():
 
 
 def test_every_epoch_has_the_whole_budget():
-    ds = Dataset.range(9).map(failing({3, 5}), on_error=ps.skip(2))
+    ds = Dataset.range(9).map(failing({3, 5}), on_error=ps.on_error.skip(2))
     assert len(list(ds.repeat(3))) == 21
     with pytest.raises(FailuresError):
-        list(Dataset.range(9).repeat(2).map(failing({3, 5}), on_error=ps.skip(2)))
+        list(Dataset.range(9).repeat(2).map(failing({3, 5}), on_error=ps.on_error.skip(2)))
 
 
 @pytest.mark.parametrize("options", WAYS[:2])
 def test_counts_go_on_after_a_restore(options):
     bad = {1, 2, 9, 10, 11, 25}
     for budget in (ErrorBudget(count=6), ErrorBudget(run=3), ErrorBudget(rate=0.3)):
-        for on_error in (ps.skip(budget), ps.replace(-1, budget)):
+        for on_error in (ps.on_error.skip(budget), ps.on_error.replace(-1, budget)):
             ds = Dataset.range(30).map(failing(bad), on_error=on_error)
             verify_resume(ds, options=options)
             verify_resume(ds.filter(lambda x: x != 4).batch(3).repeat(2), options=options)
@@ -117,7 +121,7 @@ def test_counts_go_on_after_a_restore(options):
 @pytest.mark.parametrize("stop", range(0, 25, 3))
 @pytest.mark.parametrize("options", WAYS[:2])
 def test_it_stops_at_the_same_element_after_a_restore(stop, options):
-    ds = Dataset.range(60).map(failing({1, 2, 9, 22, 40, 41}), on_error=ps.skip(3)).with_options(options)
+    ds = Dataset.range(60).map(failing({1, 2, 9, 22, 40, 41}), on_error=ps.on_error.skip(3)).with_options(options)
     whole, error = came(ds)
     it = ds.iterator()
     first = [next(it) for _ in range(min(len(whole), stop))]
@@ -133,7 +137,7 @@ def test_it_stops_at_the_same_element_after_a_restore(stop, options):
 def test_with_a_larger_budget_a_saved_run_goes_on_at_the_element_that_was_too_much():
     function = failing({1, 2, 9, 22})
     for replaced in (False, True):
-        small, large = (ps.replace(-1, n) if replaced else ps.skip(n) for n in (2, 9))
+        small, large = (ps.on_error.replace(-1, n) if replaced else ps.on_error.skip(n) for n in (2, 9))
         it = iter(Dataset.range(30).map(function, on_error=small))
         received, error = came(it)
         assert error is not None
@@ -148,7 +152,7 @@ def rows_in(path):
 
 def test_the_file_tells_what_failed(tmp_path):
     path = tmp_path / "bad.jsonl"
-    ds = Dataset.from_source(["3", "x", "5", "?"]).map(int, on_error=ps.skip(quarantine=path))
+    ds = Dataset.from_source(["3", "x", "5", "?"]).map(int, on_error=ps.on_error.skip(quarantine=path))
     assert list(ds) == [3, 5]
     told = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["row"], line["records"], line["error"]) for line in told] == [
@@ -233,16 +237,16 @@ def test_nothing_is_written_twice_by_resumed_runs_or_later_ones(tmp_path, option
 def test_the_file_and_the_budget_do_not_tell_pipelines_apart(tmp_path):
     ds = Dataset.range(9)
     prints = {
-        ds.map(abs, on_error=ps.skip(budget, path)).fingerprint()
+        ds.map(abs, on_error=ps.on_error.skip(budget, quarantine=path)).fingerprint()
         for budget, path in ((3, None), (5, None), (None, tmp_path / "a"), (ErrorBudget(rate=0.1), tmp_path / "b"))
     }
     assert len(prints) == 1
     others = {
         ds.map(abs).fingerprint(),
         ds.map(abs, on_error="skip").fingerprint(),
-        ds.map(abs, on_error=ps.replace(0)).fingerprint(),
-        ds.map(abs, on_error=ps.replace(1)).fingerprint(),
-        ds.map(abs, on_error=ps.replace(0, 3)).fingerprint(),
+        ds.map(abs, on_error=ps.on_error.replace(0)).fingerprint(),
+        ds.map(abs, on_error=ps.on_error.replace(1)).fingerprint(),
+        ds.map(abs, on_error=ps.on_error.replace(0, 3)).fingerprint(),
     }
     assert len(others | prints) == 6
 
@@ -258,7 +262,7 @@ def test_warnings_are_logged_in_order(options, caplog):
 
 
 def test_explain_shows_the_budget():
-    explained = Dataset.range(3).map(abs, on_error=ps.skip(ErrorBudget(rate=0.1))).explain()
+    explained = Dataset.range(3).map(abs, on_error=ps.on_error.skip(ErrorBudget(rate=0.1))).explain()
     assert "errors(budget=ErrorBudget(rate=0.1))" in explained
 
 
@@ -279,7 +283,7 @@ def test_a_state_goes_on_with_another_budget_and_file(tmp_path, ignores):
         if ignores:
             ds = Dataset.range(60).map(noted).ignore_errors(budget=budget, quarantine=path)
         else:
-            ds = Dataset.range(60).map(noted, on_error=ps.skip(budget, path))
+            ds = Dataset.range(60).map(noted, on_error=ps.on_error.skip(budget, quarantine=path))
         return ds.batch(5).with_options(Options(executor="inline"))
 
     wanted = [batch.tolist() for batch in pipeline(9, "all.jsonl")]
@@ -320,7 +324,11 @@ STREAMS = {
 def test_the_file_names_the_record_also_where_elements_came_in_order(tmp_path, way, options):
     path = tmp_path / "failed.jsonl"
     strings = Dataset.from_source([str(x) for x in range(30)])
-    ds = STREAMS[way](kept(strings)).map(failing({"5", "17", "20"}), on_error=ps.skip(999, path)).with_options(options)
+    ds = (
+        STREAMS[way](kept(strings))
+        .map(failing({"5", "17", "20"}), on_error=ps.on_error.skip(999, quarantine=path))
+        .with_options(options)
+    )
     assert {"5", "17", "20"}.isdisjoint(ds)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert {(line["row"], *line["records"]) for line in lines} == {(x, f"item {x} of list") for x in (5, 17, 20)}
@@ -340,7 +348,7 @@ def test_the_file_names_the_record_also_where_elements_came_in_order(tmp_path, w
 )
 def test_no_record_is_named_where_the_row_is_not_known(tmp_path, change):
     path = tmp_path / "failed.jsonl"
-    ds = change(kept(Dataset.from_source(["a", "b"]))).map(failing({"a"}), on_error=ps.skip(quarantine=path))
+    ds = change(kept(Dataset.from_source(["a", "b"]))).map(failing({"a"}), on_error=ps.on_error.skip(quarantine=path))
     assert len(list(ds)) > 0
     assert json.loads(path.read_text().splitlines()[0])["records"] == []
 
@@ -348,6 +356,6 @@ def test_no_record_is_named_where_the_row_is_not_known(tmp_path, change):
 def test_of_a_generator_the_number_of_what_failed_is_written_down(tmp_path):
     path = tmp_path / "bad.jsonl"
     ds = Dataset.from_generator(lambda: iter(range(5))).filter(lambda x: x > 0)
-    list(ds.map(failing({3}), on_error=ps.skip(quarantine=path)).repeat(2))
+    list(ds.map(failing({3}), on_error=ps.on_error.skip(quarantine=path)).repeat(2))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["epoch"], line["row"]) for line in lines] == [(0, 3), (1, 3)]

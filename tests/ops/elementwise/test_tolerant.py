@@ -45,17 +45,17 @@ def test_skip_leaves_out_what_fails(bad, options):
 @given(BAD, st.sampled_from(WAYS))
 def test_replace_puts_a_value_in_its_place(bad, options):
     wanted = [-1 if x in bad else x * 10 for x in range(60)]
-    ds = Dataset.range(60).map(failing(bad), on_error=ps.replace(-1)).with_options(options)
+    ds = Dataset.range(60).map(failing(bad), on_error=ps.on_error.replace(-1)).with_options(options)
     assert list(ds) == wanted
     assert list(ds.batch(7).unbatch()) == wanted
     assert [ds[row] for row in (0, 7, -1)] == [wanted[row] for row in (0, 7, -1)]
     assert len(ds) == 60
-    assert list(Dataset.range(60).filter(lambda x: True).map(failing(bad), on_error=ps.replace(-1))) == wanted
+    assert list(Dataset.range(60).filter(lambda x: True).map(failing(bad), on_error=ps.on_error.replace(-1))) == wanted
 
 
 def test_replace_keeps_the_order_of_a_shuffle_and_the_rows_of_a_batch():
     bad = failing({3, 5})
-    ds = Dataset.range(20).shuffle(seed=2).map(bad, on_error=ps.replace(np.int64(7))).batch(4)
+    ds = Dataset.range(20).shuffle(seed=2).map(bad, on_error=ps.on_error.replace(np.int64(7))).batch(4)
     whole = Dataset.range(20).shuffle(seed=2).map(lambda x: 7 if x in (3, 5) else x * 10).batch(4)
     for epoch in (0, 3):
         assert [batch.tolist() for batch in ds.iterator(epoch=epoch)] == [
@@ -66,14 +66,14 @@ def test_replace_keeps_the_order_of_a_shuffle_and_the_rows_of_a_batch():
 
 def test_a_part_is_replaced_where_the_function_makes_a_part():
     ds = Dataset.from_tensor_slices({"x": np.arange(4), "y": np.arange(4)})
-    made = ds.map(failing({2}), on="x", on_error=ps.replace(-1))
+    made = ds.map(failing({2}), on="x", on_error=ps.on_error.replace(-1))
     assert [(element["x"], element["y"]) for element in made] == [(0, 0), (10, 1), (-1, 2), (30, 3)]
     left = ds.map(failing({2}), on="x", on_error="skip")
     assert [element["y"] for element in left] == [0, 1, 3]
 
 
 def test_each_has_a_replacement_of_its_own():
-    ds = Dataset.range(3).map(failing({0, 1, 2}), on_error=ps.replace({"x": np.zeros(2)}))
+    ds = Dataset.range(3).map(failing({0, 1, 2}), on_error=ps.on_error.replace({"x": np.zeros(2)}))
     first, second, _ = ds
     first["x"] += 1
     assert second["x"].tolist() == [0, 0]
@@ -87,7 +87,15 @@ def test_a_function_of_columns_is_called_for_each_element_where_it_fails():
         return x + 1
 
     assert list(Dataset.range(9).map(columns, vectorized=True, on_error="skip")) == [1, 2, 3, 4, 5, 7, 8, 9]
-    assert list(Dataset.range(7).map(columns, vectorized=True, on_error=ps.replace(0))) == [1, 2, 3, 4, 5, 0, 7]
+    assert list(Dataset.range(7).map(columns, vectorized=True, on_error=ps.on_error.replace(0))) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+        0,
+        7,
+    ]
 
 
 def test_a_function_that_draws_draws_by_the_element():
@@ -107,8 +115,8 @@ def test_a_filter_skips_or_decides():
         return failing({4})(x) % 20 == 0
 
     assert list(Dataset.range(9).filter(picky, on_error="skip")) == [0, 2, 6, 8]
-    assert list(Dataset.range(9).filter(picky, on_error=ps.replace(False))) == [0, 2, 6, 8]
-    assert list(Dataset.range(9).filter(picky, on_error=ps.replace(True))) == [0, 2, 4, 6, 8]
+    assert list(Dataset.range(9).filter(picky, on_error=ps.on_error.replace(False))) == [0, 2, 6, 8]
+    assert list(Dataset.range(9).filter(picky, on_error=ps.on_error.replace(True))) == [0, 2, 4, 6, 8]
     assert list(Dataset.range(5).filter(lambda x: 3 if x == 1 else True, on_error="skip")) == [0, 2, 3, 4]
 
 
@@ -117,7 +125,7 @@ def test_a_flat_map_skips_or_stands_for_something_else():
         return [failing({2})(x)] * 2
 
     assert list(Dataset.range(4).flat_map(twice, on_error="skip")) == [0, 0, 10, 10, 30, 30]
-    assert list(Dataset.range(4).flat_map(twice, on_error=ps.replace([7]))) == [0, 0, 10, 10, 7, 30, 30]
+    assert list(Dataset.range(4).flat_map(twice, on_error=ps.on_error.replace([7]))) == [0, 0, 10, 10, 7, 30, 30]
 
 
 def test_only_the_errors_of_that_function_are_skipped():
@@ -165,7 +173,7 @@ def test_ignore_errors_where_it_could_catch_nothing_is_refused():
 def test_what_comes_of_skipping_has_no_length_and_what_of_replacing_has():
     ds = Dataset.range(9)
     assert ds.map(abs, on_error="skip").cardinality() == UNKNOWN
-    assert ds.map(abs, on_error=ps.replace(0)).cardinality() == 9
+    assert ds.map(abs, on_error=ps.on_error.replace(0)).cardinality() == 9
     assert ds.ignore_errors().cardinality() == UNKNOWN
     assert ds.batch(2).ignore_errors().element_spec == ds.batch(2).element_spec
 
@@ -177,7 +185,7 @@ def test_memory_that_runs_out_is_no_fault_of_an_element():
     for ds in (
         Dataset.range(9).map(greedy).ignore_errors(),
         Dataset.range(9).map(greedy, on_error="skip"),
-        Dataset.range(9).map(greedy, on_error=ps.replace(0)),
+        Dataset.range(9).map(greedy, on_error=ps.on_error.replace(0)),
     ):
         with pytest.raises(MemoryError):
             list(ds)
@@ -192,7 +200,9 @@ def test_a_restore_goes_on_exactly(options):
     bad = {0, 3, 4, 17, 29}
     verify_resume(Dataset.range(30).map(failing(bad), on_error="skip"), options=options)
     verify_resume(Dataset.range(30).map(failing(bad)).ignore_errors().repeat(2).batch(4), options=options)
-    verify_resume(Dataset.range(30).shuffle(seed=1).map(failing(bad), on_error=ps.replace(0)).batch(4), options=options)
+    verify_resume(
+        Dataset.range(30).shuffle(seed=1).map(failing(bad), on_error=ps.on_error.replace(0)).batch(4), options=options
+    )
 
 
 def test_images_that_cannot_be_decoded(tmp_path):
@@ -201,18 +211,18 @@ def test_images_that_cannot_be_decoded(tmp_path):
     ds = ps.read_files(f"{tmp_path}/*.jpg")
     blank = np.zeros((4, 4, 3), np.uint8)
     assert list(ds.map(ps.image.decode(), on_error="skip")) == []
-    made = list(ds.map(ps.image.decode(), on_error=ps.replace(blank)).batch(2))
+    made = list(ds.map(ps.image.decode(), on_error=ps.on_error.replace(blank)).batch(2))
     assert [batch.shape for batch in made] == [(2, 4, 4, 3)] * 2
     assert list(ds.map(ps.image.decode()).map(ps.image.resize((4, 4))).batch(2).ignore_errors()) == []
 
 
 def test_the_spec_is_that_of_results_and_replacements():
     images = Dataset.from_tensor_slices({"x": np.zeros((3, 8, 8, 3), np.uint8)})
-    small = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.replace(np.zeros((2, 2, 3), np.uint8)))
+    small = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.on_error.replace(np.zeros((2, 2, 3), np.uint8)))
     assert small._plan.spec() == {"x": ArraySpec((None, None, 3), np.dtype(np.uint8))}
-    same = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.replace(np.zeros((4, 4, 3), np.uint8)))
+    same = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.on_error.replace(np.zeros((4, 4, 3), np.uint8)))
     assert same._plan.spec() == {"x": ArraySpec((4, 4, 3), np.dtype(np.uint8))}
-    other = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.replace("no image"))
+    other = images.map(ps.image.resize((4, 4)), on="x", on_error=ps.on_error.replace("no image"))
     assert other._plan.spec() is None
     left = images.map(ps.image.resize((4, 4)), on="x", on_error="skip")
     assert left._plan.spec() == {"x": ArraySpec((4, 4, 3), np.dtype(np.uint8))}
@@ -223,14 +233,18 @@ def test_mistakes_are_found_when_it_is_built():
     with pytest.raises(ValueError, match=r"map\(on_error='ignore'\)"):
         ds.map(abs, on_error="ignore")
     with pytest.raises(TypeError, match="True or False"):
-        ds.filter(bool, on_error=ps.replace(3))
+        ds.filter(bool, on_error=ps.on_error.replace(3))
     with pytest.raises(TypeError, match="log_warning"):
         ds.ignore_errors(3)
 
 
 def test_explain_shows_it():
     explained = (
-        Dataset.range(3).map(abs, on_error=ps.replace(0)).filter(bool, on_error="skip").ignore_errors().explain()
+        Dataset.range(3)
+        .map(abs, on_error=ps.on_error.replace(0))
+        .filter(bool, on_error="skip")
+        .ignore_errors()
+        .explain()
     )
     for shown in ("map(abs, on_error=replace(0))", "filter(bool, on_error='skip')", "ignore_errors()"):
         assert shown in explained

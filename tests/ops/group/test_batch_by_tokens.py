@@ -22,7 +22,7 @@ def words(lengths):
 
 @given(LENGTHS, st.integers(40, 200), st.sampled_from([0.0, 0.1, 0.5, 10.0]), st.none() | st.integers(1, 5))
 def test_no_batch_has_more_tokens_and_no_element_is_lost(lengths, most, tolerance, size):
-    made = list(words(lengths).batch_by_tokens(most, len, tolerance=tolerance, max_batch_size=size))
+    made = list(words(lengths).batch_by_tokens(len, most, tolerance=tolerance, max_batch_size=size))
     assert all(batch.size <= most for batch in made)
     assert size is None or all(len(batch) <= size for batch in made)
     assert sorted(at for batch in made for at in batch[:, 0].tolist()) == list(range(len(lengths)))
@@ -31,58 +31,58 @@ def test_no_batch_has_more_tokens_and_no_element_is_lost(lengths, most, toleranc
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=200), st.sampled_from([0.0, 0.1, 0.5]))
 def test_full_batches_hold_similar_lengths_and_another_would_not_fit(lengths, tolerance):
     most = 100
-    for batch in words(lengths).batch_by_tokens(most, len, tolerance=tolerance, drop_remainder=True):
+    for batch in words(lengths).batch_by_tokens(len, most, tolerance=tolerance, drop_remainder=True):
         theirs = [lengths[at] for at in batch[:, 0].tolist()]
         assert max(theirs) <= max(min(theirs) * (1 + tolerance), min(theirs))
         assert (len(theirs) + 1) * (max(theirs) * (1 + tolerance)) > most
 
 
 def test_elements_of_a_batch_keep_their_order():
-    for batch in words([5, 9, 5, 5, 9, 5, 5] * 9).batch_by_tokens(20, len):
+    for batch in words([5, 9, 5, 5, 9, 5, 5] * 9).batch_by_tokens(len, 20):
         assert batch[:, 0].tolist() == sorted(batch[:, 0].tolist())
 
 
 def test_what_is_left_comes_from_the_shortest_on_together_where_it_fits():
-    ds = words([1, 30, 2, 10, 3, 31]).batch_by_tokens(64, len, tolerance=0)
+    ds = words([1, 30, 2, 10, 3, 31]).batch_by_tokens(len, 64, tolerance=0)
     assert [batch[:, 0].tolist() for batch in ds] == [[0, 2, 4, 3], [1, 5]]
-    assert list(words([1, 30, 2]).batch_by_tokens(64, len, drop_remainder=True)) == []
+    assert list(words([1, 30, 2]).batch_by_tokens(len, 64, drop_remainder=True)) == []
 
 
 def test_an_element_that_is_too_long_alone_is_refused_after_what_came_before():
     received = []
     with pytest.raises(ElementError, match="length 11 alone is more than max_tokens=10") as caught:
-        received.extend(words([10, 5, 11, 5]).batch_by_tokens(10, len))
+        received.extend(words([10, 5, 11, 5]).batch_by_tokens(len, 10))
     assert [len(batch) for batch in received] == [1]
-    assert any("batch_by_tokens(10, len)" in note for note in caught.value.__notes__)
+    assert any("batch_by_tokens(len, 10)" in note for note in caught.value.__notes__)
 
 
 def test_a_length_of_nothing_takes_no_tokens_but_a_place():
-    made = list(Dataset.from_source([np.zeros(0)] * 9).batch_by_tokens(4, len))
+    made = list(Dataset.from_source([np.zeros(0)] * 9).batch_by_tokens(len, 4))
     assert [len(batch) for batch in made] == [4, 4, 1]
 
 
 def test_padding():
-    ds = words([1, 2, 2]).batch_by_tokens(8, len, padding_values=-1, tolerance=1)
+    ds = words([1, 2, 2]).batch_by_tokens(len, 8, padding_values=-1, tolerance=1)
     assert [batch.tolist() for batch in ds] == [[[0, -1], [1, 1], [2, 2]]]
-    whole = words([3, 2, 3]).batch_by_tokens(6, len, tolerance=0, no_padding=True)
+    whole = words([3, 2, 3]).batch_by_tokens(len, 6, tolerance=0, no_padding=True)
     assert [batch.shape for batch in whole] == [(2, 3), (1, 2)]
 
 
 def test_only_iterating_tells_the_length():
-    assert words([1]).batch_by_tokens(8, len).cardinality() == UNKNOWN
+    assert words([1]).batch_by_tokens(len, 8).cardinality() == UNKNOWN
 
 
 @pytest.mark.parametrize("options", [Options(), THREADS])
 def test_a_restore_goes_on_exactly(options):
     lengths = [1 + x * x % 23 for x in range(60)]
-    verify_resume(words(lengths).shuffle().batch_by_tokens(50, len), options=options)
-    verify_resume(words(lengths).filter(lambda w: len(w) > 3).batch_by_tokens(40, len, tolerance=0.5).repeat(2),
+    verify_resume(words(lengths).shuffle().batch_by_tokens(len, 50), options=options)
+    verify_resume(words(lengths).filter(lambda w: len(w) > 3).batch_by_tokens(len, 40, tolerance=0.5).repeat(2),
                   options=options)  # fmt: skip
-    verify_resume(words(lengths).batch_by_tokens(30, len, max_batch_size=3, drop_remainder=True), options=options)
+    verify_resume(words(lengths).batch_by_tokens(len, 30, max_batch_size=3, drop_remainder=True), options=options)
 
 
 def test_workers_change_nothing():
-    verify_determinism(words([1 + x % 7 for x in range(40)]).shuffle().batch_by_tokens(20, len))
+    verify_determinism(words([1 + x % 7 for x in range(40)]).shuffle().batch_by_tokens(len, 20))
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.25, 1.0, 10.0])
@@ -101,6 +101,6 @@ def test_mistakes_are_found_when_it_is_built():
     ds = words([1])
     for wrong in ({"max_tokens": 0}, {"max_tokens": 4, "max_batch_size": 0}, {"max_tokens": 4, "tolerance": -1}):
         with pytest.raises(ValueError, match="batch_by_tokens"):
-            ds.batch_by_tokens(length_func=len, **wrong)
+            ds.batch_by_tokens(element_length_func=len, **wrong)
     with pytest.raises(TypeError, match="expected a function"):
-        ds.batch_by_tokens(4, 3)
+        ds.batch_by_tokens(3, 4)

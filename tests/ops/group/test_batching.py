@@ -33,7 +33,7 @@ BATCHES = {
     "rebatch in turn": lambda ds, size, **left: ds.padded_batch(2, SHAPES).rebatch([size] * 2, **left),
     "rebatch of rows": lambda ds, size, **left: SLICES.batch(2).rebatch([size] * 2, **left),
     "bucket": lambda ds, size, **left: ds.bucket_by_sequence_length(length, [9], [size] * 2, **left),
-    "tokens": lambda ds, size, **left: ds.batch_by_tokens(99, length, tolerance=10, max_batch_size=size, **left),
+    "tokens": lambda ds, size, **left: ds.batch_by_tokens(length, 99, tolerance=10, max_batch_size=size, **left),
 }
 STREAM = {name: lambda ds, size, make=make, **left: make(stream(ds), size, **left) for name, make in BATCHES.items()}
 every_one = pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_both_say_drop(make):
         (stream(SLICES).padded_batch(2, remainder="pad"), ("int32[2, ?]", "2")),
         (SLICES.bucket_by_sequence_length(length, [2], [4, 4], remainder="pad"), ("int32[4, ?]", "4")),
         (SLICES.bucket_by_sequence_length(length, [2], [4, 3], remainder="pad"), ("int32[?, ?]", "?")),
-        (SLICES.batch_by_tokens(9, length, remainder="pad"), ("int32[?, ?]", "?")),
+        (SLICES.batch_by_tokens(length, 9, remainder="pad"), ("int32[?, ?]", "?")),
     ],
 )
 def test_the_spec_has_the_size_of_every_batch(ds, wanted):
@@ -203,7 +203,7 @@ def test_buckets_are_filled_up_to_their_own_size_and_boundary():
 def test_batches_by_tokens_have_one_shape_for_each_longest_element():
     lengths = [5, 5, 5, 2, 3, 3, 5, 1, 5]
     ds = Dataset.from_source([np.ones(length, np.int64) for length in lengths])
-    made = list(ds.batch_by_tokens(12, len, tolerance=0.5, remainder="pad"))
+    made = list(ds.batch_by_tokens(len, 12, tolerance=0.5, remainder="pad"))
     assert {batch.shape for batch, _ in made} == {(12 // longest, longest) for longest in {b.shape[1] for b, _ in made}}
     assert sum(batch.sum() for batch, _ in made) == sum(lengths)
     assert sum(real.sum() for _, real in made) == len(lengths)
@@ -241,7 +241,9 @@ def test_virtual_streams_and_shards_fill_up_their_own():
 
 def test_records_are_parsed_before_they_are_filled_up(tmp_path):
     path = tmp_path / "numbers.tfrecord"
-    ps.write_tfrecord([ps.records.encode_example({"x": np.array([at + 1])}) for at in range(3)], path)
+    ps.Dataset.from_source([ps.records.encode_example({"x": np.array([at + 1])}) for at in range(3)]).write_tfrecord(
+        path
+    )
     parse = ps.records.parse_example({"x": ps.records.FixedLenFeature((), "int64")})
     *_, last = ps.read_tfrecord(str(path)).map(parse).batch(2, remainder="pad")
     assert {key: leaf.tolist() for key, leaf in last.items()} == {"x": [3, 0], "valid": [True, False]}

@@ -117,7 +117,7 @@ def test_how_elements_come_in_does_not_change_what_comes_out(strategy):
     whole = [{leaf: array.tolist() for leaf, array in sequence.items()} for sequence in source.pack(32, strategy)]
     for dataset, key in zip(ways, [None] * 4 + ["text"] * 2, strict=True):
         for options in (Options(executor="inline"), Options(executor="threads", workers=3)):
-            packed = dataset.pack(32, strategy, key=key).with_options(options)
+            packed = dataset.pack(32, strategy, on=key).with_options(options)
             assert whole == [{leaf: array.tolist() for leaf, array in sequence.items()} for sequence in packed]
 
 
@@ -229,8 +229,8 @@ def test_columns_of_documents_of_one_length():
     matrix = np.arange(12).reshape(4, 3)
     assert token_rows(Dataset.from_tensor_slices(matrix).pack(6)) == matrix.reshape(2, 6).tolist()
     pairs = Dataset.from_tensor_slices({"id": np.arange(4), "text": matrix})
-    assert token_rows(pairs.pack(6, key="text")) == matrix.reshape(2, 6).tolist()
-    assert pairs.pack(6, key="text").element_spec["tokens"].shape == (6,)
+    assert token_rows(pairs.pack(6, on="text")) == matrix.reshape(2, 6).tolist()
+    assert pairs.pack(6, on="text").element_spec["tokens"].shape == (6,)
 
 
 def test_an_epoch_without_tokens_has_no_sequences():
@@ -250,7 +250,7 @@ def test_documents_without_a_token_may_have_any_dtype():
         ([np.zeros(3), np.zeros(2)], "row 0 has float64\\[3\\]"),
         ([np.zeros(2, int), np.zeros((2, 2), int)], "row 1 has int64\\[2, 2\\]"),
         ([np.zeros(2, int), 5], "row 1 has int64\\[\\]"),
-        ([{"text": np.zeros(2, int)}], "row 0 has object.* by key="),
+        ([{"text": np.zeros(2, int)}], "row 0 has object.* by on="),
         (["text"], "row 0 has <U4"),
         ([[1, [2, 3]]], "row 0 has object"),
         ([np.zeros(2, np.int32), np.zeros(2, np.int64)], "are int32, but those of row 1 are int64"),
@@ -280,7 +280,7 @@ def test_of_a_stream_and_of_another_epoch_documents_are_named_as_far_as_they_are
 
 def test_a_missing_key_is_named():
     with pytest.raises(ElementError, match="no 'ids'"):
-        list(Dataset.from_source([{"text": np.zeros(2, int)}]).pack(8, key="ids"))
+        list(Dataset.from_source([{"text": np.zeros(2, int)}]).pack(8, on="ids"))
 
 
 def test_padding_that_is_no_token():
@@ -322,3 +322,29 @@ def test_little_room_is_left_among_documents_of_50_to_2000_tokens():
     dataset = Dataset.from_source([np.zeros(size, np.uint8) for size in sizes]).pack(2048)
     sequences = list(dataset)
     assert sum(map(pack_efficiency, sequences)) / len(sequences) >= 0.98
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 8))
+def test_a_last_sequence_that_is_not_full_may_be_left_out(sizes, length):
+    for ds in (Dataset.from_source(documents(sizes)), Dataset.from_source(documents(sizes)).filter(lambda x: True)):
+        kept = ds.pack(length, "split")
+        full = ds.pack(length, "split", remainder="drop")
+        assert list(map(repr, full)) == list(map(repr, kept))[: sum(sizes) // length]
+        verify_resume(full, most=4)
+    assert full.fingerprint() != kept.fingerprint()
+    assert "pack(" in full.explain()
+    assert "remainder='drop')" in full.explain()
+
+
+def test_efficiency_is_the_share_of_places_that_hold_tokens():
+    packed = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
+    batch = next(iter(packed.batch(2)))
+    assert pack_efficiency(batch) == pack_efficiency(batch["segment_ids"]) == 9 / 12
+    assert [pack_efficiency(sequence) for sequence in packed] == [3 / 6, 6 / 6]
+    assert pack_efficiency([[1, 1, 2, 0]]) == 0.75
+    assert pack_efficiency(np.zeros((0, 4))) == 1
+
+
+def test_batches_that_were_not_packed_have_no_efficiency():
+    with pytest.raises(ElementError, match="segment_ids"):
+        pack_efficiency({"tokens": np.zeros(3)})

@@ -53,7 +53,7 @@ def test_rows_of_arrays():
 
 def test_batches_that_were_moved_about():
     ds = Dataset.range(12).batch(3, drop_remainder=True).shuffle(seed=1).repeat(2).skip(1)
-    ds = ds.with_options(Options(ignore="all"))
+    ds = ds.with_options(Options(ignore_lint="all"))
     assert list(ds.unbatch().iterator(epoch=0)) == [x for batch in ds.iterator(epoch=0) for x in batch.tolist()]
     assert len(ds.unbatch()) == 21
 

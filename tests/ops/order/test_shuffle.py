@@ -266,7 +266,7 @@ def test_the_shards_of_a_shuffle_by_blocks_are_the_whole(count):
         lambda ds: ds[17:800:2],
         lambda ds: ds.exclude([3, 500]),
         lambda ds: ds.map(lambda x: x).prefetch(2).with_options(Options(workers=1)),
-        lambda ds: ds.split({"a": 0.5, "b": 0.5}, key=int)["a"],
+        lambda ds: ds.split({"a": 0.5, "b": 0.5}, key_func=int)["a"],
         lambda ds: ds.cache(),
         lambda ds: ds.enumerate().map(lambda i, x: x),
         lambda ds: Dataset.zip(ds, Dataset.range(900)).map(lambda x, y: x),

@@ -19,7 +19,7 @@ FRACTIONS = st.sampled_from([{"a": 1}, {"train": 0.9, "val": 0.1}, {"x": 0.5, "y
 
 @given(st.integers(0, 60), FRACTIONS, st.integers(0, 2**64 - 1), st.sampled_from([None, lambda x: int(x) // 3]))
 def test_parts_are_disjoint_and_exhaustive_in_every_epoch(size, fractions, seed, key):
-    parts = Dataset.range(size).split(fractions, seed=seed, key=key)
+    parts = Dataset.range(size).split(fractions, seed=seed, key_func=key)
     assert list(parts) == list(fractions)
     assert sorted(x for part in parts.values() for x in part) == list(range(size))
     for part in parts.values():
@@ -39,7 +39,7 @@ def test_the_seed_chooses_and_the_default_is_fixed():
     ds, half = Dataset.range(100), {"a": 0.5, "b": 0.5}
     assert list(ds.split(half)["a"]) == list(ds.split(half, seed=0)["a"])
     assert set(ds.split(half, seed=1)["a"]) != set(ds.split(half)["a"])
-    assert set(ds.split(half, 1, key=int)["a"]) != set(ds.split(half, key=int)["a"])
+    assert set(ds.split(half, 1, key_func=int)["a"]) != set(ds.split(half, key_func=int)["a"])
 
 
 def test_a_split_is_no_shuffle_with_the_same_seed():
@@ -59,14 +59,16 @@ def test_equal_keys_stay_together_and_growing_data_moves_nothing():
     fractions = {"train": 0.8, "val": 0.2}
 
     def split(rows):
-        parts = Dataset.from_tensor_slices((people[:rows], np.arange(rows))).split(fractions, key=lambda name, _: name)
+        parts = Dataset.from_tensor_slices((people[:rows], np.arange(rows))).split(
+            fractions, key_func=lambda name, _: name
+        )
         return {name: {int(row) for _, row in part} for name, part in parts.items()}
 
     few, many = split(200), split(400)
     assert many["train"] & set(range(200)) == few["train"]
     assert {row // 4 for row in many["train"]} & {row // 4 for row in many["val"]} == set()
     assert 40 <= len(many["val"]) <= 120
-    in_order = list(Dataset.range(400).split(fractions, key=int)["val"])
+    in_order = list(Dataset.range(400).split(fractions, key_func=int)["val"])
     assert in_order == sorted(in_order)
 
 
@@ -77,7 +79,7 @@ def test_keys_are_asked_for_once_and_not_before_a_length_is_needed():
         calls.append(int(x))
         return int(x)
 
-    parts = Dataset.range(20).split({"a": 0.5, "b": 0.5}, key=key)
+    parts = Dataset.range(20).split({"a": 0.5, "b": 0.5}, key_func=key)
     both = {name: part.map(lambda x: x).batch(4) for name, part in parts.items()}
     assert calls == []
     assert sorted(x for part in both.values() for batch in part for x in batch.tolist()) == list(range(20))
@@ -87,13 +89,13 @@ def test_keys_are_asked_for_once_and_not_before_a_length_is_needed():
 def test_keys_count_in_order_whatever_the_options():
     loose = Dataset.range(300).map(lambda x: x, deterministic=False)
     loose = loose.with_options(Options(executor="threads", workers=4, deterministic=False))
-    plain = Dataset.range(300).split({"a": 0.5, "b": 0.5}, key=int)
-    assert sorted(loose.split({"a": 0.5, "b": 0.5}, key=int)["a"]) == list(plain["a"])
+    plain = Dataset.range(300).split({"a": 0.5, "b": 0.5}, key_func=int)
+    assert sorted(loose.split({"a": 0.5, "b": 0.5}, key_func=int)["a"]) == list(plain["a"])
 
 
 def test_a_part_travels_with_what_was_found():
     calls = []
-    part = Dataset.range(20).split({"a": 0.5, "b": 0.5}, key=lambda x: calls.append(x) or str(x))["a"]
+    part = Dataset.range(20).split({"a": 0.5, "b": 0.5}, key_func=lambda x: calls.append(x) or str(x))["a"]
     whole = list(part)
     asked = len(calls)
     assert list(cloudpickle.loads(cloudpickle.dumps(part))) == whole
@@ -139,12 +141,12 @@ def test_parts_that_would_leak_or_never_end_are_refused():
     assert sorted([*fixed["a"], *fixed["b"]]) == list(range(9))
     with pytest.raises(PlanError, match="split before repeat"):
         Dataset.counter().split(half)
-    with pytest.raises(TypeError, match=r"split\(key=\): expected a function"):
-        Dataset.range(9).split(half, key="name")
+    with pytest.raises(TypeError, match=r"split\(key_func=\): expected a function"):
+        Dataset.range(9).split(half, key_func="name")
 
 
 def test_a_key_that_is_none_is_named_with_its_row():
-    parts = Dataset.range(9).split({"a": 0.5, "b": 0.5}, key=lambda x: x if x != 4 else 4.5)
+    parts = Dataset.range(9).split({"a": 0.5, "b": 0.5}, key_func=lambda x: x if x != 4 else 4.5)
     with pytest.raises(ElementError, match=r"the key of an element is 4.5 \(float\)") as caught:
         len(parts["a"])
     assert any("at row 4" in note for note in caught.value.__notes__)
@@ -153,13 +155,13 @@ def test_a_key_that_is_none_is_named_with_its_row():
 def test_a_stream_is_split_by_keys():
     ds = Dataset.range(60).filter(lambda x: x % 2 == 0)
     halves = {"a": 0.5, "b": 0.5}
-    parts = ds.split(halves, key=int)
+    parts = ds.split(halves, key_func=int)
     assert {name: list(part) for name, part in parts.items()} == {
-        name: [x for x in part if x % 2 == 0] for name, part in Dataset.range(60).split(halves, key=int).items()
+        name: [x for x in part if x % 2 == 0] for name, part in Dataset.range(60).split(halves, key_func=int).items()
     }
     verify_determinism(parts["a"])
     verify_resume(parts["a"])
-    shuffled = ds.shuffle(8).split(halves, key=int)  # by their keys, elements may come in any order
+    shuffled = ds.shuffle(8).split(halves, key_func=int)  # by their keys, elements may come in any order
     assert sorted(shuffled["a"]) == list(parts["a"])
     with pytest.raises(PlanError, match="only an indexed dataset has positions to deal out"):
         ds.split(halves)

@@ -84,7 +84,7 @@ def test_objects_that_only_equal_themselves_are_refused():
     class Plain:
         pass
 
-    with pytest.raises(ElementError, match="pass a key=") as caught:
+    with pytest.raises(ElementError, match="pass a key_func=") as caught:
         list(Dataset.from_source([1, Plain()]).unique())
     assert any("unique()" in note for note in caught.value.__notes__)
 

@@ -98,7 +98,7 @@ def test_each_stream_draws_orders_of_its_own():
 
 def test_parts_of_a_split_are_those_of_the_whole():
     ds = KEPT.concatenate(KEPT).with_options(Options(seed=1))  # whose elements are numbered anew
-    for part in ds.split({"a": 0.5, "b": 0.5}, key=int).values():
+    for part in ds.split({"a": 0.5, "b": 0.5}, key_func=int).values():
         assert sorted(x for shard in shards(part, 2, 4) for x in shard) == sorted(part)
 
 

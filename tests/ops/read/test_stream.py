@@ -184,9 +184,9 @@ def test_lines_and_samples_are_lost_alone_too(tmp_path):
     with pytest.raises(ps.errors.DataError, match="line 1, column"):
         list(objects)
     samples = ({"cls": i} if i % 5 else {"txt": "no class"} for i in range(50))
-    ps.write_tar(({**sample, "json": {}} for sample in samples), tmp_path / "a.tar")
+    ps.Dataset.from_source([{**sample, "json": {}} for sample in samples]).write_tar(tmp_path / "a.tar")
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress((tmp_path / "a.tar").read_bytes()))
-    tar = ps.read_tar(tmp_path / "a.tar.gz", extensions=["cls"], decode=True)
+    tar = ps.read_tar(tmp_path / "a.tar.gz", columns=["cls"], decode=True)
     assert [x["cls"] for x in tar.ignore_errors()] == [i for i in range(50) if i % 5]
     with pytest.raises(ps.errors.DataError, match="has no cls"):
         list(tar)

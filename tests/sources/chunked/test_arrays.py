@@ -88,7 +88,9 @@ def test_arrays_that_do_not_fit_together_are_refused():
     def opened(path):
         return Memory(files[path])
 
-    with pytest.raises(DataError, match=r"p: its arrays have different lengths \(x: 3, y: 4\); choose some with keys="):
+    with pytest.raises(
+        DataError, match=r"p: its arrays have different lengths \(x: 3, y: 4\); choose some with columns="
+    ):
         chunked_files("read", opened, ["p"], None, 1)
     with pytest.raises(DataError, match="p and q differ: rows of 'x' are float64"):
         chunked_files("read", opened, ["p", "q"], ["x"], 1)

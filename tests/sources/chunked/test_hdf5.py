@@ -49,16 +49,16 @@ def test_files_are_sources_like_any_other(path):
 def test_keys_choose_and_files_are_joined(path, tmp_path):
     with h5py.File(tmp_path / "b.h5", "w") as file:
         file["plain"] = np.arange(5, dtype=np.int16)
-    ds = read_hdf5([path, tmp_path / "b.h5"], "plain")
+    ds = read_hdf5([path, tmp_path / "b.h5"], columns="plain")
     assert list(ds) == [*range(COUNT), *range(5)]
     assert "b.h5, row 3" in str(ds.locate(COUNT + 3))
-    verify_determinism(read_hdf5(path, ["plain", "text"], cache_bytes=1).shuffle(seed=1).batch(16))
+    verify_determinism(read_hdf5(path, columns=["plain", "text"], cache_bytes=1).shuffle(seed=1).batch(16))
 
 
 def test_a_shuffle_goes_by_chunks_where_they_do_not_fit_the_cache(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         file.create_dataset("x", data=np.zeros((400, 1 << 14)), chunks=(10, 1 << 14))
-    ds = read_hdf5(tmp_path / "a.h5", "x", cache_bytes=16 << 20)
+    ds = read_hdf5(tmp_path / "a.h5", columns="x", cache_bytes=16 << 20)
     assert "40 blocks of about 10 rows in random order, and the rows of 6 at a time" in ds.shuffle(seed=1).explain()
 
 

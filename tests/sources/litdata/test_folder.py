@@ -77,6 +77,7 @@ def test_samples_are_nested_as_they_were(tmp_path):
     folder = litdata(tmp_path, ["str"] * 3, [sized(b"x", b"y", b"z")], nesting)
     assert ps.read_litdata(folder)[0] == {"b": "x", "a": ("y", {"c": "z"})}
     assert ps.read_litdata(folder, decode=False)[0] == {"b": b"x", "a": (b"y", {"c": b"z"})}
+    assert ps.read_litdata(folder, columns=["a"])[0] == {"a": ("y", {"c": "z"})}
 
 
 DAMAGE = {

@@ -81,15 +81,18 @@ def test_what_is_no_object_is_an_error_with_its_place(tmp_path, line, told):
     assert caught.value.element == 2
 
 
-def test_fields_are_chosen_and_have_their_order(tmp_path):
+def test_columns_are_chosen_and_have_their_order(tmp_path):
     path = written(tmp_path, '{"a": 1, "b": [1], "c": {"d": 2}}')
-    assert [*read(path, fields=["c", "a"])[0].items()] == [("c", {"d": 2}), ("a", 1)]
+    assert [*read(path, columns=["c", "a"])[0].items()] == [("c", {"d": 2}), ("a", 1)]
 
 
-def test_fields_become_what_they_have_to_be(tmp_path):
+def test_columns_become_what_they_have_to_be(tmp_path):
     path = written(tmp_path, '{"n": 3, "x": 2, "t": [[1, 2], [3, 4]], "e": [], "s": "é", "y": true, "o": [1, "a"]}')
-    kinds = {"n": np.uint8, "x": "f4", "t": np.int16, "e": float, "s": str, "y": bool, "o": None}
-    (value,) = read(path, fields=kinds)
+    kinds = {"n": np.uint8, "x": "f4", "t": np.int16, "e": float, "s": str, "y": bool}
+    (value,) = read(path, types=kinds)
+    assert list(value) == ["n", "x", "t", "e", "s", "y", "o"]
+    (chosen,) = read(path, columns=["x", "n", "o"], types={"n": np.uint8})
+    assert list(chosen.items()) == [("x", 2), ("n", 3), ("o", [1, "a"])]
     dtypes = {name: found.dtype.str for name, found in value.items() if hasattr(found, "dtype")}
     assert dtypes == {"n": "|u1", "x": "<f4", "t": "<i2", "e": "<f8"}
     assert value["y"] is True  # numbers of int64, float64 and bool are Python's own
@@ -99,7 +102,7 @@ def test_fields_become_what_they_have_to_be(tmp_path):
 
 @pytest.mark.parametrize(("kind", "value"), [(np.float32, "NaN"), (np.float64, "-Infinity"), (np.float16, "[NaN, 1]")])
 def test_what_is_not_a_number_is_one_to_json(tmp_path, kind, value):
-    (found,) = read(written(tmp_path, f'{{"a": {value}}}'), fields={"a": kind})
+    (found,) = read(written(tmp_path, f'{{"a": {value}}}'), types={"a": kind})
     np.testing.assert_equal(found["a"], np.asarray(json.loads(value), kind))
 
 
@@ -114,16 +117,18 @@ def test_what_is_not_a_number_is_one_to_json(tmp_path, kind, value):
 )
 def test_a_value_that_is_something_else_is_an_error(tmp_path, value, kind):
     path = written(tmp_path, f'{{"a": {value}}}')
-    with pytest.raises(DataError, match=r"a\.jsonl, line 1: field 'a' is"):
-        read(path, fields={"a": kind})
+    with pytest.raises(DataError, match=r"a\.jsonl, line 1: column 'a' is"):
+        read(path, types={"a": kind})
 
 
-def test_a_field_that_is_missing_is_an_error_or_its_default(tmp_path):
+def test_a_column_that_is_missing_is_an_error_or_what_nulls_has(tmp_path):
     path = written(tmp_path, '{"a": 1}\n{"a": null, "b": 2}\n')
-    with pytest.raises(DataError, match=r"line 1: the object has no field 'b'"):
-        read(path, fields=["a", "b"])
-    assert read(path, fields=["a", "b"], defaults={"b": 0}) == [{"a": 1, "b": 0}, {"a": None, "b": 2}]
-    assert read(path, defaults={"a": 9}) == [{"a": 1}, {"a": 9, "b": 2}]
+    with pytest.raises(DataError, match=r"line 1: the object has no column 'b'"):
+        read(path, columns=["a", "b"])
+    with pytest.raises(DataError, match=r"line 1: the object has no column 'b'"):
+        read(path, types={"b": int})
+    assert read(path, columns=["a", "b"], nulls={"b": 0}) == [{"a": 1, "b": 0}, {"a": None, "b": 2}]
+    assert read(path, nulls={"a": 9}) == [{"a": 1}, {"a": 9, "b": 2}]
 
 
 def test_other_encodings_are_read(tmp_path):
@@ -137,31 +142,49 @@ def test_other_encodings_are_read(tmp_path):
 
 def test_of_several_lines_at_fault_the_first_is_named(tmp_path):
     path = written(tmp_path, '{"a": 1}\n{"b": 1}\n{"a": tru}\n')
-    with pytest.raises(DataError, match=r"line 2: the object has no field 'a'"):
-        read(path, fields=["a"])
+    with pytest.raises(DataError, match=r"line 2: the object has no column 'a'"):
+        read(path, columns=["a"])
     packed = tmp_path / "a.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
-    with pytest.raises(DataError, match=r"a\.gz, line 2: the object has no field 'a'"):
-        list(ps.read_json(packed, fields=["a"]))
+    with pytest.raises(DataError, match=r"a\.gz, line 2: the object has no column 'a'"):
+        list(ps.read_json(packed, columns=["a"]))
 
 
-@pytest.mark.parametrize("fields", [[], {}, [1], {"a": "no"}, {"a": "U3"}, {"a": object}])
-def test_fields_that_are_none_are_refused(fields):
-    with pytest.raises(PlanError, match="fields="):
-        json_files(["a.jsonl"], fields=fields)
-    with pytest.raises(TypeError, match="in a list"):
-        json_files(["a.jsonl"], fields="text")
+@pytest.mark.parametrize("types", [{1: int}, {"a": "no"}, {"a": "U3"}, {"a": object}, {"a": None}])
+def test_types_that_are_none_are_refused(types):
+    with pytest.raises(PlanError, match="types="):
+        json_files(["a.jsonl"], types=types)
 
 
-@pytest.mark.parametrize("fields", [None, ["a"], {"a": np.int16, "b": np.float32}])
-def test_it_keeps_what_is_asked_of_a_source(tmp_path, fields):
+def test_columns_that_are_none_are_refused():
+    with pytest.raises(PlanError, match=r"columns=\[\]"):
+        json_files(["a.jsonl"], columns=[])
+    for columns in ("text", [1]):
+        with pytest.raises(TypeError, match=r"columns=.*names"):
+            json_files(["a.jsonl"], columns=columns)
+    with pytest.raises(PlanError, match="'b' is none of the columns"):
+        json_files(["a.jsonl"], columns=["a"], types={"b": int})
+    with pytest.raises(TypeError, match="nulls="):
+        json_files(["a.jsonl"], nulls="drop")
+
+
+@pytest.mark.parametrize(
+    "chosen", [{}, {"columns": ["a"]}, {"types": {"a": np.int16, "b": np.float32}}], ids=["all", "columns", "types"]
+)
+def test_it_keeps_what_is_asked_of_a_source(tmp_path, chosen):
     path = written(tmp_path, "".join(f'{{"a": {i}, "b": [{i}.5, 2]}}\n' for i in range(60)))
-    verify_source(json_files([str(path)], fields=fields))
+    verify_source(json_files([str(path)], **chosen))
 
 
-def test_the_source_travels_and_its_fingerprint_knows_the_fields(tmp_path):
+def test_the_source_travels_and_its_fingerprint_knows_the_columns(tmp_path):
     path = str(written(tmp_path, '{"a": 1}\n'))
-    settings = ({}, {"fields": ["a"]}, {"fields": {"a": np.int8}}, {"defaults": {"b": 1}})
+    settings = (
+        {},
+        {"columns": ["a"]},
+        {"columns": ["a"], "types": {"a": np.int8}},
+        {"types": {"a": int}},
+        {"nulls": {"b": 1}},
+    )
     assert len({json_files([path], **each).fingerprint() for each in settings}) == len(settings)
-    files = pickle.loads(pickle.dumps(json_files([path], fields={"a": np.int8})))
+    files = pickle.loads(pickle.dumps(json_files([path], types={"a": np.int8})))
     assert files.read_many(np.zeros(2, np.int64)).elements() == [{"a": 1}, {"a": 1}]

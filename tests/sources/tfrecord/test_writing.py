@@ -64,21 +64,25 @@ RECORDS = [random.Random(i).randbytes(i * 37 % 3000) for i in range(500)]
 def test_compressed_records_are_read_as_they_were_written(tmp_path, compression, limit):
     if compression == "zstd":
         pytest.importorskip("zstandard")
-    names = ps.write_tfrecord(RECORDS, tmp_path / "a.tfrecord", max_bytes=limit, compression=compression)
+    names = ps.Dataset.from_source(RECORDS).write_tfrecord(
+        tmp_path / "a.tfrecord", max_bytes=limit, compression=compression
+    )
     assert (len(names) > 5) == (limit is not None)
     ds = ps.read_tfrecord(names)
     assert list(ds) == RECORDS
     if compression in (None, "zstd"):
         assert [ds[i] for i in (0, 499, 250)] == [RECORDS[i] for i in (0, 499, 250)]
         assert sorted(ds.shuffle(seed=0)) == sorted(RECORDS)
-    again = ps.write_tfrecord(RECORDS, tmp_path / "b.tfrecord", max_bytes=limit, compression=compression)
+    again = ps.Dataset.from_source(RECORDS).write_tfrecord(
+        tmp_path / "b.tfrecord", max_bytes=limit, compression=compression
+    )
     assert [Path(name).read_bytes() for name in names] == [Path(name).read_bytes() for name in again]
 
 
 def test_the_index_of_frames_is_that_of_a_scan(tmp_path, monkeypatch):
     pytest.importorskip("zstandard")
     monkeypatch.setattr("penstock.storage.compressing.FRAME_BYTES", 5000)
-    names = ps.write_tfrecord(RECORDS, tmp_path / "a.tfrecord.zst", max_bytes=300_000)
+    names = ps.Dataset.from_source(RECORDS).write_tfrecord(tmp_path / "a.tfrecord.zst", max_bytes=300_000)
     written = index_files(names, replace(TFRECORD_ZSTD, scan=dict))  # a scan would fail
     scanned = index_files(names, TFRECORD_ZSTD, refresh=True)
     for one, other in zip(written, scanned, strict=True):
@@ -95,9 +99,9 @@ def test_the_index_of_frames_is_that_of_a_scan(tmp_path, monkeypatch):
 )
 def test_a_name_says_how_a_file_is_compressed(tmp_path, name, begins):
     pytest.importorskip("zstandard")
-    (path,) = ps.write_tfrecord([b"abc"], tmp_path / name)
+    (path,) = ps.Dataset.from_source([b"abc"]).write_tfrecord(tmp_path / name)
     assert Path(path).read_bytes().startswith(begins)
-    (plain,) = ps.write_tfrecord([b"abc"], tmp_path / "none" / name, compression=None)
+    (plain,) = ps.Dataset.from_source([b"abc"]).write_tfrecord(tmp_path / "none" / name, compression=None)
     assert Path(plain).read_bytes() == framed(b"abc")
 
 
@@ -105,7 +109,7 @@ def test_a_name_says_how_a_file_is_compressed(tmp_path, name, begins):
 def test_no_records_are_a_compressed_file_without_any(tmp_path, compression):
     if compression == "zstd":
         pytest.importorskip("zstandard")
-    (path,) = ps.write_tfrecord([], tmp_path / "a.tfrecord", compression=compression)
+    (path,) = ps.Dataset.from_source([]).write_tfrecord(tmp_path / "a.tfrecord", compression=compression)
     assert Path(path).stat().st_size > 0
     assert list(ps.read_tfrecord(path)) == []
 
@@ -113,5 +117,5 @@ def test_no_records_are_a_compressed_file_without_any(tmp_path, compression):
 @pytest.mark.parametrize(("name", "compression"), [("a.tfrecord", "lz4"), ("a.tfrecord.bz2", "auto")])
 def test_what_is_not_written_is_refused_before_anything_is(tmp_path, name, compression):
     with pytest.raises(PlanError, match="write_tfrecord writes gzip, zlib, zstd, or files as they are"):
-        ps.write_tfrecord([b"abc"], tmp_path / name, compression=compression)
+        ps.Dataset.from_source([b"abc"]).write_tfrecord(tmp_path / name, compression=compression)
     assert os.listdir(tmp_path) == []

@@ -73,11 +73,13 @@ def read_lines(folder: Path) -> Lines:
 def write_records(folder: Path) -> list[str]:
     """Write scikit-learn's digits as `tf.train.Example` in TFRecord files with an index; return the files."""
     digits = require("sklearn.datasets", extra="demo", purpose="penstock demo").load_digits()
-    examples = (
-        ps.records.encode_example({"image": image.astype(np.int64).ravel(), "label": int(label), "number": number})
-        for number, (image, label) in enumerate(zip(digits.images, digits.target, strict=True))
+    numbered = ps.Dataset.from_tensor_slices({"image": digits.images, "label": digits.target}).enumerate()
+    examples = numbered.map(
+        lambda number, digit: ps.records.encode_example(
+            {"image": digit["image"].astype(np.int64).ravel(), "label": digit["label"], "number": number}
+        )
     )
-    return ps.write_tfrecord(examples, folder / "digits.tfrecord", max_bytes=SHARD)
+    return examples.write_tfrecord(folder / "digits.tfrecord", max_bytes=SHARD)
 
 
 def parsed_records(paths: Sequence[str]) -> ps.Dataset[dict[str, Any]]:

@@ -85,7 +85,7 @@ def convert(  # noqa: PLR0913 - one a flag of the command
     )
     if plan.target == "tar" and plan.source == WHOLE_FILES and len(kinds := image_kinds(plan.paths)) > 1:
         told = ";".join(kinds)
-        terminal.show(f'for one image a sample: ps.read_tar({to!r}, extensions={{"image": "{told}"}})', 0)
+        terminal.show(f'for one image a sample: ps.read_tar({to!r}, columns={{"image": "{told}"}})', 0)
     return True
 
 

@@ -16,7 +16,9 @@ from penstock.core.errors import DataError, ElementError
 from penstock.core.lazy import require
 from penstock.elements.ragged import Ragged
 from penstock.elements.sparse import Sparse
-from penstock.storage.compressing import WRITTEN
+from penstock.sources.tar import writing as tar
+from penstock.sources.tfrecord import writing as tfrecord
+from penstock.storage.compressing import WRITTEN, written_compression
 
 KEY = "__key__"
 """What the name of a sample in a tar file is called among its parts."""
@@ -237,7 +239,8 @@ def _read_parquet(path: str) -> Iterable[Any]:
 
 
 def _write_tfrecord(records: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
-    ps.write_tfrecord(records, path, overwrite=True, compression=compression)
+    how = written_compression("convert", compression, path)
+    tfrecord.write(records, path, max_bytes=None, overwrite=True, index=True, compression=how)
 
 
 def _read_tar(path: str) -> Iterable[Any]:
@@ -246,7 +249,7 @@ def _read_tar(path: str) -> Iterable[Any]:
 
 
 def _write_tar(members: Iterable[Any], path: str, columns: Columns, compression: str | None) -> None:
-    ps.write_tar(members, path, overwrite=True)
+    tar.write(members, path, max_bytes=None, overwrite=True, index=True, encoders={})
 
 
 STORED = {

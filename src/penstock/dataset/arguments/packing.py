@@ -14,16 +14,17 @@ from penstock.plan.node import Node
 STRATEGIES: tuple[str, ...] = ("first_fit", "best_fit", "split")
 
 
-def packing(
+def packing(  # noqa: PLR0913 - as many as pack() has
     source: Node,
     length: Any,
     strategy: Any,
     *,
     window: Any,
     pad: Any,
-    key: Any,
+    on: Any,
     overlong: Any,
     keep_positions: Any,
+    remainder: Any,
 ) -> group.pack.Pack:
     """The plan of `source.pack(...)`."""
     size = check_count("pack", "length", length, least=1)
@@ -31,8 +32,8 @@ def packing(
         raise ValueError(f"pack(length={size}): expected at most 2**24")
     _check_choice("strategy", strategy, STRATEGIES)
     _check_choice("overlong", overlong, get_args(group.pack.Overlong))
-    if key is not None and (isinstance(key, bool) or not isinstance(key, str | int)):
-        raise TypeError(f"pack(key={key!r}): expected a key, a field name or a position")
+    if on is not None and (isinstance(on, bool) or not isinstance(on, str | int)):
+        raise TypeError(f"pack(on={on!r}): expected a key, a field name or a position")
     if strategy == "split":
         for name, value, usual in (("window", window, None), ("overlong", overlong, "split")):
             if not is_one_of(value, usual):
@@ -41,7 +42,14 @@ def packing(
         window = check_count("pack", "window", window, least=1)
     pad = check_count("pack", "pad", pad, least=-(1 << 63))
     keep = check_flag("pack", "keep_positions", keep_positions)
-    plan = group.pack.Pack(source, size, strategy, window, pad, key, overlong, keep)
+    if not is_one_of(remainder, "pad", "drop"):
+        raise ValueError(f'pack(remainder={remainder!r:.80}): sequences have one length; expected "pad" or "drop"')
+    if remainder == "drop" and strategy != "split":
+        raise ValueError(
+            f'pack(remainder="drop"): with strategy={strategy!r} any sequence may have padding, not the last'
+        )
+    cls = group.pack.PackFull if remainder == "drop" else group.pack.Pack
+    plan = cls(source, size, strategy, window, pad, on, overlong, keep)
     _check_spec(plan)
     return plan
 
@@ -59,9 +67,9 @@ def _check_spec(plan: group.pack.Pack) -> None:
         if isinstance(spec, ArraySpec) and spec.dtype.kind in "iu":
             group.pack.check_pad(plan.pad, spec.dtype)
     except ElementError as error:
-        raise PlanError(f"pack(key={plan.key!r}): {error}" if plan.key is not None else str(error)) from None
+        raise PlanError(f"pack(on={plan.key!r}): {error}" if plan.key is not None else str(error)) from None
     if spec is None or (isinstance(spec, ArraySpec) and len(spec.shape) == 1 and spec.dtype.kind in "iu"):
         return
     where = "elements" if plan.key is None else f"{plan.key!r} of elements"
-    hint = "; name their place in an element by key=" if plan.key is None and not isinstance(spec, ArraySpec) else ""
+    hint = "; name their place in an element by on=" if plan.key is None and not isinstance(spec, ArraySpec) else ""
     raise PlanError(f"pack(): {where} are {describe(spec)}, not one-dimensional arrays of token ids{hint}")

@@ -95,10 +95,12 @@ def weights(parts: Mapping[str, float]) -> list[int]:
 def check_splittable(plan: Node, key: object) -> None:
     """Refuse to split what has no fixed elements to deal out."""
     if key is not None and not callable(key):
-        raise TypeError(f"split(key=): expected a function of an element, not {type(key).__name__}")
+        raise TypeError(f"split(key_func=): expected a function of an element, not {type(key).__name__}")
     if plan.length == INFINITE:
         raise PlanError("split(): a dataset without end has no parts; split before repeat()")
     if key is None and not plan.indexed:
-        raise PlanError("split(): only an indexed dataset has positions to deal out; split before it, or give a key")
+        raise PlanError(
+            "split(): only an indexed dataset has positions to deal out; split before it, or give a key_func"
+        )
     if plan.indexed and reorders(plan):  # what a stream's elements are split by is their keys, in any order
         raise PlanError("split(): after a shuffle, the parts would share elements from epoch to epoch; split before")

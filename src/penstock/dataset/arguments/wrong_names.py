@@ -1,4 +1,4 @@
-"""Methods that say which argument was meant by a wrong name."""
+"""Functions that say which argument was meant by a wrong name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import re
 from collections.abc import Callable
 from dataclasses import fields
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from penstock.core.attributes import meant
 from penstock.core.options import Options
+from penstock.core.renamed import hint_of
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
-def helpful(method: FunctionType) -> Callable[..., Any]:
-    """Return the method such that the error about an argument that it does not take names the one that was meant."""
-    told = _told
+def helpful(function: F) -> F:
+    """Return the function such that the error about an argument that it does not take names the one that was meant."""
+    method, told = cast("FunctionType", function), _told
 
     def call(*args: Any, **settings: Any) -> Any:
         try:
@@ -33,7 +36,7 @@ def helpful(method: FunctionType) -> Callable[..., Any]:
     for name in ("__module__", "__qualname__", "__doc__", "__annotations__", "__type_params__"):
         if hasattr(method, name):
             setattr(made, name, getattr(method, name))
-    return made
+    return cast("F", made)
 
 
 def _told(error: TypeError, method: FunctionType) -> TypeError:
@@ -42,6 +45,8 @@ def _told(error: TypeError, method: FunctionType) -> TypeError:
         return error
     name = found[1]
     known = [each for each in inspect.signature(method).parameters if each != "self"]
+    if told := hint_of(method.__qualname__, name):
+        return TypeError(f"{method.__qualname__}() got an unexpected keyword argument {name!r}{told}")
     if name in {each.name for each in fields(Options)}:
         hint = f"ds.with_options(ps.Options({name}=...)) sets it"
     elif alike := meant(name, known):

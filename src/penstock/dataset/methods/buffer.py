@@ -72,7 +72,7 @@ class Buffer(Handle[T_co]):
         """
         if not isinstance(options, Options):
             raise TypeError(f"with_options(): expected penstock.Options, not {type(options).__name__}")
-        for code in options.ignore:
+        for code in options.ignore_lint:
             if code not in (*lint.rules.CODES, "all"):
                 raise ValueError(
                     f"with_options(): there is no finding {code!r} to ignore; there are {', '.join(lint.rules.CODES)}"

@@ -101,6 +101,7 @@ class Combine(Handle[T_co]):
         num_parallel_calls: int | None = None,
         deterministic: bool | None = None,
         *,
+        on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
         """Take turns among what `map_func` returns for several elements: `cycle_length` of them (8 if not given).
@@ -108,7 +109,7 @@ class Combine(Handle[T_co]):
         Each gives `block_length` elements (1) when it is its turn; where one comes to its end, the next element takes
         its place. The function returns what that of `flat_map` does. Datasets are read ahead by as many workers as pay,
         or `num_parallel_calls`; the order is the same for any number of them, and kept also where `deterministic=False`
-        would permit another. `thread_safe` is that of `flat_map`.
+        would permit another. `on_error` and `thread_safe` are those of `flat_map`.
 
         >>> five = Dataset.range(1, 4).interleave(lambda n: [int(n)] * 3, cycle_length=2, block_length=2)
         >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]
@@ -123,7 +124,8 @@ class Combine(Handle[T_co]):
             raise ValueError(
                 f"interleave(num_parallel_calls={num_parallel_calls}): expected at most cycle_length={cycle}"
             )
-        return self._over(combine.interleave.Interleave(calls, plan_of, None, cycle, block))
+        forgiving = tolerating(calls, on_error_of("interleave", on_error))
+        return self._over(combine.interleave.Interleave(forgiving, plan_of, None, cycle, block))
 
     def _calling(
         self,

@@ -21,8 +21,10 @@ from penstock.plan.operation import Operation
 if TYPE_CHECKING:
     from penstock.dataset.arguments.callables import ElementFunction
     from penstock.dataset.dataset import Dataset
+    from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 
 U = TypeVar("U")
+T_node = TypeVar("T_node", bound=Node)
 
 
 class Elementwise(Handle[T_co]):
@@ -78,8 +80,8 @@ class Elementwise(Handle[T_co]):
         - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE`, or `None`: measured);
           `deterministic=False` lets elements come as they are finished.
         - `on_error="skip"` leaves out elements of which the function raises (what comes of it is a stream then), and
-          `ps.replace(value)` puts another result in the place of its own. `ps.skip(...)` and `ps.replace(...)` take a
-          budget of how many may fail, and a file to write them down in.
+          `ps.on_error.replace(value)` puts another result in the place of its own. `ps.on_error.skip(...)` and
+          `ps.on_error.replace(...)` take a budget of how many may fail, and a file to write them down in.
         - Several threads call the function at a time, unless it is seen to be unsafe: it writes attributes of its
           object, global or outer variables, or uses an open file, a connection, an iterator or a random generator. Then
           one thread at a time calls it, while the rest of the work goes on in all; a connection to SQLite is used by no
@@ -151,8 +153,8 @@ class Elementwise(Handle[T_co]):
         bool (for columns an array of them). What comes of it is a stream: its length is only known by iterating, and no
         row of it can be made alone.
 
-        `on_error` and `thread_safe` are those of `map`; `ps.replace(True)` keeps the elements of which the predicate
-        raises.
+        `on_error` and `thread_safe` are those of `map`; `ps.on_error.replace(True)` keeps the elements of which the
+        predicate raises.
 
         >>> list(Dataset.range(6).filter(lambda x: x % 3 == 0)) == [0, 3]
         True
@@ -170,7 +172,7 @@ class Elementwise(Handle[T_co]):
             traceable=vectorized is None,
             thread_safe=check_flag_or_none("filter", "thread_safe", thread_safe),
         )
-        return self._over(tolerating(plan, _verdict(on_error_of("filter", on_error))))
+        return self._over(tolerating(plan, standing_for("filter", on_error, elementwise.beside.truth, "True or False")))
 
     def ignore_errors(
         self,
@@ -190,14 +192,14 @@ class Elementwise(Handle[T_co]):
         An element that fails is left out alone, also where `unbatch` or `expand` took it out of something larger; a
         batch that fails is left out as a whole, and counts as one.
 
-        `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.skip`.
+        `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.on_error.skip`.
 
         >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
         [-6, 6, 3]
         """
         warns = check_flag("ignore_errors", "log_warning", log_warning)
         path = None if quarantine is None else check_path("ignore_errors", "quarantine", quarantine)
-        on_error = skip(budget_of("ignore_errors", budget), path)
+        on_error = skip(budget_of("ignore_errors", budget), quarantine=path)
         whole = read.stream.with_sound_elements(self._plan)
         below = whole
         while isinstance(below, buffer.prefetch.Prefetch | buffer.options.WithOptions):
@@ -216,7 +218,12 @@ class Elementwise(Handle[T_co]):
         )
 
     def scan(
-        self, initial_state: Any, scan_func: ElementFunction[Any, tuple[Any, U]], *, thread_safe: bool | None = None
+        self,
+        initial_state: Any,
+        scan_func: ElementFunction[Any, tuple[Any, U]],
+        *,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
     ) -> Dataset[U]:
         """Pass a state along the elements: `scan_func(state, element)` returns the next state and what comes out.
 
@@ -224,6 +231,9 @@ class Elementwise(Handle[T_co]):
         which are its own; a tuple is passed as one argument; with a parameter `rng` it gets a generator of the
         element's own. The state keeps its structure and dtypes, as that of `reduce`. What comes of it is a stream, made
         one element after another. `thread_safe` is that of `map`: tasks may use the same object as the function does.
+
+        `on_error` is that of `map`. Where the function raises, the state stays as it was before; nothing comes out, or
+        the value of `ps.on_error.replace(value)`.
 
         States of numbers, text, bytes, arrays, `Ragged`, `Sparse` and nestings of them (also named tuples and
         dataclasses that the initial state has) are saved with the iterator's, to the last bit, up to 1 MiB; large ones
@@ -237,7 +247,8 @@ class Elementwise(Handle[T_co]):
             raise TypeError(f"scan(scan_func=): expected a function, not {type(scan_func).__name__}")
         safe = check_flag_or_none("scan", "thread_safe", thread_safe)
         draws = takes_rng(scan_func)
-        return self._over(elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=draws, thread_safe=safe))
+        plan = elementwise.scan.Scan(self._plan, initial_state, scan_func, draws=draws, thread_safe=safe)
+        return self._over(tolerating(plan, on_error_of("scan", on_error)))
 
     def enumerate(self, start: int = 0) -> Dataset[tuple[int, T_co]]:
         """Pair every element with its position in the epoch, an `int64` counted from `start`.
@@ -249,9 +260,22 @@ class Elementwise(Handle[T_co]):
         return self._over(elementwise.enumerate.Enumerate(self._plan, first))
 
 
-def tolerating(plan: elementwise.map.Map | elementwise.filter.Filter, on_error: OnError | None) -> Node:
+def tolerating(plan: T_node, on_error: OnError | None) -> T_node | EnforceErrorBudget[T_node]:
     """The operation, such that it does what `on_error` says."""
     return plan if on_error is None else elementwise.tolerant.tolerant(plan, on_error)
+
+
+def standing_for(call: str, given: object, read: Callable[[Any], Any], expected: str) -> OnError | None:
+    """Read an `on_error=` argument whose value stands for what `read` takes, such as a predicate's True or False."""
+    on_error = on_error_of(call, given)
+    if on_error is not None and on_error.value is not NOTHING:
+        try:
+            read(on_error.value)
+        except ElementError:
+            raise TypeError(
+                f"{call}(on_error={on_error!r}): the value stands for what the function returns; expected {expected}"
+            ) from None
+    return on_error
 
 
 def _check_function(call: str, argument: str, function: Any) -> None:
@@ -264,13 +288,6 @@ def _check_function(call: str, argument: str, function: Any) -> None:
 
 def _takes_columns(operation: str, vectorized: bool | None) -> bool:
     return vectorized is not None and check_flag(operation, "vectorized", vectorized)
-
-
-def _verdict(on_error: OnError | None) -> OnError | None:
-    """Refuse to replace what a predicate says by anything but a bool."""
-    if on_error is not None and not (on_error.value is NOTHING or isinstance(on_error.value, bool)):
-        raise TypeError(f"filter(on_error={on_error!r}): a predicate says True or False")
-    return on_error
 
 
 def _check_part(spec: Any, on: str | int | None, function: Callable[..., Any]) -> None:

@@ -180,15 +180,16 @@ class Group(Handle[T_co]):
         *,
         window: int | None = None,
         pad: int = 0,
-        key: str | int | None = None,
+        on: str | int | None = None,
         overlong: Literal["split", "error", "drop"] = "split",
         keep_positions: bool = False,
+        remainder: Literal["pad", "drop"] = "pad",
     ) -> Dataset[Any]:
         """Put documents, one-dimensional arrays of token ids, side by side into sequences of `length` tokens.
 
         An element becomes `{"tokens": dtype[length], "segment_ids": int32[length], "positions": int32[length]}`.
         Segments are numbered from 1 in each sequence, in the order of their documents; positions count from 0 in each
-        segment; what is left is `pad`, segment 0, position 0. `key` is where the tokens are in an element, of which
+        segment; what is left is `pad`, segment 0, position 0. `on` is where the tokens are in an element, of which
         nothing else is kept. Documents without a token leave no trace.
 
         - `"best_fit"`: windows of consecutive documents are packed each by itself, the longest document first, each
@@ -196,7 +197,8 @@ class Group(Handle[T_co]):
           sequences, or 2**24 tokens if that is less. Sequences come in the order of their first documents.
         - `"first_fit"`: the same windows, each document into the first sequence it fits into, as they come.
         - `"split"`: documents are joined end to end and cut every `length` tokens, so that only the last sequence of an
-          epoch has padding, and most sequences begin within a document.
+          epoch has padding, and most sequences begin within a document. With `remainder="drop"` that one is left out,
+          unless it is full.
 
         A document longer than `length` is cut into segments of `length` and a rest, or is an `ElementError`, or is left
         out (`overlong`). Positions begin again where a document is cut, or go on with `keep_positions`. Documents of
@@ -213,7 +215,14 @@ class Group(Handle[T_co]):
         >>> packed[0]["segment_ids"].tolist(), packed[0]["positions"].tolist()
         ([1, 2, 2, 2, 3, 3], [0, 0, 1, 2, 0, 1])
         """
-        choices = {"window": window, "pad": pad, "key": key, "overlong": overlong, "keep_positions": keep_positions}
+        choices = {
+            "window": window,
+            "pad": pad,
+            "on": on,
+            "overlong": overlong,
+            "keep_positions": keep_positions,
+            "remainder": remainder,
+        }
         return self._over(arguments.packing.packing(self._plan, length, strategy, **choices))
 
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_list, whole
 from penstock.core.errors import ElementError, PlanError
+from penstock.core.on_error import NOTHING, OnError, on_error_of
 from penstock.dataset.arguments.remainder import Remainder, policy
 from penstock.dataset.handle import Handle, T_co
 from penstock.dataset.methods.combine import plan_of
+from penstock.dataset.methods.elementwise import standing_for, tolerating
 from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ObjectSpec, describe
 from penstock.ops import combine, elementwise, group
@@ -21,6 +23,8 @@ from penstock.plan.types import INFINITE
 if TYPE_CHECKING:
     from penstock.dataset.arguments.callables import ElementFunction
     from penstock.dataset.dataset import Dataset
+    from penstock.ops.elementwise.beside import Beside
+    from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 
 
 class Keyed(Handle[T_co]):
@@ -39,6 +43,7 @@ class Keyed(Handle[T_co]):
         *,
         remainder: Remainder | None = None,
         mask_key: str = "valid",
+        on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
         """Batch elements of similar length together, padded, in buckets of lengths with a batch size each.
@@ -48,7 +53,8 @@ class Keyed(Handle[T_co]):
         not at all (`drop_remainder`, `remainder="drop"`), or with `remainder="pad"` filled up with padding to the batch
         size of its bucket; then every batch is flagged, as `padded_batch` does it.
         `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
-        `thread_safe` is that of `map`.
+        `on_error` and `thread_safe` are those of `map`, and `ps.on_error.replace(length)` gives the length of elements
+        of which it raises.
 
         `padded_shapes` and `padding_values` are those of `padded_batch`. With `pad_to_bucket_boundary` sizes that are
         not given become the largest of the bucket, so that there are as many shapes as buckets; there is none for the
@@ -76,7 +82,7 @@ class Keyed(Handle[T_co]):
         unpadded = check_flag(call, "no_padding", no_padding)
         if to_boundary and not unpadded and padded_shapes is None:
             padded_shapes = _open_shapes(call, self._plan.spec())
-        lengths = self._said(call, "element_length_func", "length", element_length_func, thread_safe)
+        lengths = self._said(call, "element_length_func", "length", element_length_func, on_error, thread_safe)
         left = policy(call, self._plan.spec(), drop_remainder, remainder, mask_key)
         return self._padding(
             group.bucket.BucketBySequenceLength(
@@ -93,8 +99,8 @@ class Keyed(Handle[T_co]):
 
     def batch_by_tokens(  # noqa: PLR0913 - as its sibling
         self,
+        element_length_func: ElementFunction[T_co, Any],
         max_tokens: int,
-        length_func: ElementFunction[T_co, Any],
         padded_shapes: Any = None,
         padding_values: Any = None,
         *,
@@ -104,6 +110,7 @@ class Keyed(Handle[T_co]):
         drop_remainder: bool = False,
         remainder: Remainder | None = None,
         mask_key: str = "valid",
+        on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
         """Batch as many elements of similar length as fit into `max_tokens` once they are padded to the longest.
@@ -120,13 +127,14 @@ class Keyed(Handle[T_co]):
         into `max_tokens` at its longest (or `max_batch_size`), and flagged, as `padded_batch` does it: so the shape of
         a batch depends on its longest element alone.
 
-        `length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
-        `thread_safe` is that of `map`, `padded_shapes` and `padding_values` are those of `padded_batch`. The order
+        `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
+        `on_error` and `thread_safe` are those of `map`, and `ps.on_error.replace(length)` gives the length of elements
+        of which it raises. `padded_shapes` and `padding_values` are those of `padded_batch`. The order
         hangs on that of the elements alone: to have it shuffled, shuffle before. The result is a stream. A
         restored iterator reads again from the oldest element on that waited.
 
         >>> words = Dataset.from_source([[1], [2, 2], [3], [4, 4], [5], [6]]).map(np.array)
-        >>> [batch.tolist() for batch in words.batch_by_tokens(4, len)]
+        >>> [batch.tolist() for batch in words.batch_by_tokens(len, 4)]
         [[[2, 2], [4, 4]], [[1], [3], [5], [6]]]
         """
         call = "batch_by_tokens"
@@ -134,7 +142,7 @@ class Keyed(Handle[T_co]):
             raise ValueError(f"{call}(tolerance={tolerance!r}): expected a share from 0 to 10")
         return self._padding(
             group.batch_by_tokens.BatchByTokens(
-                self._said(call, "length_func", "length", length_func, thread_safe),
+                self._said(call, "element_length_func", "length", element_length_func, on_error, thread_safe),
                 padded_shapes,
                 padding_values,
                 check_flag(call, "no_padding", no_padding),
@@ -154,6 +162,7 @@ class Keyed(Handle[T_co]):
         window_size: int | None = None,
         window_size_func: Callable[[int], Any] | None = None,
         *,
+        on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
         """Gather elements of the same key, `window_size` at a time, and yield what `reduce_func` makes of them.
@@ -163,6 +172,10 @@ class Keyed(Handle[T_co]):
         in the order of the keys: `window.batch(size, remainder=...)` says what becomes of such a short one. With
         `window_size_func(key)` keys have sizes of their own. The functions are called in the tasks of `map`, perhaps
         more than once for the same elements; `thread_safe` is that of `map`, for all of them.
+
+        `on_error` is that of `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements of which it
+        raises. `ps.on_error.skip(...)` also leaves out windows of which `reduce_func` raises, within a budget of their
+        own; a replaced key is no dataset, so with `replace` that is an error. What `window_size_func` raises always is.
 
         What comes of it is a stream. A restored iterator reads again from the oldest element on that waited in a
         window: for a key that is rare, that may be long ago. Where more than 1,024 keys wait, it goes through its epoch
@@ -180,9 +193,12 @@ class Keyed(Handle[T_co]):
         if not callable(reduce_func):
             raise TypeError(f"{call}(reduce_func=): expected a function, not {type(reduce_func).__name__}")
         size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
-        keyed = self._said(call, "key_func", "key", key_func, thread_safe)
+        keyed = self._said(call, "key_func", "key", key_func, on_error, thread_safe)
         windows = group.group_by_window.GroupByWindow(keyed, size, type(self), name_of(reduce_func))
         calls = elementwise.map.Map(windows, reduce_func, thread_safe=thread_safe, called=call)
+        forgives = on_error_of(call, on_error)
+        if forgives is not None and forgives.value is NOTHING:
+            return self._over(combine.flat_map.FlatMap(tolerating(calls, forgives), plan_of, None))
         return self._over(combine.flat_map.FlatMap(calls, plan_of, None))
 
     def group_by_reducer(
@@ -192,6 +208,7 @@ class Keyed(Handle[T_co]):
         reduce_func: Callable[[Any, Any], Any],
         finalize_func: Callable[[Any], Any] | None = None,
         *,
+        on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
         """Reduce the elements of each key to one, which comes once the epoch's input has come to its end.
@@ -200,6 +217,10 @@ class Keyed(Handle[T_co]):
         `finalize_func(state)` what comes out, which is the last state itself where there is none. They come in the
         order of the keys. States of all keys are held; a restored iterator goes through its epoch again. `thread_safe`
         is that of `map`, for all of the functions.
+
+        `on_error` is that of `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements of which it
+        raises. What the other functions raise always ends the pass, as in `reduce`: they may have changed the state by
+        half. For elements that cannot be reduced, `map` before with an `on_error` of its own.
 
         >>> list(Dataset.range(10).group_by_reducer(lambda x: x % 3, lambda key: 0, lambda total, x: total + x))
         [18, 12, 15]
@@ -212,18 +233,26 @@ class Keyed(Handle[T_co]):
             raise TypeError(f"{call}(finalize_func=): expected a function, not {type(finalize_func).__name__}")
         if self._plan.length == INFINITE:
             raise PlanError(f"{call}(): what it yields comes at the end, and this dataset has none; take() some of it")
-        keyed = self._said(call, "key_func", "key", key_func, thread_safe)
+        keyed = self._said(call, "key_func", "key", key_func, on_error, thread_safe)
         return self._over(
             group.group_by_reducer.GroupByReducer(keyed, init_func, reduce_func, finalize_func, thread_safe)
         )
 
     def _said(
-        self, call: str, argument: str, said: str, function: Callable[..., Any], thread_safe: bool | None
-    ) -> elementwise.beside.Beside:
+        self,
+        call: str,
+        argument: str,
+        said: str,
+        function: Callable[..., Any],
+        on_error: str | OnError,
+        thread_safe: bool | None,
+    ) -> Beside | EnforceErrorBudget[Beside]:
         if not callable(function):
             raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
         safe = check_flag_or_none(call, "thread_safe", thread_safe)
-        return elementwise.beside.Beside(self._plan, said, function, elementwise.beside.whole, call, argument, safe)
+        read = elementwise.beside.whole
+        node = elementwise.beside.Beside(self._plan, said, function, read, call, argument, safe)
+        return tolerating(node, standing_for(call, on_error, read, "a whole number"))
 
     def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
         """The dataset, unless what the plan knows of its elements already tells that it must fail."""

@@ -11,7 +11,9 @@ from penstock import dryrun, engine, index, rewrite
 from penstock.core.blame import noting_blames
 from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
+from penstock.core.on_error import OnError
 from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.methods.elementwise import standing_for, tolerating
 from penstock.elements.spec import ArraySpec, describe, relax
 from penstock.ops import buffer, combine, elementwise, order
 from penstock.plan.graph import post_order
@@ -28,7 +30,7 @@ MOST_KNOWN_ENDLESS = 1 << 16  # of those, where they are made over and over
 
 
 class Mixtures(Handle[T_co]):
-    """`sample_from_datasets`, `choose_from_datasets`, `drawn` and `rejection_resample`."""
+    """`sample_from_datasets`, `choose_from_datasets`, `draw_counts` and `rejection_resample`."""
 
     @staticmethod
     def sample_from_datasets(
@@ -64,7 +66,7 @@ class Mixtures(Handle[T_co]):
         - `"never"`: each begins again by itself, as by `repeat()`, reshuffled; the mixture has no end;
         - `"exact"`: weights are the lengths, so that all run out together: every element once, evenly spread.
 
-        To change weights in mid-run, see `drawn`. With an input that is a stream, the mixture is one.
+        To change weights in mid-run, see `draw_counts`. With an input that is a stream, the mixture is one.
 
         >>> few, many = Dataset.range(100, 103), Dataset.range(9)
         >>> mix = Dataset.sample_from_datasets([few, many], [1, 3], exact=True)
@@ -131,7 +133,7 @@ class Mixtures(Handle[T_co]):
             return _dataset(combine.choose.ChooseGuided(plans, guide, first))
         return _dataset(combine.choose.Choose(plans, known, first))
 
-    def drawn(self, count: int, *, epoch: int = 0) -> list[int]:
+    def draw_counts(self, count: int, *, epoch: int = 0) -> list[int]:
         """How many elements of each dataset the first `count` elements of a mixture are made of.
 
         So weights can change in the midst of a run, without losing or repeating an element: leave out of each dataset
@@ -139,7 +141,7 @@ class Mixtures(Handle[T_co]):
 
         >>> one, other = Dataset.range(100).shuffle(seed=1), Dataset.range(500).shuffle(seed=2)
         >>> old = Dataset.sample_from_datasets([one, other], [1, 1], seed=3)
-        >>> counts = old.drawn(80)
+        >>> counts = old.draw_counts(80)
         >>> rest = [ds.skip(n) for ds, n in zip([one, other], counts)]
         >>> new = Dataset.sample_from_datasets(rest, [1, 9], seed=4)
         >>> received = [*old.take(80), *new]
@@ -147,9 +149,9 @@ class Mixtures(Handle[T_co]):
         True
 
         Where datasets are repeated (`stop="never"`) the rest of one is `ds.repeat().skip(n)`. It is about a mixture as
-        it was made, before other transformations: after 1,000 batches of 64, ask for `mix.drawn(64_000)`, of the epoch
-        that the cursor names. A mixture that draws at random needs a seed of its own, or the one that the cursor keeps:
-        `mix.with_options(ps.Options(seed=state["seed"]))`.
+        it was made, before other transformations: after 1,000 batches of 64, ask for `mix.draw_counts(64_000)`, of the
+        epoch that the cursor names. A mixture that draws at random needs a seed of its own, or the one that the cursor
+        keeps: `mix.with_options(ps.Options(seed=state["seed"]))`.
 
         Of indexed datasets it is arithmetic, and costs no more than one element; so it is of streams with
         `stop="never"`, and with `stop="first"`, for as many elements as there are. Otherwise only running streams tells
@@ -157,16 +159,16 @@ class Mixtures(Handle[T_co]):
         or of choices, and no others.
         """
         plan = _without_settings(self._plan)
-        wanted = check_count("drawn", "count", count, least=0)
-        epoch = check_count("drawn", "epoch", epoch, least=0)
+        wanted = check_count("draw_counts", "count", count, least=0)
+        epoch = check_count("draw_counts", "epoch", epoch, least=0)
         options = buffer.options.options_of(self._plan)
         if not isinstance(plan, combine.mixture.Mixture):
-            raise PlanError(f"drawn(): {plan.label()} is no mixture; ask the mixture itself")
+            raise PlanError(f"draw_counts(): {plan.label()} is no mixture; ask the mixture itself")
         runs = dryrun.draw_counts.inputs_to_run(plan)
         if options.seed is None and (plan.unseeded or any(map(rewrite.seeds.needs_seed, runs))):
             raise PlanError(
-                "drawn(): without a seed every dataset draws in another order; give one to the mixture and to what it "
-                'mixes, or the one that the cursor keeps: mix.with_options(Options(seed=state["seed"]))'
+                "draw_counts(): without a seed every dataset draws in another order; give one to the mixture and to "
+                'what it mixes, or the one that the cursor keeps: mix.with_options(Options(seed=state["seed"]))'
             )
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
         passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
@@ -174,7 +176,7 @@ class Mixtures(Handle[T_co]):
         with noting_blames():
             counts = dryrun.draw_counts.draw_counts(bound, min(wanted, most), epoch, settings, passes)
         if (there := max(sum(counts), plan.length)) < wanted:
-            raise ValueError(f"drawn({wanted}): the mixture has {there} elements")
+            raise ValueError(f"draw_counts({wanted}): the mixture has {there} elements")
         return counts
 
     def rejection_resample(
@@ -184,12 +186,14 @@ class Mixtures(Handle[T_co]):
         initial_dist: Sequence[float] | None = None,
         seed: int | None = None,
         *,
+        on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[tuple[int, T_co]]:
         """Leave out elements at random so that classes come as in `target_dist`; what is left, as `(class, element)`.
 
-        `class_func` is called as that of `map` is, `thread_safe` too, and returns a whole number below
-        `len(target_dist)`. `initial_dist` is how often each class comes in the data; without it, how often it has come
+        `class_func` is called as that of `map` is, and returns a whole number below `len(target_dist)`; `on_error` and
+        `thread_safe` are those of `map`, and `ps.on_error.replace(number)` gives the class of elements of which it
+        raises. `initial_dist` is how often each class comes in the data; without it, how often it has come
         so far is taken for that, so that the first elements are kept too often or too rarely. Neither need add up to 1.
         As many elements are kept as the proportions permit; none comes twice. What is kept hangs on the element, not on
         the order of the work.
@@ -206,9 +210,11 @@ class Mixtures(Handle[T_co]):
         count = _count_of(call, target_dist)
         target = index.weights.checked(target_dist, count, f"{call}(target_dist=): ", "class")
         seed = check_seed(call, seed)
-        classes = elementwise.resample.Classify(
+        node = elementwise.resample.Classify(
             self._plan, class_func, count, check_flag_or_none(call, "thread_safe", thread_safe)
         )
+        forgives = standing_for(call, on_error, node.number_of, f"a whole number from 0 to {count - 1}")
+        classes = tolerating(node, forgives)
         if initial_dist is None:
             return self._over(elementwise.resample.ResampleEstimated(classes, target, seed))
         initial = index.weights.checked(initial_dist, count, f"{call}(initial_dist=): ", "class")

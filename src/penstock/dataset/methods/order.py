@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from penstock import elements, index
 from penstock.core.checks import MOST, check_count, check_flag, check_flag_or_none, check_seed, is_one_of
 from penstock.core.errors import PlanError
+from penstock.core.on_error import OnError
 from penstock.core.options import Options
 from penstock.dataset import arguments
 from penstock.dataset.handle import Handle, T_co
+from penstock.dataset.methods.elementwise import standing_for, tolerating
 from penstock.ops import buffer, elementwise, order
 from penstock.plan.graph import blocks_of, rebuild
 from penstock.plan.node import Node
@@ -156,11 +158,20 @@ class Order(Handle[T_co]):
             raise PlanError(f"assert_cardinality({count}): this dataset has {has}")
         return self._over(plan)
 
-    def take_while(self, predicate: ElementFunction[T_co, Any], *, thread_safe: bool | None = None) -> Dataset[T_co]:
+    def take_while(
+        self,
+        predicate: ElementFunction[T_co, Any],
+        *,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
+    ) -> Dataset[T_co]:
         """Keep the elements before the first of which `predicate` is not true.
 
         It is called as the function of `map` is, a tuple passed as arguments, by several workers and so perhaps for a
-        few elements after that one; and must return a bool. `thread_safe` is that of `map`. The result is a stream.
+        few elements after that one; and must return a bool. The result is a stream.
+
+        `on_error` and `thread_safe` are those of `map`. An element that is skipped is left out, and the next ones come;
+        `ps.on_error.replace(True)` keeps it, `ps.on_error.replace(False)` ends the epoch before it.
 
         >>> list(Dataset.counter(1).map(lambda x: x * x).take_while(lambda x: x < 20))
         [1, 4, 9, 16]
@@ -170,28 +181,39 @@ class Order(Handle[T_co]):
         beside = elementwise.beside
         safe = check_flag_or_none("take_while", "thread_safe", thread_safe)
         judged = beside.Beside(self._plan, "predicate", predicate, beside.truth, "take_while", "predicate", safe)
-        return self._over(order.take_while.TakeWhile(judged))
+        forgives = standing_for("take_while", on_error, beside.truth, "True or False")
+        return self._over(order.take_while.TakeWhile(tolerating(judged, forgives)))
 
     def unique(
-        self, key: ElementFunction[T_co, Any] | None = None, *, thread_safe: bool | None = None
+        self,
+        key_func: ElementFunction[T_co, Any] | None = None,
+        *,
+        on_error: str | OnError = "raise",
+        thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
-        """Leave out elements that equal one before them in the epoch, or of which `key` returns what it did before.
+        """Leave out elements that equal one before in the epoch, or of which `key_func` returns what it did before.
 
         Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. What cannot be compared so, such as a
-        `Ragged`, a `Sparse` or a window, is an `ElementError` and needs a `key`. About 100 bytes are kept of each
+        `Ragged`, a `Sparse` or a window, is an `ElementError` and needs a `key_func`. About 100 bytes are kept of each
         element that comes, however large it is. What comes of it is a stream, and a restored iterator goes through its
         epoch again to know what came before.
+
+        `on_error` and `thread_safe` are those of `map`. `ps.on_error.replace(value)` gives the key of elements of which
+        `key_func` raises: of several, the first comes.
 
         >>> list(Dataset.from_source([3, 1, 3, 2, 1]).unique())
         [3, 1, 2]
         >>> list(Dataset.range(10).unique(lambda x: x % 3))
         [0, 1, 2]
         """
-        if key is not None and not callable(key):
-            raise TypeError(f"unique(key=): expected a function, not {type(key).__name__}")
+        if key_func is not None and not callable(key_func):
+            raise TypeError(f"unique(key_func=): expected a function, not {type(key_func).__name__}")
         safe = check_flag_or_none("unique", "thread_safe", thread_safe)
-        keyed = elementwise.beside.Beside(self._plan, "key", key, elements.distinct.distinct, "unique", "key", safe)
-        return self._over(order.unique.Unique(keyed))
+        keyed = elementwise.beside.Beside(
+            self._plan, "key", key_func, elements.distinct.distinct, "unique", "key_func", safe
+        )
+        forgives = standing_for("unique", on_error, elements.distinct.distinct, "what can be compared")
+        return self._over(order.unique.Unique(tolerating(keyed, forgives)))
 
     def take(self, count: int) -> Dataset[T_co]:
         """Keep the first `count` elements; all where it is -1.
@@ -240,21 +262,22 @@ class Order(Handle[T_co]):
         parts: Mapping[str, float],
         seed: int = 0,
         *,
-        key: ElementFunction[T_co, str | bytes | int] | None = None,
+        key_func: ElementFunction[T_co, str | bytes | int] | None = None,
         thread_safe: bool | None = None,
     ) -> dict[str, Dataset[T_co]]:
         """Cut into named parts that share no element and together have them all; `parts` says what fraction each gets.
 
-        Without a `key`, elements are dealt out at random, by a permutation of the positions that `seed` chooses: sizes
-        are exact to one element, it takes no memory, and every epoch has the same parts. Each part has an order of
-        chance, in every epoch the same; `shuffle()` it to have others. The same seed cuts a dataset of the same length
-        in the same way.
+        Without a `key_func`, elements are dealt out at random, by a permutation of the positions that `seed` chooses:
+        sizes are exact to one element, it takes no memory, and every epoch has the same parts. Each part has an order
+        of chance, in every epoch the same; `shuffle()` it to have others. The same seed cuts a dataset of the same
+        length in the same way.
 
-        With a `key`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements with
-        equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
+        With a `key_func`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements
+        with equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
         `thread_safe` says of the key's function what that of `map` does. Sizes are near their fractions then, and each
-        part is in the order of the data. When a part's length is first needed (to iterate, by `shuffle()`), one pass
-        over the elements finds the keys' hashes, 8 bytes each, which are kept in memory for all parts.
+        part is in the order of the data. An error of the key's function ends the pass, for an element without a key has
+        no part. When a part's length is first needed (to iterate, by `shuffle()`), one pass over the elements finds the
+        keys' hashes, 8 bytes each, which are kept in memory for all parts.
 
         A `split` after a shuffle is a `PlanError`: its parts would be others in every epoch.
 
@@ -263,15 +286,15 @@ class Order(Handle[T_co]):
         (8, 2)
         >>> sorted(parts["train"].concatenate(parts["val"])) == list(range(10))
         True
-        >>> by_key = Dataset.range(1000).split({"train": 0.8, "val": 0.2}, key=lambda x: x // 10)
+        >>> by_key = Dataset.range(1000).split({"train": 0.8, "val": 0.2}, key_func=lambda x: x // 10)
         >>> {x // 10 for x in by_key["train"]} & {x // 10 for x in by_key["val"]}
         set()
         """
         plan, chosen = self._plan, check_seed("split", seed) or 0
         shares = arguments.parts.weights(parts)
         safe = check_flag_or_none("split", "thread_safe", thread_safe)
-        arguments.parts.check_splittable(plan, key)
-        if key is None:
+        arguments.parts.check_splittable(plan, key_func)
+        if key_func is None:
             sizes = index.divided.divided(plan.length, shares)
             starts = accumulate(sizes, initial=0)
             return {
@@ -279,14 +302,14 @@ class Order(Handle[T_co]):
                 for name, start, size in zip(parts, starts, sizes, strict=False)
             }
         ordered = self._over(
-            buffer.options.WithOptions(rebuild(plan, _in_order), Options(deterministic=True, ignore="all"))
+            buffer.options.WithOptions(rebuild(plan, _in_order), Options(deterministic=True, ignore_lint="all"))
         )
-        hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key, chosen)
+        hashes = order.split.Hashes(lambda: ordered.iterator(epoch=0), key_func, chosen)
         total, low = sum(shares), 0
         cut: dict[str, Dataset[T_co]] = {}
         for name, upto in zip(parts, accumulate(shares), strict=True):
             high = (upto << 64) // total
-            cut[name] = self._over(order.split.Keyed(plan, name, key, chosen, low, high, hashes, safe))
+            cut[name] = self._over(order.split.Keyed(plan, name, key_func, chosen, low, high, hashes, safe))
             low = high
         return cut
 

@@ -86,7 +86,7 @@ class Read(Handle[T_co]):
         return Dataset(read.generator.FromGenerator(generator, given, output_signature))
 
     @staticmethod
-    def random(seed: int | None = None, *, rerandomize_each_iteration: bool = False) -> Dataset[Any]:
+    def random(seed: int | None = None, rerandomize_each_iteration: bool = False) -> Dataset[Any]:
         """Random `int64` scalars, uniform in [0, 2**32), without end.
 
         Every iteration gives the same sequence, unless `rerandomize_each_iteration`: then another each time, which a

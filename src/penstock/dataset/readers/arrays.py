@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from glob import glob, has_magic
 from typing import Any
 
-from penstock.core.checks import check_count, check_list, check_path
-from penstock.core.errors import PlanError
+from penstock.core.checks import check_count
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.sources.blocked import CACHE_BYTES
-from penstock.storage.paths import Pattern, list_files
+from penstock.storage.paths import Pattern, list_files, list_folders
 
 
-def read_numpy(paths: Pattern | Sequence[Pattern]) -> Dataset[Any]:
+@helpful
+def read_numpy(paths: Pattern | Sequence[Pattern], *, columns: str | Sequence[str] | None = None) -> Dataset[Any]:
     """The rows of arrays in `.npy` files, at random; of `.npz` files, dicts with a row of each array.
+
+    `columns` are the names of the arrays of `.npz` files to read; one as text gives its rows themselves.
 
     The arrays of several files, which match one or several glob patterns, in sorted order, are joined along their first
     axis; they must agree in type and in the shape of a row. Rows are read where they are in the file. Members of `.npz`
@@ -34,18 +36,19 @@ def read_numpy(paths: Pattern | Sequence[Pattern]) -> Dataset[Any]:
     """
     from penstock.sources.numpy.files import numpy_files
 
-    return reading(numpy_files(list_files(paths, "read_numpy")))
+    return reading(numpy_files(list_files(paths, "read_numpy"), columns))
 
 
+@helpful
 def read_hdf5(
     paths: Pattern | Sequence[Pattern],
-    keys: str | Sequence[str] | None = None,
     *,
+    columns: str | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[Any]:
-    """The rows of arrays in HDF5 files, at random, through h5py: dicts with a row of each of `keys`.
+    """The rows of arrays in HDF5 files, at random, through h5py: dicts with a row of each of `columns`.
 
-    `keys` are the paths of arrays in the file; groups are dicts in dicts. One as text gives its rows themselves; by
+    `columns` are the paths of arrays in the file; groups are dicts in dicts. One as text gives its rows themselves; by
     default all arrays that have rows are read. They need the same length, which is a `DataError` otherwise. Text is
     `str`, rows of different lengths are arrays. The files that match are joined along the first axis.
 
@@ -65,16 +68,17 @@ def read_hdf5(
     from penstock.sources.chunked.hdf5 import open_hdf5
 
     check_count("read_hdf5", "cache_bytes", cache_bytes, least=1)
-    return reading(chunked_files("read_hdf5", open_hdf5, list_files(paths, "read_hdf5"), keys, cache_bytes))
+    return reading(chunked_files("read_hdf5", open_hdf5, list_files(paths, "read_hdf5"), columns, cache_bytes))
 
 
+@helpful
 def read_zarr(
     paths: Pattern | Sequence[Pattern],
-    keys: str | Sequence[str] | None = None,
     *,
+    columns: str | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[Any]:
-    """The rows of arrays in Zarr stores, at random, through zarr: dicts with a row of each of `keys`.
+    """The rows of arrays in Zarr stores, at random, through zarr: dicts with a row of each of `columns`.
 
     A store is a folder or a zip file; a pattern may match several, which are joined along the first axis. Of a store
     that is one array, elements are its rows. All else is as in `read_hdf5`; chunks, or the shards that hold them, are
@@ -84,20 +88,12 @@ def read_zarr(
     >>> path = tempfile.mkdtemp() + "/a.zarr"
     >>> store = zarr.open_group(path, mode="w")
     >>> store["x"] = np.arange(6).reshape(3, 2)
-    >>> read_zarr(path, "x")[1]
+    >>> read_zarr(path, columns="x")[1]
     array([2, 3])
     """
     from penstock.sources.chunked.arrays import chunked_files
     from penstock.sources.chunked.zarr import open_zarr
 
     check_count("read_zarr", "cache_bytes", cache_bytes, least=1)
-    found: list[str] = []
-    for given in [paths] if isinstance(paths, str | os.PathLike) else check_list("read_zarr", "paths", paths, "paths"):
-        pattern = os.path.expanduser(check_path("read_zarr", "paths", given))
-        matches = sorted(glob(pattern, recursive=True)) if has_magic(pattern) else [pattern]
-        if not matches:
-            raise FileNotFoundError(f"no Zarr store matches {pattern!r}")
-        found += matches
-    if not found:
-        raise PlanError("read_zarr(paths=[]): the list of files or patterns is empty")
-    return reading(chunked_files("read_zarr", open_zarr, found, keys, cache_bytes))
+    found = [os.path.expanduser(path) for path in list_folders(paths, "read_zarr")]
+    return reading(chunked_files("read_zarr", open_zarr, found, columns, cache_bytes))

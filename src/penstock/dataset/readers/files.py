@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.core.checks import check_flag, check_names, check_path
+from penstock.core.checks import check_flag, check_names
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.sources.files import FileBytes
 from penstock.sources.folder import IMAGE_EXTENSIONS, image_folder
-from penstock.storage.paths import Pattern, list_files
+from penstock.storage.paths import Pattern, list_files, list_folders
 
 
+@helpful
 def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
     """The content of each file as `bytes`; the files that match one or several glob patterns, in sorted order.
 
@@ -30,14 +31,16 @@ def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
     return reading(FileBytes(list_files(paths, "read_files")))
 
 
+@helpful
 def read_image_folder(
-    path: str | os.PathLike[str], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
+    paths: Pattern | Sequence[Pattern], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
 ) -> Dataset[dict[str, Any]]:
     """`{"image": bytes, "label": int64}` for each image of a folder with one folder a class, in sorted order.
 
     `class_names` of the dataset, and of what is made from it, are the names of the class folders: label k is the k-th
     of them. Images are found at any depth below a class; extensions match in any case; files beside the class folders
-    are not read. A class without an image is a `DataError`, unless `allow_empty`.
+    are not read. A class without an image is a `DataError`, unless `allow_empty`. Of several folders, or those that
+    match a pattern, the images of a class are put together, and the classes are those of all.
 
     >>> import pathlib, tempfile
     >>> photos = pathlib.Path(tempfile.mkdtemp())
@@ -49,5 +52,5 @@ def read_image_folder(
     (('cat', 'dog'), 1)
     """
     call = "read_image_folder"
-    folder, endings = check_path(call, "path", path), check_names(call, "extensions", extensions)
-    return reading(image_folder(folder, extensions=endings, allow_empty=check_flag(call, "allow_empty", allow_empty)))
+    folders, endings = list_folders(paths, call), check_names(call, "extensions", extensions)
+    return reading(image_folder(folders, extensions=endings, allow_empty=check_flag(call, "allow_empty", allow_empty)))

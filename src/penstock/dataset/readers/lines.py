@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from penstock.core.checks import check_count, check_flag
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -36,6 +37,7 @@ def read_text(
     skip_lines: int = 0,
     compression: str | None = "auto",
 ) -> Dataset[bytes]: ...
+@helpful
 def read_text(
     paths: Pattern | Sequence[Pattern],
     *,
@@ -80,20 +82,22 @@ def read_text(
     return lines(files, named_compression("read_text", compression))
 
 
+@helpful
 def read_json(
     paths: Pattern | Sequence[Pattern],
     *,
-    fields: Sequence[str] | Mapping[str, Any] | None = None,
-    defaults: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    types: Mapping[str, Any] | None = None,
+    nulls: Literal["raise"] | Mapping[str, Any] = "raise",
     encoding: str = "utf-8",
     compression: str | None = "auto",
 ) -> Dataset[dict[str, Any]]:
     r"""The objects of JSON lines files (one object a line) as dicts, in the sorted order of the files, each at random.
 
-    `fields` are the names of those to read, or a dict that also says what each has to be: a dtype (a number is then a
-    scalar of it, and lists of numbers an array: 1.5 or 300 for `uint8` is an error), `str`, or `None` for whatever
-    it is. Without, objects are as `json.loads` has them, lists and all. A field that is absent or null is what
-    `defaults` has for it; one of `fields` that is absent is an error otherwise.
+    Only `columns`, fields of the objects, are read. `types` says what each has to be: a dtype (a number is then a
+    scalar of it, and lists of numbers an array: 1.5 or 300 for `uint8` is a `DataError`) or `str`. Others are as
+    `json.loads` has them, lists and all. A column that is absent or null is what `nulls` has for it; one of `columns`
+    or `types` that is absent is a `DataError` otherwise.
 
     Lines with nothing but spaces are left out. What is no JSON object is a `DataError` with its file, line and column.
     Files are indexed, or where they are compressed read in order, as by `read_text`.
@@ -105,12 +109,12 @@ def read_json(
     >>> read_json(file)[1]
     {'text': 'two', 'tokens': [], 'by': 'Ann'}
     >>> import numpy as np
-    >>> list(read_json(file, fields={"tokens": np.int32, "by": str}, defaults={"by": "?"}))
+    >>> list(read_json(file, columns=["tokens", "by"], types={"tokens": np.int32}, nulls={"by": "?"}))
     [{'tokens': array([7, 8], dtype=int32), 'by': '?'}, {'tokens': array([], dtype=int32), 'by': 'Ann'}]
     """
     from penstock.sources.text.json_lines import json_files
 
-    files = json_files(list_files(paths, "read_json"), fields=fields, defaults=defaults, encoding=encoding)
+    files = json_files(list_files(paths, "read_json"), columns=columns, types=types, nulls=nulls, encoding=encoding)
     return lines(files, named_compression("read_json", compression))
 
 

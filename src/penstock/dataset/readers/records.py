@@ -1,14 +1,15 @@
-"""Datasets of the records of files, and files of the records of datasets."""
+"""Datasets of the records of files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from numpy.typing import DTypeLike
 
-from penstock.core.checks import check_count, check_flag, check_list, check_path
+from penstock.core.checks import check_flag, check_list
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -17,6 +18,7 @@ from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
+@helpful
 def read_tfrecord(
     paths: Pattern | Sequence[Pattern], *, compression: str | None = "auto", verify: bool = True
 ) -> Dataset[bytes]:
@@ -36,7 +38,7 @@ def read_tfrecord(
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tfrecord"
-    >>> write_tfrecord([b"one", b"two", b"three"], path) == [path]
+    >>> Dataset.from_source([b"one", b"two", b"three"]).write_tfrecord(path) == [path]
     True
     >>> ds = read_tfrecord(path)
     >>> len(ds), ds[2]
@@ -61,6 +63,7 @@ def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dat
     return reading(source)
 
 
+@helpful
 def read_fixed_length(
     paths: Pattern | Sequence[Pattern],
     record_bytes: int | None = None,
@@ -111,40 +114,3 @@ def fixed_records(
     if any(how):
         return Dataset(ReadStream(FixedStream(make(files, compressed=True), how)))
     return reading(with_unreadable(files, make, lambda path: make([path]), os.path.isfile))
-
-
-def write_tfrecord(
-    records: Iterable[bytes],
-    path: str | os.PathLike[str],
-    *,
-    max_bytes: int | None = None,
-    overwrite: bool = False,
-    index: bool = True,
-    compression: str | None = "auto",
-) -> list[str]:
-    """Write records (a dataset or any iterable of `bytes`) into TFRecord files, and return their paths, in order.
-
-    One file, or with `max_bytes` several, `name-00000-of-00012.tfrecord`, each closed once it holds that many. They
-    appear under their names when all are complete; after an error none is left. The `index` that `read_tfrecord`
-    wants is written with them.
-
-    `compression` is `"zstd"`, `"gzip"`, `"zlib"` or `None`; `"auto"` goes by the name: `.zst`, `.gz`, or as they are.
-    In zstd, records are compressed by the megabyte, with a table of where each begins: they are read at random still,
-    and by any other reader of zstd. gzip and zlib, which TensorFlow reads, can only be read in order. `max_bytes`
-    counts records as they are before; the same records give the same bytes.
-
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> names = write_tfrecord(Dataset.range(4).map(lambda x: bytes(10)), folder + "/x.tfrecord", max_bytes=50)
-    >>> [name.removeprefix(folder) for name in names]
-    ['/x-00000-of-00002.tfrecord', '/x-00001-of-00002.tfrecord']
-    """
-    from penstock.sources.tfrecord.writing import write
-    from penstock.storage.compressing import written_compression
-
-    check_flag("write_tfrecord", "overwrite", overwrite)
-    check_flag("write_tfrecord", "index", index)
-    path = check_path("write_tfrecord", "path", path)
-    most = None if max_bytes is None else check_count("write_tfrecord", "max_bytes", max_bytes, least=1)
-    how = written_compression("write_tfrecord", compression, path)
-    return write(records, path, max_bytes=most, overwrite=overwrite, index=index, compression=how)

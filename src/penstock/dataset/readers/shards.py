@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from penstock.core.checks import check_count, check_flag, check_path
+from penstock.core.checks import check_count, check_flag
 from penstock.core.errors import PlanError
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
+from penstock.sources.protocol import Source
+from penstock.storage.paths import Pattern, list_folders
 
 
+@helpful
 def read_mds(
-    folder: str | os.PathLike[str], *, columns: Sequence[str] | None = None, decode: bool = True
+    paths: Pattern | Sequence[Pattern], *, columns: Sequence[str] | None = None, decode: bool = True
 ) -> Dataset[dict[str, Any]]:
-    """The samples of a folder in MDS, as MosaicML Streaming writes it, each at random: dicts of their columns.
+    """The samples of folders in MDS, as MosaicML Streaming writes them, each at random: dicts of their columns.
 
-    `folder` has an `index.json` and the shards that it names. Shards that are not compressed are mapped; of others
+    A folder has an `index.json` and the shards that it names; those of several, or that match a pattern, come one after
+    another. Shards that are not compressed are mapped; of others
     (zstd, gzip, bzip2) the whole shard is decompressed for any of its samples and the last ones kept, and `shuffle()`
     goes by shards. Numbers, text, arrays (`ndarray` in all its forms), JSON and raw pictures (`pil`) are decoded, with
     NumPy alone. `jpeg` and `png` are the `bytes` of the file, for `ps.image.decode`, `pkl` those of the pickle, since
@@ -42,17 +46,24 @@ def read_mds(
     from penstock.sources.shards.mds import mds_samples
 
     check_flag("read_mds", "decode", decode)
-    folder = check_path("read_mds", "folder", folder)
-    return reading(mds_samples(folder, columns=columns, decode=decode))
+    return _joined("read_mds", paths, lambda folder: mds_samples(folder, columns=columns, decode=decode))
 
 
-def read_litdata(folder: str | os.PathLike[str], *, block_size: int | None = None, decode: bool = True) -> Dataset[Any]:
-    """The samples of a folder that LitData has optimized, each at random, nested as they were written.
+@helpful
+def read_litdata(
+    paths: Pattern | Sequence[Pattern],
+    *,
+    columns: Sequence[str] | None = None,
+    block_size: int | None = None,
+    decode: bool = True,
+) -> Dataset[Any]:
+    """The samples of folders that LitData has optimized, each at random, nested as they were written.
 
-    `folder` has an `index.json` and the chunks that it names: plain, with each sample or some at a time in zstd (which
+    A folder has an `index.json` and the chunks that it names; those of several, or that match a pattern, come one after
+    another. Chunks are plain, with each sample or some at a time in zstd (which
     is then decompressed at a time), or compressed as a whole; `shuffle()` goes by what is decompressed. Numbers, text,
     arrays, tensors (as arrays), JSON and raw pictures (`pil`) are decoded, with NumPy alone; pictures, sound, files and
-    pickles are `bytes`. Without `decode` every leaf is.
+    pickles are `bytes`. Without `decode` every leaf is. Of samples that are dicts, `columns` reads some entries.
 
     Tokens that were written for its `TokensLoader` are read in blocks of `block_size`; what is left at the end of a
     chunk is in none, as there. Samples that LitData keeps as an Arrow table, dicts of text, numbers and lists, need
@@ -73,9 +84,19 @@ def read_litdata(folder: str | os.PathLike[str], *, block_size: int | None = Non
     from penstock.sources.litdata.tokens import litdata_tokens
 
     check_flag("read_litdata", "decode", decode)
-    folder = check_path("read_litdata", "folder", folder)
     if block_size is None:
-        return reading(litdata_samples(folder, decode=decode))
+        return _joined("read_litdata", paths, lambda folder: litdata_samples(folder, columns=columns, decode=decode))
+    if columns is not None:
+        raise PlanError("read_litdata(columns=): tokens have no columns; leave columns or block_size out")
     if not decode:
         raise PlanError("read_litdata(decode=False): tokens are numbers; leave decode or block_size out")
-    return reading(litdata_tokens(folder, check_count("read_litdata", "block_size", block_size, least=1)))
+    size = check_count("read_litdata", "block_size", block_size, least=1)
+    return _joined("read_litdata", paths, lambda folder: litdata_tokens(folder, size))
+
+
+def _joined(call: str, paths: Pattern | Sequence[Pattern], source_of: Callable[[str], Source]) -> Dataset[Any]:
+    """The samples of all folders, one after another."""
+    first, *others = (reading(source_of(folder)) for folder in list_folders(paths, call))
+    for other in others:
+        first = first.concatenate(other)
+    return first

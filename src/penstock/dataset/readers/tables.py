@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from penstock.core.checks import check_count, check_mapping, check_names, check_text, is_one_of
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -16,6 +17,7 @@ from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
+@helpful
 def read_parquet(
     paths: Pattern | Sequence[Pattern],
     *,
@@ -61,6 +63,7 @@ def read_parquet(
     return reading(with_unreadable(list_files(paths, "read_parquet"), make, look))
 
 
+@helpful
 def read_arrow(
     paths: Pattern | Sequence[Pattern],
     *,
@@ -97,6 +100,7 @@ def read_arrow(
     return reading(with_unreadable(list_files(paths, "read_arrow"), make, look))
 
 
+@helpful
 def read_csv(  # noqa: PLR0913 - files are written in many ways
     paths: Pattern | Sequence[Pattern],
     *,
@@ -181,6 +185,7 @@ def keeps_ascii(encoding: Any) -> bool:
         return False
 
 
+@helpful
 def read_sql(
     connection: str | os.PathLike[str] | Callable[[], Any],
     relation: str,

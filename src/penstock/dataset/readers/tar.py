@@ -1,13 +1,13 @@
-"""Datasets of the samples of tar archives, and archives of the elements of datasets."""
+"""Datasets of the samples of tar archives."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.core.checks import check_count, check_flag, check_flag_or_none, check_mapping, check_path
+from penstock.core.checks import check_flag_or_none
 from penstock.core.errors import PlanError
+from penstock.dataset.arguments.wrong_names import helpful
 from penstock.dataset.dataset import Dataset
 from penstock.dataset.methods.read import reading
 from penstock.ops.read.stream import ReadStream
@@ -15,10 +15,11 @@ from penstock.storage.compression import compressions_of, named_compression
 from penstock.storage.paths import Pattern, list_files
 
 
+@helpful
 def read_tar(
     paths: Pattern | Sequence[Pattern],
     *,
-    extensions: Sequence[str] | Mapping[str, str] | None = None,
+    columns: Sequence[str] | Mapping[str, str] | None = None,
     decode: bool | Mapping[str, Any] = False,
     compression: str | None = "auto",
     thread_safe: bool | None = None,
@@ -26,30 +27,30 @@ def read_tar(
     """The samples of tar archives as WebDataset has them, each at random: `{"__key__": str, "jpg": bytes, ...}`.
 
     Files that follow one another and are named alike up to the first dot, `dir/0001.jpg` and `dir/0001.cls`, are one
-    sample, with the key `dir/0001`. Without `extensions`, each sample has an entry for every extension there is, and
-    `None` where it lacks the file. With them it has those alone, and lacking one is a `DataError` when it is read,
+    sample, with the key `dir/0001`. Without `columns`, each sample has an entry for every extension there is, and
+    `None` where it lacks the file. `columns` are the extensions to read; lacking one is a `DataError` when it is read,
     unless it is written `"txt?"`; `"jpg;png"` takes the first that is there, and a dict names the entries:
     `{"image": "jpg;png", "label": "cls"}`.
 
     `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also where they are compressed
     (`json.gz`), and leaves others, as images for `ps.image.decode`. A dict by extension says what to decode, by a
     function of `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`. Functions are called by several
-    threads; `thread_safe` is that of `map`.
+    threads; `thread_safe` is that of `map`. To go on where one raises, `map(function, on="cls", on_error=...)` after
+    reading, or `ignore_errors()`.
 
     The first time, each archive is scanned once for where its files lie, and the index kept beside it. Archives that
     are compressed (`.tar.gz`; told by their first bytes, or by `compression`) are a stream instead: they need
-    `extensions`, and a restored iterator reads the archive in which it was again. Sparse files are refused; links, and
+    `columns`, and a restored iterator reads the archive in which it was again. Sparse files are refused; links, and
     files without an extension or with a dot as the first letter, are passed over.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tar"
-    >>> _ = write_tar(
-    ...     [{"__key__": "cat/1", "txt": "a cat", "cls": 0}, {"__key__": "dog/1", "txt": "x", "cls": 1}], path
-    ... )
+    >>> samples = [{"__key__": "cat/1", "txt": "a cat", "cls": 0}, {"__key__": "dog/1", "txt": "x", "cls": 1}]
+    >>> _ = Dataset.from_source(samples).write_tar(path)
     >>> ds = read_tar(path, decode=True)
     >>> ds[0] == {"__key__": "cat/1", "txt": "a cat", "cls": 0}
     True
-    >>> read_tar(path, extensions={"label": "cls"}).element_spec
+    >>> read_tar(path, columns={"label": "cls"}).element_spec
     {'__key__': str, 'label': bytes}
     """
     from penstock.sources.tar.archives import tar_files
@@ -58,7 +59,7 @@ def read_tar(
     from penstock.sources.tar.stream import TarStream
 
     decoders = Decoders(decode, check_flag_or_none("read_tar", "thread_safe", thread_safe))
-    parts = None if extensions is None else parts_of(extensions)
+    parts = None if columns is None else parts_of(columns)
     compression = named_compression("read_tar", compression)
     files = list_files(paths, "read_tar")
     how = compressions_of(files, compression)
@@ -69,42 +70,6 @@ def read_tar(
         path, found = next((path, found) for path, found in zip(files, how, strict=True) if found)
         raise PlanError(
             f"{source.name}: {path} is compressed ({found}), and so read as a stream: say what its samples have, "
-            'extensions=["jpg", "cls"]; with "txt?" for what some lack'
+            'columns=["jpg", "cls"]; with "txt?" for what some lack'
         )
     return Dataset(ReadStream(TarStream(files, how, Shape(parts, decoders), source.name)))
-
-
-def write_tar(
-    samples: Iterable[Mapping[str, Any]],
-    path: str | os.PathLike[str],
-    *,
-    max_bytes: int | None = None,
-    overwrite: bool = False,
-    index: bool = True,
-    encoders: Mapping[str, Callable[[Any], Any]] | None = None,
-) -> list[str]:
-    """Write samples (a dataset or any iterable of dicts) into tar archives, and return their paths, in order.
-
-    `"__key__"` is the name of a sample, and the other keys are extensions: of
-    `{"__key__": "cat/1", "jpg": b"...", "cls": 3}` become the files `cat/1.jpg` and `cat/1.cls`. Where there is no
-    `"__key__"`, samples are numbered. `bytes` are written as they are, `str` as UTF-8, numbers in digits, `json` as
-    JSON, arrays as `npy`; `encoders` are functions by extension that return `bytes`. What is `None` is left out.
-
-    One archive, or with `max_bytes` several, `name-00000-of-00012.tar`, each closed once it holds that many. They
-    appear under their names when all are complete; after an error none is left. The same samples give the same bytes:
-    files have no time, owner or other mode than 0644. The `index` that `read_tar` wants is written with them.
-
-    >>> import tempfile
-    >>> folder = tempfile.mkdtemp()
-    >>> names = write_tar(Dataset.range(4).map(lambda x: {"cls": x}), folder + "/x.tar", max_bytes=2000)
-    >>> [name.removeprefix(folder) for name in names]
-    ['/x-00000-of-00002.tar', '/x-00001-of-00002.tar']
-    """
-    from penstock.sources.tar.writing import write
-
-    check_flag("write_tar", "overwrite", overwrite)
-    check_flag("write_tar", "index", index)
-    most = None if max_bytes is None else check_count("write_tar", "max_bytes", max_bytes, least=1)
-    path = check_path("write_tar", "path", path)
-    given = {} if encoders is None else check_mapping("write_tar", "encoders", encoders)
-    return write(samples, path, max_bytes=most, overwrite=overwrite, index=index, encoders=given)

@@ -58,7 +58,7 @@ class Beside(Node):
 
     @property
     def reported_as(self) -> str:
-        argument = f"{self.argument}=" if self.arguments() else ""
+        argument = "" if self.function is None else f"{self.argument}="
         return f"{self.of}({argument}{self.arguments()})" if self.of else self.label()
 
     @cached_property
@@ -73,15 +73,15 @@ class Beside(Node):
         return (rows,)
 
     def as_step(self, allocate: Allocate) -> Step | None:
-        paired = self._pairing()
-        return Step(change=lambda chunk, rows, out: paired(chunk, rows))
+        pair = self._pairing()
+        return Step(change=lambda chunk, rows, out: pair(chunk, rows))
 
     def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        paired = self._pairing()
+        pair = self._pairing()
 
         def run(piece: Piece) -> Piece:
             piece = source(piece)
-            return Piece(paired(piece.chunk, piece.ids), piece.ids, piece.after)
+            return Piece(pair(piece.chunk, piece.ids), piece.ids, piece.after)
 
         return run
 
@@ -107,12 +107,34 @@ class Beside(Node):
         except BLAMED as error:
             blame(error, self, int(rows[len(values)]))
             raise
-        if isinstance(chunk, Columns):
-            return nested(PAIR, [Columns(LEAF, [values], len(values)), chunk])
-        return Items(list(zip(values, chunk.held(), strict=True)))
+        return paired(values, chunk)
 
     def arguments(self) -> str:
+        return self.called
+
+    @property
+    def called(self) -> str:
+        """The function by its name."""
         return "" if self.function is None else name_of(self.function)
+
+    @property
+    def handling(self) -> list[str]:
+        """The argument that says what to do where the function raises, if there is one."""
+        return []
+
+
+def paired(values: list[Any], chunk: Chunk) -> Chunk:
+    """Put before each element what was said of it."""
+    if isinstance(chunk, Columns):
+        return nested(PAIR, [Columns(LEAF, [values], len(values)), chunk])
+    return Items(list(zip(values, chunk.held(), strict=True)))
+
+
+def asked(node: Node) -> Beside:
+    """Return the node that calls the function, which is `node`, or below what counts its errors or cuts its stream."""
+    while not isinstance(node, Beside):
+        (node,) = node.inputs
+    return node
 
 
 def parted(chunk: Chunk) -> tuple[list[Any], Chunk]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar, cast
 
 from penstock.core.arrays import Allocate
 from penstock.core.errors import FailuresError
@@ -12,13 +13,15 @@ from penstock.core.on_error import ErrorBudget
 from penstock.plan.failed import Failure
 from penstock.plan.failure import located
 from penstock.plan.flow import Asked, Mark, Open, Piece, close, pulled, resumed
-from penstock.plan.node import RowMap
+from penstock.plan.node import Node, RowMap
 
 LAST_SHOWN = 3  # failures shown in the error that ends an epoch
 
+T_node = TypeVar("T_node", bound=Node)
+
 
 @dataclass(frozen=True)
-class EnforceErrorBudget(RowMap):
+class EnforceErrorBudget(RowMap, Generic[T_node]):
     """Count the failures below in order, stop when `budget` is exceeded, and record the failures in `quarantine`.
 
     A mark holds the elements seen, the number that failed, and the length of the current run of failures; then the mark
@@ -28,6 +31,7 @@ class EnforceErrorBudget(RowMap):
     kind = "Tally"
     keeps_ids = True
 
+    input: T_node
     budget: ErrorBudget | None = field(default=None, metadata={"runs": True})
     quarantine: str | None = field(default=None, metadata={"runs": True})
     warns: bool = field(default=False, metadata={"runs": True})
@@ -37,6 +41,10 @@ class EnforceErrorBudget(RowMap):
     @property
     def name(self) -> str:
         return "errors"
+
+    @property
+    def internal(self) -> bool:
+        return self.input.internal
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Asked:
         (seen, failed, run), below, elements_before, failures_before = resumed(mark, ([0, 0, 0], None, 0, 0))
@@ -80,14 +88,14 @@ class EnforceErrorBudget(RowMap):
             if self.warns:
                 import logging
 
-                logging.getLogger("penstock").warning("%s left out %s", self.input.label(), failure)
+                logging.getLogger("penstock").warning("%s left out %s", self.input.reported_as, failure)
 
         return tell
 
     def _error(self, too_many: str, counting: _Counting) -> FailuresError:
         last = "".join(f"\n  {failure}" for failure in counting.last)
         where = f"\nAll failures are in {self.quarantine}." if self.quarantine else ""
-        error = FailuresError(f"{self.input.label()}: {too_many}. The last:{last}{where}")
+        error = FailuresError(f"{self.input.reported_as}: {too_many}. The last:{last}{where}")
         if counting.last:
             error.add_note(f"the last of them: {counting.last[-1].traceback}")
         return error
@@ -96,6 +104,11 @@ class EnforceErrorBudget(RowMap):
         budget = [] if self.budget is None else [f"budget={self.budget!r}"]
         quarantine = [] if self.quarantine is None else [f"quarantine={self.quarantine!r}"]
         return ", ".join(budget + quarantine + (["log_warning=True"] if self.warns else []))
+
+
+def uncounted(node: T_node | EnforceErrorBudget[T_node]) -> T_node:
+    """Return the operation below what counts its errors."""
+    return cast("EnforceErrorBudget[T_node]", node).input if isinstance(node, EnforceErrorBudget) else node
 
 
 class _Counting:

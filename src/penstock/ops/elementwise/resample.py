@@ -17,6 +17,7 @@ from penstock.elements.nested.structure import flatten
 from penstock.elements.spec import ArraySpec
 from penstock.kernels import first_draws
 from penstock.ops.elementwise.apply import Apply, element_wise
+from penstock.ops.elementwise.error_budget import EnforceErrorBudget, uncounted
 from penstock.plan.blame import blame
 from penstock.plan.flow import MOST_READ, Flow, Mark, Open, Piece, Reader, Spread, resumed
 from penstock.plan.functions import name_of
@@ -83,15 +84,22 @@ class Classify(Node):
     def _paired(self, chunk: Chunk, ids: Rows, classify: Apply) -> Chunk:
         values = classify(chunk, ids, None).held()
         for value, row in zip(values, ids.tolist(), strict=True):
-            number = np.asarray(value)
-            if number.dtype.kind not in "iu" or number.shape != () or not 0 <= number < self.classes:
-                error = ElementError(
-                    f"rejection_resample: class_func returned {value!r:.60}; target_dist has {self.classes} classes, "
-                    f"so return a whole number from 0 to {self.classes - 1}"
-                )
+            try:
+                self.number_of(value)
+            except ElementError as error:
                 blame(error, self, row)
-                raise error
-        return nested(_PAIR, [leaf_column(np.array(values, np.int64)), chunk])
+                raise
+        return with_classes(values, chunk)
+
+    def number_of(self, value: Any) -> int:
+        """Return the number of a class; anything else is an `ElementError`."""
+        number = np.asarray(value)
+        if number.dtype.kind not in "iu" or number.shape != () or not 0 <= number < self.classes:
+            raise ElementError(
+                f"rejection_resample: class_func returned {value!r:.60}; target_dist has {self.classes} classes, "
+                f"so return a whole number from 0 to {self.classes - 1}"
+            )
+        return int(number)
 
     def arguments(self) -> str:
         return name_of(self.class_func)
@@ -106,7 +114,7 @@ class Resample(Streamed):
     keeps_ids = True
     draws = True
 
-    input: Classify
+    input: Classify | EnforceErrorBudget[Classify]
     keep: tuple[float, ...]
     seed: int | None
 
@@ -129,7 +137,7 @@ class Resample(Streamed):
         return run
 
     def arguments(self) -> str:
-        return f"{self.input.arguments()}, keep={_shown(self.keep)}"
+        return ", ".join([uncounted(self.input).arguments(), f"keep={_shown(self.keep)}"])
 
 
 @dataclass(frozen=True)
@@ -143,7 +151,7 @@ class ResampleEstimated(Streamed):
     keeps_ids = True
     draws = True
 
-    input: Classify
+    input: Classify | EnforceErrorBudget[Classify]
     target: tuple[float, ...]
     seed: int | None
 
@@ -169,7 +177,7 @@ class ResampleEstimated(Streamed):
                 yield Piece(kept.chunk, kept.ids, [counts.tolist(), reader.mark], given=len(piece))
 
     def arguments(self) -> str:
-        return f"{self.input.arguments()}, target_dist={_shown(self.target)}"
+        return ", ".join([uncounted(self.input).arguments(), f"target_dist={_shown(self.target)}"])
 
 
 def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
@@ -182,6 +190,11 @@ def keep_chances(target: np.ndarray, initial: np.ndarray) -> np.ndarray:
     """
     wanted = np.divide(target, initial, out=np.zeros(np.broadcast(target, initial).shape), where=initial > 0)
     return wanted / wanted.max(axis=-1, keepdims=True)
+
+
+def with_classes(classes: list[Any], chunk: Chunk) -> Chunk:
+    """Put before each element its class."""
+    return nested(_PAIR, [leaf_column(np.array(classes, np.int64)), chunk])
 
 
 def _shown(shares: tuple[float, ...]) -> str:

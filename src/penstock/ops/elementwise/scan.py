@@ -16,6 +16,7 @@ from penstock.elements.exact import Classes, classes_in, copied, decoded, encode
 from penstock.elements.steady import change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
 from penstock.plan.blame import BLAMED, blame
+from penstock.plan.failed import Failure
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
 from penstock.plan.node import Node, Streamed
@@ -67,26 +68,26 @@ class Scan(Streamed):
             while since and (piece := reader.read(since)) is not None:
                 since -= len(piece)
                 with entered(turns):
-                    _, state, failure = self._passed(step, state, elements_of(piece.chunk), piece.ids)
-                if failure is not None:
-                    raise failure
+                    passed = self._passed(step, state, elements_of(piece.chunk), piece.ids)
+                if passed.error is not None:
+                    raise passed.error
+                state = passed.state
             for piece, mark_after in reader.runs():
                 with entered(turns):
-                    made, state, failure = self._passed(step, state, elements_of(piece.chunk), piece.ids)
-                if made:
-                    after = keeper.mark(state, mark_after(len(made)), len(made))
-                    yield Piece(Items(made), piece.ids[: len(made)], after)
-                if failure is not None:
-                    raise failure
+                    passed = self._passed(step, state, elements_of(piece.chunk), piece.ids)
+                state, count = passed.state, passed.count
+                if count:
+                    after = keeper.mark(state, mark_after(count), count)
+                    yield Piece(Items(passed.made), piece.ids[passed.places], after, passed.failed, passed.lost)
+                if passed.error is not None:
+                    raise passed.error
 
-    def _passed(
-        self, step: Step, state: Any, elements: list[Any], ids: Rows
-    ) -> tuple[list[Any], Any, BaseException | None]:
-        """Return the outputs up to a failing element, the state after them, and the error."""
-        made: list[Any] = []
-        failure: BaseException | None = None
-        try:
-            for element, row in zip(elements, ids.tolist(), strict=True):
+    def _passed(self, step: Step, state: Any, elements: list[Any], ids: Rows) -> Passed:
+        """Pass the state along the elements, up to a failing one."""
+        passed = Passed()
+        made, places = passed.made, passed.places
+        for at, (element, row) in enumerate(zip(elements, ids.tolist(), strict=True)):
+            try:
                 result = step(copied(state), element, row)
                 if not isinstance(result, tuple) or len(cast("tuple[Any, ...]", result)) != 2:
                     raise TypeError(f"scan: the function returned {result!r:.80}; return the pair (new state, output)")
@@ -96,12 +97,22 @@ class Scan(Streamed):
                     raise ElementError(
                         f"scan: the state changed: {told}; start with a state like the one that the function returns"
                     )
+            except BLAMED as error:
+                blame(error, self, row)
+                if not self.is_forgiven(error, passed, at, row):
+                    passed.error = error  # raised after the outputs before it are passed on
+                    break
+            else:
                 state = result[0]
                 made.append(result[1])
-        except BLAMED as error:  # raised after the outputs before it are passed on
-            blame(error, self, int(ids[len(made)]))
-            failure = error
-        return made, copied(state), failure  # an output may share the state's arrays and is given away
+                places.append(at)
+            passed.count += 1
+        passed.state = copied(state)  # an output may share the state's arrays and is given away
+        return passed
+
+    def is_forgiven(self, error: BaseException, passed: Passed, at: int, row: int) -> bool:
+        """Return whether to go on after an error, and note in `passed` what becomes of the element."""
+        return False
 
     def _step(self) -> Step:
         function, key = self.function, self.seed
@@ -131,6 +142,23 @@ class Scan(Streamed):
 
     def redone(self) -> str:
         return "" if self.is_saved else "goes through the epoch again because its state cannot be saved"
+
+
+class Passed:
+    """What comes of `count` elements, and at which `places` among them; the `state` after them, and what went wrong.
+
+    Of elements that failed, `lost` is how many there were, and `failed` what is known of them where it is asked for.
+    """
+
+    __slots__ = ("count", "error", "failed", "lost", "made", "places", "state")
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+        self.places: list[int] = []
+        self.state: Any = None
+        self.count = self.lost = 0
+        self.failed: list[Failure] = []
+        self.error: BaseException | None = None
 
 
 class _Keeper:

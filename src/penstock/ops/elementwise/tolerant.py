@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from penstock.core.arrays import Allocate, Rows
 from penstock.core.on_error import NOTHING, OnError
@@ -14,9 +14,12 @@ from penstock.elements.chunks.variants import duplicate
 from penstock.elements.exact import copied
 from penstock.elements.nested.nesting import with_part
 from penstock.elements.spec import relax, spec_of
+from penstock.ops.elementwise.beside import Beside, paired
 from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.ops.elementwise.filter import Filter
 from penstock.ops.elementwise.map import Map
+from penstock.ops.elementwise.resample import Classify, with_classes
+from penstock.ops.elementwise.scan import Passed, Scan
 from penstock.plan.failed import UNTOLD, Failure
 from penstock.plan.failure import failure_of
 from penstock.plan.flow import Piece, Spread, joined
@@ -69,11 +72,52 @@ class IgnoreErrors(Streamed):
 
 
 @dataclass(frozen=True)
-class TolerantMap(Map):
-    """Replace each element by the result of `function`; if that raises, by `value`, or drop the element."""
+class Tolerant(Node):
+    """Go on where the user's function raises, as if it had returned `value`; without one, leave out the element.
 
+    A class that derives from this and from an operation is that operation with `on_error=`.
+    """
+
+    input: Node
     value: Any = NOTHING
     counted: bool = False
+
+    @property
+    def keeps(self) -> bool:
+        """Whether an element comes in the place of one that fails."""
+        return self.value is not NOTHING
+
+    @property
+    def handling(self) -> list[str]:
+        """The argument `on_error=` as the user would write it, without its budget."""
+        return ["on_error='skip'" if self.value is NOTHING else f"on_error=replace({self.value!r:.40})"]
+
+    def arguments(self) -> str:
+        return ", ".join(filter(None, [super().arguments(), *self.handling]))
+
+
+@dataclass(frozen=True)
+class TolerantElementwise(Tolerant):
+    """Do so in the tasks that call the function."""
+
+    def spread(self, source: Spread, allocate: Allocate) -> Spread:
+        own = self._tolerating(allocate, counted=self.counted)
+        return lambda piece: own(source(piece))
+
+    def _tolerating(self, allocate: Allocate, *, counted: bool) -> Spread:
+        return tolerating(self, super().spread(_given, allocate), self._instead, counted=counted)
+
+    def _instead(self, piece: Piece) -> Piece:
+        return self.instead(piece) if self.keeps else piece.slice(0, 0)
+
+    def instead(self, piece: Piece) -> Piece:
+        """Return the element that `value` makes of one for which the function raises."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TolerantRows(TolerantElementwise):
+    """Do so for an operation that makes one element of each, so that rows stay rows where all of them come."""
 
     @cached_property
     def indexed(self) -> bool:
@@ -83,16 +127,10 @@ class TolerantMap(Map):
     def length(self) -> int:
         return self.input.length if self.keeps else UNKNOWN
 
-    def spec(self) -> Spec | None:
-        made = super().spec()
-        if made is None or not self.keeps:
-            return made
-        value = spec_of(self.value)
-        return relax(made, value if self.on is None else with_part(made, self.on, value))
-
     def as_step(self, allocate: Allocate) -> Step | None:
-        change = self._changed(allocate)
-        spread = tolerating(self, super().spread(_given, allocate), self._instead, counted=False)
+        step, spread = super().as_step(allocate), self._tolerating(allocate, counted=False)
+        if step is None or (change := step.change) is None:
+            raise NotImplementedError
 
         def mended(chunk: Chunk, rows: Rows, out: Out) -> Chunk:
             try:
@@ -105,60 +143,98 @@ class TolerantMap(Map):
 
         return Step(change=mended)
 
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        own = tolerating(self, super().spread(_given, allocate), self._instead, counted=self.counted)
-        return lambda piece: own(source(piece))
 
-    @property
-    def keeps(self) -> bool:
-        """True if a failing element is replaced."""
-        return self.value is not NOTHING
+@dataclass(frozen=True)
+class TolerantMap(TolerantRows, Map):
+    """Replace each element by the result of `function`; if that raises, by `value`, or drop the element."""
 
-    def _instead(self, piece: Piece) -> Piece:
-        if not self.keeps:
-            return piece.slice(0, 0)
+    def spec(self) -> Spec | None:
+        made = super().spec()
+        if made is None or not self.keeps:
+            return made
+        value = spec_of(self.value)
+        return relax(made, value if self.on is None else with_part(made, self.on, value))
+
+    def instead(self, piece: Piece) -> Piece:
         value = copied(self.value)
         made = value if self.on is None else with_part(piece.chunk.element(0), self.on, value)
         return Piece(Items([made]), piece.ids)
 
-    def arguments(self) -> str:
-        return f"{super().arguments()}, {_on_error(self.value)}"
-
 
 @dataclass(frozen=True)
-class TolerantFilter(Filter):
+class TolerantFilter(TolerantElementwise, Filter):
     """Keep the elements for which `predicate` is true; if that raises, `value` decides, or the element is dropped."""
-
-    value: Any = NOTHING
-    counted: bool = False
 
     @property
     def name(self) -> str:
         return "filter"
-
-    def spread(self, source: Spread, allocate: Allocate) -> Spread:
-        own = tolerating(self, super().spread(_given, allocate), self._instead, counted=self.counted)
-        return lambda piece: own(source(piece))
 
     @property
     def keeps(self) -> bool:
         """True if an element is kept when the predicate fails."""
         return self.value is True
 
-    def _instead(self, piece: Piece) -> Piece:
-        return piece if self.keeps else piece.slice(0, 0)
-
-    def arguments(self) -> str:
-        return f"{super().arguments()}, {_on_error(self.value)}"
+    def instead(self, piece: Piece) -> Piece:
+        return piece
 
 
-def tolerant(node: Map | Filter, on_error: OnError | None) -> Node:
-    """Return the node with the policy `on_error`, below a node that counts failures if they are counted."""
+@dataclass(frozen=True)
+class TolerantBeside(TolerantRows, Beside):
+    """Put before each element what `function` says of it; where that raises, `value`, or leave out the element."""
+
+    def instead(self, piece: Piece) -> Piece:
+        return Piece(paired([self.read(self.value)], piece.chunk), piece.ids)
+
+
+@dataclass(frozen=True)
+class TolerantClassify(TolerantRows, Classify):
+    """Pair each element with its class; where `class_func` raises, that is `value`, or the element is left out."""
+
+    def instead(self, piece: Piece) -> Piece:
+        return Piece(with_classes([self.value], piece.chunk), piece.ids)
+
+
+@dataclass(frozen=True)
+class TolerantScan(Tolerant, Scan):
+    """Pass a state along the elements; where the function raises, it stays, and `value` comes out, or nothing."""
+
+    @property
+    def name(self) -> str:
+        return "scan"
+
+    @cached_property
+    def length(self) -> int:
+        return self.input.length if self.keeps else UNKNOWN
+
+    def is_forgiven(self, error: BaseException, passed: Passed, at: int, row: int) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, MemoryError):
+            return False
+        passed.lost += 1
+        if self.counted:
+            passed.failed.append(failure_of(error, len(passed.made), row, self, base_of(self)))
+        if self.keeps:
+            passed.made.append(copied(self.value))
+            passed.places.append(at)
+        return True
+
+
+T_node = TypeVar("T_node", bound=Node)
+
+_TOLERANT: dict[type[Node], type[Tolerant]] = {
+    Map: TolerantMap,
+    Filter: TolerantFilter,
+    Beside: TolerantBeside,
+    Classify: TolerantClassify,
+    Scan: TolerantScan,
+}
+
+
+def tolerant(node: T_node, on_error: OnError | None) -> T_node | EnforceErrorBudget[T_node]:
+    """The node, such that it does what `on_error` says; above it what counts failures, where they are counted."""
     if on_error is None:
         return node
     kept = {field.name: getattr(node, field.name) for field in fields(node)}
-    cls = TolerantMap if isinstance(node, Map) else TolerantFilter
-    made = cls(**kept, value=on_error.value, counted=on_error.counts)
+    made: Any = _TOLERANT[type(node)](**kept, value=on_error.value, counted=on_error.counts)
     if not on_error.counts:
         return made
     return EnforceErrorBudget(made, on_error.budget, on_error.quarantine, kept=int(made.keeps))
@@ -262,7 +338,3 @@ def _end_to_end(parts: list[Piece], given: Piece) -> Piece:
 
 def _given(piece: Piece) -> Piece:
     return piece
-
-
-def _on_error(value: Any) -> str:
-    return "on_error='skip'" if value is NOTHING else f"on_error=replace({value!r:.40})"

@@ -47,7 +47,7 @@ class BatchByTokens(ByLength):
     def arguments(self) -> str:
         tolerance = [] if self.tolerance == 0.1 else [f"tolerance={self.tolerance}"]
         most = [] if self.max_batch_size is None else [f"max_batch_size={self.max_batch_size}"]
-        return ", ".join([str(self.max_tokens), self.input.arguments(), *tolerance, *most, *self.padding()])
+        return ", ".join([self.asked.called, str(self.max_tokens), *tolerance, *most, *self.padding()])
 
 
 @lru_cache(maxsize=16)

@@ -55,4 +55,4 @@ class BucketBySequenceLength(ByLength):
     def arguments(self) -> str:
         boundary = ["pad_to_bucket_boundary=True"] if self.to_boundary else []
         sizes = [str(list(self.boundaries)), str(list(self.sizes))]
-        return ", ".join([self.input.arguments(), *sizes, *boundary, *self.padding()])
+        return ", ".join([self.asked.called, *sizes, *boundary, *self.padding()])

@@ -42,7 +42,7 @@ class ByLength(Batching, Gathering):
 
     def batch(self, size: int | None = None) -> Grouping:
         """Return the node that makes one batch, with `size` for the sizes that `padded_shapes` leaves open."""
-        below = self.input.input
+        below = self.asked.input
         if self.no_padding:
             return Batch(below, 1, mask_key=self.mask_key)
         shapes = self.padded_shapes if size is None else with_size(self.padded_shapes, size)
@@ -70,7 +70,7 @@ class ByLength(Batching, Gathering):
         shapes = [] if self.padded_shapes is None else [f"padded_shapes={self.padded_shapes!r}"]
         values = [] if self.padding_values is None else [f"padding_values={self.padding_values!r}"]
         unpadded = ["no_padding=True"] if self.no_padding else []
-        return [*shapes, *values, *unpadded, *self.policy()]
+        return [*shapes, *values, *unpadded, *self.policy(), *self.asked.handling]
 
 
 def with_size(shapes: Any, size: int) -> Any:

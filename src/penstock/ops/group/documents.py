@@ -159,7 +159,7 @@ class Documents:
             if array.ndim == 1 and not array.size:
                 continue
             if array.ndim != 1 or array.dtype.kind not in "iu":
-                hint = "; name their place in an element by key=" if self._key is None else ""
+                hint = "; name their place in an element by on=" if self._key is None else ""
                 raise fault(
                     row,
                     f"pack: the element of row {row} has {array.dtype}{list(array.shape)}{where}, not a "

@@ -12,7 +12,8 @@ from penstock.core.arrays import Allocate
 from penstock.core.blame import blames_of
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.size import bytes_of
-from penstock.ops.elementwise.beside import Beside
+from penstock.ops.elementwise.beside import Beside, asked
+from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.ops.group.grouping import BYTES_IN_ONE_GO, MOST_IN_ONE_GO
 from penstock.ops.group.pending import Full, Pending
 from penstock.plan.blame import blame
@@ -33,7 +34,12 @@ class Gathering(Streamed):
     has_own_ids = True
     joins_left = False  # True if several incomplete groups may be merged into one
 
-    input: Beside
+    input: Beside | EnforceErrorBudget[Beside]
+
+    @property
+    def asked(self) -> Beside:
+        """The node that calls the function which says the numbers."""
+        return asked(self.input)
 
     @property
     def keeps_left(self) -> bool:

@@ -11,7 +11,8 @@ from penstock.core.errors import ElementError
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.steady import RETURNED_NO_STATE, change_of
 from penstock.ops.elementwise.apply import RETURNED_NONE
-from penstock.ops.elementwise.beside import Beside, parted
+from penstock.ops.elementwise.beside import Beside, asked, parted
+from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.blame import blame
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.functions import name_of
@@ -32,7 +33,7 @@ class GroupByReducer(Streamed):
     has_own_ids = True
     has_own_spec = True
 
-    input: Beside
+    input: Beside | EnforceErrorBudget[Beside]
     init: Callable[[int], Any]
     reduce: Callable[[Any, Any], Any]
     finalize: Callable[[Any], Any] | None
@@ -97,4 +98,5 @@ class GroupByReducer(Streamed):
     def arguments(self) -> str:
         functions = (self.init, self.reduce, self.finalize)
         names = [name_of(function) for function in functions if function is not None]
-        return ", ".join([self.input.arguments(), *names])
+        below = asked(self.input)
+        return ", ".join([below.called, *names, *below.handling])

@@ -67,4 +67,4 @@ class GroupByWindow(Gathering):
 
     def arguments(self) -> str:
         size = str(self.size) if isinstance(self.size, int) else f"window_size_func={name_of(self.size)}"
-        return ", ".join(filter(None, [self.input.arguments(), self.reduced_by, size]))
+        return ", ".join(filter(None, [self.asked.called, self.reduced_by, size, *self.asked.handling]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class Pack(Node):
     """
 
     has_own_ids = True
+    keeps_left: ClassVar[bool] = True  # whether the last sequence comes where documents do not fill it
 
     input: Node
     size: int
@@ -158,6 +159,8 @@ class Pack(Node):
             packed = joined(lengths, self.size, offset=out, keep_positions=self.keep_positions)
             if more:  # the last document may hold more
                 (packed,) = packed.parts([0, at_once])
+            elif not self.keeps_left:
+                (packed,) = packed.parts([0, (int(lengths.sum()) - out) // self.size])
             if packed.sequences == 0:
                 return
             ends = lengths.cumsum()
@@ -216,8 +219,22 @@ class Pack(Node):
 
     def arguments(self) -> str:
         given = {field.name: getattr(self, field.name) for field in fields(self)[2:]}
-        changed = [f"{f.name}={given[f.name]!r}" for f in fields(self)[2:] if given[f.name] != f.default]
-        return ", ".join([str(self.size), *changed])
+        written = {"key": "on"}
+        changed = [
+            f"{written.get(f.name, f.name)}={given[f.name]!r}" for f in fields(self)[2:] if given[f.name] != f.default
+        ]
+        return ", ".join([str(self.size), *changed, *([] if self.keeps_left else ["remainder='drop'"])])
+
+
+@dataclass(frozen=True)
+class PackFull(Pack):
+    """Pack so, and leave out the last sequence of an epoch where documents do not fill it."""
+
+    keeps_left = False
+
+    @property
+    def name(self) -> str:
+        return "pack"
 
 
 def _placed(packed: Packed, texts: Texts) -> Packed:
@@ -234,3 +251,26 @@ def check_pad(pad: int, dtype: np.dtype[Any]) -> None:
     limits = np.iinfo(dtype)
     if not limits.min <= pad <= limits.max:
         raise ElementError(f"pack(pad={pad}): tokens are {dtype}, from {limits.min} to {limits.max}")
+
+
+def pack_efficiency(batch: Any) -> float:
+    """Return the share of places, in a packed sequence or a batch of them, that hold tokens and not padding.
+
+    `batch` is what `Dataset.pack` yields, batched or not, or its `segment_ids` alone, an array of any shape; without
+    a place in it the share is 1.
+
+    >>> ds = Dataset.from_source([np.arange(3), np.arange(4), np.arange(2)]).pack(6)
+    >>> pack_efficiency(next(iter(ds.batch(2))))
+    0.75
+    """
+    if isinstance(batch, dict):
+        if "segment_ids" not in batch:
+            raise ElementError(
+                f'pack_efficiency: there is no "segment_ids" in {list(batch)}; give it what pack() yields'
+            )
+        batch = batch["segment_ids"]
+    segment_ids = np.asarray(batch)
+    if segment_ids.ndim == 0 or (segment_ids.size and segment_ids.dtype.kind not in "iu"):
+        kind = type(batch).__name__
+        raise TypeError(f"pack_efficiency(batch=): expected what pack() yields, or its segment_ids, not {kind}")
+    return int(np.count_nonzero(segment_ids)) / segment_ids.size if segment_ids.size else 1.0

@@ -135,7 +135,7 @@ class Keyed(RowMap):
         return (hashes >= np.uint64(self.low)) & (hashes <= np.uint64(self.high - 1))
 
     def arguments(self) -> str:
-        return f"{self.part!r}, key={name_of(self.key)}"
+        return f"{self.part!r}, key_func={name_of(self.key)}"
 
 
 def _hash(element: Any, key: Callable[..., Any], seed: int, row: int | None = None) -> int:
@@ -143,7 +143,7 @@ def _hash(element: Any, key: Callable[..., Any], seed: int, row: int | None = No
     try:
         return hashed(_checked(key(*element) if type(element) is tuple else key(element)), seed)
     except Exception as error:
-        add_blame(error, Blame(f"split(key={name_of(key)})", None if row is None else ElementPlace("row", row)))
+        add_blame(error, Blame(f"split(key_func={name_of(key)})", None if row is None else ElementPlace("row", row)))
         raise
 
 
@@ -152,7 +152,7 @@ def _checked(value: Any) -> str | bytes | int:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, str | bytes | int):
         raise ElementError(
-            f"split(key=): the key of an element is {value!r:.80} ({type(value).__name__}); "
+            f"split(key_func=): the key of an element is {value!r:.80} ({type(value).__name__}); "
             "return a str, bytes or a whole number"
         )
     return value

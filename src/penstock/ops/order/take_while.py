@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.core.arrays import Allocate
-from penstock.ops.elementwise.beside import Beside, parted
+from penstock.ops.elementwise.beside import Beside, asked, parted
+from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader
 from penstock.plan.node import Streamed
 from penstock.plan.types import Spec
@@ -17,14 +18,14 @@ class TakeWhile(Streamed):
 
     keeps_ids = True
 
-    input: Beside
+    input: Beside | EnforceErrorBudget[Beside]
 
     @property
     def name(self) -> str:
         return "take_while"
 
     def spec(self) -> Spec | None:
-        return self.input.input.spec()
+        return asked(self.input).input.spec()
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         with Reader(inputs[0], epoch, mark) as reader:
@@ -36,4 +37,4 @@ class TakeWhile(Streamed):
                     return
 
     def arguments(self) -> str:
-        return self.input.arguments()
+        return asked(self.input).arguments()

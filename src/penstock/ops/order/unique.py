@@ -9,7 +9,8 @@ import numpy as np
 
 from penstock.core.arrays import Allocate
 from penstock.elements.chunks.chunk import Items
-from penstock.ops.elementwise.beside import Beside, parted
+from penstock.ops.elementwise.beside import Beside, asked, parted
+from penstock.ops.elementwise.error_budget import EnforceErrorBudget
 from penstock.plan.flow import Flow, Mark, Open, Piece, Reader, resumed
 from penstock.plan.ids import NO_IDS
 from penstock.plan.node import Streamed
@@ -23,10 +24,10 @@ class Unique(Streamed):
     selects = True
     keeps_ids = True
 
-    input: Beside
+    input: Beside | EnforceErrorBudget[Beside]
 
     def spec(self) -> Spec | None:
-        return self.input.input.spec()
+        return asked(self.input).input.spec()
 
     def flow(self, inputs: tuple[Open, ...], epoch: int, mark: Mark, allocate: Allocate) -> Flow:
         """Yield the first elements; the mark counts the elements examined, which are examined again after a restore."""
@@ -51,7 +52,7 @@ class Unique(Streamed):
                 yield Piece(Items([]), NO_IDS, [looked_at], given=given)
 
     def arguments(self) -> str:
-        return self.input.arguments()
+        return asked(self.input).arguments()
 
     def redone(self) -> str:
         return "goes through the epoch again to learn which elements came before"

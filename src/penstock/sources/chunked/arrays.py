@@ -177,22 +177,22 @@ def corners(shape: Sequence[int], chunks: Sequence[int], low: int, high: int) ->
 
 
 def chunked_files(
-    call: str, library: Library, paths: list[str], keys: str | Sequence[str] | None, cache_bytes: int
+    call: str, library: Library, paths: list[str], columns: str | Sequence[str] | None, cache_bytes: int
 ) -> OfFiles | WithUnreadable:
     """Return the source of `ps.read_hdf5` and `ps.read_zarr`; a file that cannot be read is one row that fails."""
 
     def make(some: list[str], _: Collection[str]) -> BlockedSource:
-        return _chunked_files(call, library, some, keys, cache_bytes)
+        return _chunked_files(call, library, some, columns, cache_bytes)
 
     return with_unreadable(paths, make, lambda path: library(path).described())
 
 
 def _chunked_files(
-    call: str, library: Library, paths: list[str], keys: str | Sequence[str] | None, cache_bytes: int
+    call: str, library: Library, paths: list[str], columns: str | Sequence[str] | None, cache_bytes: int
 ) -> BlockedSource:
     states = [FileState.of(path) if os.path.isfile(path) else None for path in paths]
     found = [library(path).described() for path in paths]
-    names, structure = _chosen(call, paths[0], found[0], keys)
+    names, structure = _chosen(call, paths[0], found[0], columns)
     lengths: list[int] = []
     for path, arrays in zip(paths, found, strict=True):
         missing = [name for name in names if name not in arrays]
@@ -220,15 +220,17 @@ def _chunked_files(
 
 
 def _chosen(
-    call: str, path: str, arrays: Mapping[str, Described], keys: str | Sequence[str] | None
+    call: str, path: str, arrays: Mapping[str, Described], columns: str | Sequence[str] | None
 ) -> tuple[list[str], Structure]:
     """The arrays to read, in the order of an element's leaves, and its structure: groups are dicts."""
-    for name in [keys] if isinstance(keys, str) else () if keys is None else check_names(call, "keys", keys):
+    for name in (
+        [columns] if isinstance(columns, str) else () if columns is None else check_names(call, "columns", columns)
+    ):
         if name not in arrays:
             raise PlanError(f"{call}: {path} has no array {name!r} with rows; there are {', '.join(map(repr, arrays))}")
-    if isinstance(keys, str):
-        return [keys], LEAF
-    names = list(arrays) if keys is None else list(dict.fromkeys(keys))
+    if isinstance(columns, str):
+        return [columns], LEAF
+    names = list(arrays) if columns is None else list(dict.fromkeys(columns))
     if not names:
         raise DataError(f"{call}: {path} has no array with rows")
     nested: dict[str, Any] = {}
@@ -244,7 +246,7 @@ def _chosen(
 def _length(path: str, lengths: Mapping[str, int]) -> int:
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name}: {length:,}" for name, length in lengths.items())
-        raise DataError(f"{path}: its arrays have different lengths ({told}); choose some with keys=")
+        raise DataError(f"{path}: its arrays have different lengths ({told}); choose some with columns=")
     return next(iter(lengths.values()))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from penstock.sources.litdata.frames import FramedShards, SampledShards
 from penstock.sources.shards import encodings
 from penstock.sources.shards.encodings import Encoding, shaped
 from penstock.sources.shards.files import PackedShards, Payloads, PlainShards, Shard, has_table, scan_table
-from penstock.sources.shards.folder_index import FolderIndex, read_index
+from penstock.sources.shards.folder_index import FolderIndex, chosen, read_index
 from penstock.sources.shards.samples import Layout, SampleFiles, Stored
 from penstock.storage.indexing import Kind
 
@@ -71,19 +71,27 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
 LITDATA = Kind("litdata", _scan, has_table)
 
 
-def litdata_samples(folder: str | os.PathLike[str], *, decode: bool = True) -> SampleFiles | ArrowRows:
-    """Return the samples of a folder, nested as they were written."""
+def litdata_samples(
+    folder: str | os.PathLike[str], *, columns: Sequence[str] | None = None, decode: bool = True
+) -> SampleFiles | ArrowRows:
+    """Return the samples of a folder, nested as they were written; of dicts only `columns`."""
     index, config, shards = opened(folder)
     if (loader := config.get("item_loader", str, "PyTreeLoader")) != "PyTreeLoader":
         hint = "; say block_size=" if loader == "TokensLoader" else ""
         raise PlanError(f"{CALL}: {index.path} was written for {loader}{hint}")
     shown = f"{CALL}({os.fspath(folder)!r})"
     if _are_arrow(shards):
+        if columns is not None:
+            raise PlanError(f"{CALL}(columns=): {index.path} has samples in Arrow tables, which are read whole")
         return ArrowRows(shards, shown)
     formats = config.names("data_format")
     nested = nesting(config, len(formats))
     made = [encoding_of(config, name) if decode else encodings.as_bytes(name) for name in formats]
     named = names_of(nested, len(formats))
+    if columns is not None:
+        if not isinstance(nested, dict):
+            raise PlanError(f"{CALL}(columns=): samples are no dicts, but {type(nested).__name__}")
+        nested = {name: nested[name] for name in chosen(CALL, list(nested), columns)}
     layout = Layout(tuple(Stored(name, encoding) for name, encoding in zip(named, made, strict=True)), nested)
     return SampleFiles(payloads(config, shards), layout, shown, "litdata")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import zipfile
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.core.errors import DataError
+from penstock.core.checks import check_names
+from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Column, Columns
 from penstock.elements.nested.structure import LEAF, Structure, flatten, unflatten
 from penstock.elements.spec import ArraySpec, Spec, sliced
@@ -180,15 +181,21 @@ def _opened_again(
     return NumpyFiles(paths, stamps, states_again(states, paths), arrays, structure)
 
 
-def numpy_files(paths: list[str]) -> OfFiles | WithUnreadable:
+def numpy_files(paths: list[str], columns: str | Sequence[str] | None = None) -> OfFiles | WithUnreadable:
     """Return the source of `ps.read_numpy`; a file that cannot be read among others is one row that fails."""
-    return with_unreadable(paths, _numpy_files, lambda path: list(members_of(0, path)), begins_as_npy)
+    names = None if columns is None or isinstance(columns, str) else check_names("read_numpy", "columns", columns)
+    wanted = columns if isinstance(columns, str) else names
+
+    def make(some: list[str], torn: Collection[str]) -> NumpyFiles:
+        return _numpy_files(some, torn, wanted)
+
+    return with_unreadable(paths, make, lambda path: list(members_of(0, path)), begins_as_npy)
 
 
-def _numpy_files(paths: list[str], torn: Collection[str]) -> NumpyFiles:
+def _numpy_files(paths: list[str], torn: Collection[str], columns: str | Sequence[str] | None) -> NumpyFiles:
     states, stamps = states_of(paths), [Stamp.of(path) for path in paths]
     found = [
-        {"": torn_array(file, path)} if path in torn else dict(members_of(file, path))
+        {"": torn_array(file, path)} if path in torn else _chosen(dict(members_of(file, path)), columns, path)
         for file, path in enumerate(paths)
     ]
     first = found[0]
@@ -211,9 +218,24 @@ def _numpy_files(paths: list[str], torn: Collection[str]) -> NumpyFiles:
     if list(first) == [""]:
         joined: Any = _joined([members[""] for members in found])
         return NumpyFiles(paths, stamps, states, [joined], LEAF)
+    if isinstance(columns, str):
+        return NumpyFiles(paths, stamps, states, [_joined([members[columns] for members in found])], LEAF)
     names, structure = flatten({name: name for name in first})
     arrays = [_joined([members[name] for members in found]) for name in names]
     return NumpyFiles(paths, stamps, states, arrays, structure)
+
+
+def _chosen(members: dict[str, Array], columns: str | Sequence[str] | None, path: str) -> dict[str, Array]:
+    """Those of the arrays of a file that are to be read."""
+    if columns is None:
+        return members
+    if list(members) == [""]:
+        raise PlanError(f"read_numpy(columns={columns!r}): {path} has one array without a name; leave columns out")
+    names = [columns] if isinstance(columns, str) else columns
+    for name in names:
+        if name not in members:
+            raise PlanError(f"read_numpy(columns=): there is no {name!r} in {path}; there are {', '.join(members)}")
+    return {name: members[name] for name in names}
 
 
 def _joined(arrays: list[Array]) -> Array:

@@ -200,29 +200,29 @@ def lacking(samples: Samples, sample: int, part: Part, path: str, offset: int = 
 
 
 def parts_of(given: Sequence[str] | Mapping[str, str]) -> tuple[Part, ...]:
-    """Read an `extensions=` argument.
+    """Read a `columns=` argument of `read_tar`.
 
     >>> parts_of(["cls", "txt;text?"])
     (Part(name='cls', extensions=('cls',), required=True), Part(name='txt', extensions=('txt', 'text'), required=False))
     """
     if isinstance(given, str) or not isinstance(given, (Sequence, Mapping)):
-        raise TypeError(f'read_tar(extensions={given!r:.100}): expected a list like ["jpg", "cls"], or a dict by name')
+        raise TypeError(f'read_tar(columns={given!r:.100}): expected a list like ["jpg", "cls"], or a dict by name')
     named = list(given.items()) if isinstance(given, Mapping) else [(None, text) for text in given]
     parts = tuple(_part(name, text) for name, text in named)
     names = [part.name for part in parts]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None or KEY in names:
-        raise PlanError(f"read_tar(extensions=): there is an entry {twice or KEY!r} already")
+        raise PlanError(f"read_tar(columns=): there is an entry {twice or KEY!r} already")
     return parts
 
 
 def _part(name: str | None, text: object) -> Part:
     if not isinstance(text, str) or (name is not None and not isinstance(name, str)):
-        raise TypeError(f"read_tar(extensions=): names and extensions are text, not {name or text!r:.100}")
+        raise TypeError(f"read_tar(columns=): names and extensions are text, not {name or text!r:.100}")
     choices = tuple(text.removesuffix("?").lower().split(";"))
     for extension in choices:
         if not extension or extension.startswith(".") or "/" in extension:
-            raise PlanError(f'read_tar(extensions=): {text!r} should be as "jpg", "seg.png", "jpg;png" or "txt?"')
+            raise PlanError(f'read_tar(columns=): {text!r} should be as "jpg", "seg.png", "jpg;png" or "txt?"')
     return Part(choices[0] if name is None else name, choices, not text.endswith("?"))
 
 
@@ -241,6 +241,6 @@ def parts_found(of_files: Sequence[Samples], name: str) -> tuple[Part, ...]:
         some = ", ".join(list(counts)[:3])
         raise DataError(
             f"{name}: the files have {len(counts)} extensions ({some}, ...). All after the first dot of a file name is "
-            "its extension, and what is before it the key of the sample; say which you want: extensions=[...]"
+            "its extension, and what is before it the key of the sample; say which you want: columns=[...]"
         )
     return tuple(Part(extension, (extension,), count == samples) for extension, count in counts.items())

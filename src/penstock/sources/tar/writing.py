@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock.core.checks import check_iterable
 from penstock.core.errors import ElementError, PlanError
 from penstock.sources.tar.archives import TAR
 from penstock.sources.tar.decoders import split
@@ -33,8 +32,7 @@ def write(
     index: bool,
     encoders: Mapping[str, Encoder],
 ) -> list[str]:
-    """Write each of `samples` and return the paths of the archives; see `ps.write_tar`."""
-    check_iterable("write_tar", "samples", samples, "dicts")
+    """Write each of `samples` and return the paths of the archives; see `Dataset.write_tar`."""
     for extension, encoder in encoders.items():
         if not callable(encoder):
             raise PlanError(f"write_tar(encoders=): expected a function for {extension!r}, not {encoder!r:.100}")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.core.arrays import Rows
-from penstock.core.checks import check_mapping
+from penstock.core.checks import check_mapping, check_names, is_one_of
 from penstock.core.errors import DataError, PlanError
 from penstock.elements.chunks.chunk import Items
 from penstock.elements.spec import Spec
@@ -21,18 +21,20 @@ from penstock.kernels.lines import Wanted
 from penstock.sources.text.lines import LineError, LineFiles, line_files, line_kind, undecodable
 
 Kinds = Mapping[str, Any]
-"""What the fields that are read have to be: a dtype, `str`, or `None` for anything."""
+"""What columns have to be: a dtype, `str`, or `None` for anything."""
 
 
 @dataclass(frozen=True, eq=False)
 class JsonFiles(LineFiles):
-    """The JSON objects on the lines of some files that are not blank; where there are `fields`, those of each.
+    """The JSON objects on the lines of some files that are not blank; where there are `columns`, those of each.
 
-    A field that is absent or null is what `defaults` has for it.
+    A column that is absent or null is what `nulls` has for it; `types` are what columns have to be, also those that are
+    not listed, where there are no `columns`.
     """
 
-    fields: Kinds | None = None
-    defaults: Mapping[str, Any] | None = None
+    columns: Sequence[str] | None = None
+    types: Kinds = field(default_factory=dict[str, Any])
+    nulls: Mapping[str, Any] | None = None
 
     def spec(self) -> Spec:
         return None
@@ -55,7 +57,7 @@ class JsonFiles(LineFiles):
 
     def _objects(self, data: Any, splits: NDArray[np.int64]) -> list[Any]:
         """Return the objects on the lines of joined UTF-8; a `LineError` says what is wrong with which."""
-        made, elsewhere = parse_objects(data, splits, None if self.fields is None else list(self.fields))
+        made, elsewhere = parse_objects(data, splits, None if self.columns is None else list(self.columns))
         for i in elsewhere:
             try:
                 made[i] = _object(bytes(data[splits[i] : splits[i + 1]]), i)
@@ -65,7 +67,7 @@ class JsonFiles(LineFiles):
         return self._all_fitted(made)
 
     def _all_fitted(self, values: list[Any]) -> list[Any]:
-        if not self.fields and not self.defaults:
+        if self.columns is None and not self.types and not self.nulls:
             return values
         for i, value in enumerate(values):
             try:
@@ -75,33 +77,33 @@ class JsonFiles(LineFiles):
         return values
 
     def _fitted(self, value: dict[str, Any]) -> dict[str, Any]:
-        if self.defaults:
-            for name, default in self.defaults.items():
+        if self.nulls:
+            for name, instead in self.nulls.items():
                 if value.get(name) is None:
-                    value[name] = default
-        if self.fields is None:
-            return value
-        fitted: dict[str, Any] = {}
+                    value[name] = instead
+        fitted: dict[str, Any] = value if self.columns is None else {}
         for name, convert in self._converters:
             if name not in value:
                 raise DataError(
-                    f"the object has no field {name!r}; defaults={{{name!r}: ...}} says what to take in its place"
+                    f"the object has no column {name!r}; nulls={{{name!r}: ...}} says what to take in its place"
                 )
             found = value[name]
             try:
                 fitted[name] = found if convert is None else convert(found)
             except (ValueError, TypeError, ArithmeticError):
-                kind = "text" if self.fields[name] is str else self.fields[name]
-                raise DataError(f"field {name!r} is {found!r:.60}, and fields= says that it is {kind}") from None
+                kind = "text" if self.types[name] is str else self.types[name]
+                raise DataError(f"column {name!r} is {found!r:.60}, and types= says that it is {kind}") from None
         return fitted
 
     @cached_property
     def _converters(self) -> list[tuple[str, Callable[[Any], Any] | None]]:
-        return [(name, _converter(kind)) for name, kind in (self.fields or {}).items()]
+        names = self.types if self.columns is None else self.columns
+        return [(name, _converter(self.types.get(name))) for name in names]
 
     def reading(self) -> tuple[Any, ...]:
-        kinds = None if self.fields is None else {name: str(kind) for name, kind in self.fields.items()}
-        return (*super().reading(), "json", repr(kinds), repr(self.defaults))
+        kinds = None if self.columns is None else {name: str(self.types.get(name)) for name in self.columns}
+        of_others = () if self.columns is not None or not self.types else (repr(sorted(map(str, self.types.items()))),)
+        return (*super().reading(), "json", repr(kinds), repr(self.nulls), *of_others)
 
 
 def _joined(lines: Iterable[bytes]) -> tuple[bytes, NDArray[np.int64]]:
@@ -185,37 +187,36 @@ def _holds(kind: np.dtype[Any], found: NDArray[Any]) -> bool:
 def json_files(
     paths: list[str],
     *,
-    fields: Sequence[str] | Mapping[str, Any] | None = None,
-    defaults: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    types: Mapping[str, Any] | None = None,
+    nulls: Literal["raise"] | Mapping[str, Any] = "raise",
     encoding: str = "utf-8",
 ) -> JsonFiles:
     """Return the objects of JSON lines files."""
+    names = None if columns is None else check_names("read_json", "columns", columns)
+    if names is not None and not names:
+        raise PlanError("read_json(columns=[]): expected the names of columns")
+    kinds = {} if types is None else _kinds(check_mapping("read_json", "types", types))
+    if names is not None and (others := [name for name in kinds if name not in names]):
+        raise PlanError(f"read_json(types=): {others[0]!r} is none of the columns that are read")
+    given = None if is_one_of(nulls, "raise") else check_mapping("read_json", "nulls", nulls)
     lines = line_files(paths, encoding=encoding, call="read_json")
     values = {name: getattr(lines, name) for name in ("paths", "framing", "name", "encoding")}
-    kinds = None if fields is None else _kinds(fields)
-    if defaults is not None:
-        check_mapping("read_json", "defaults", defaults)
-    return JsonFiles(kind=line_kind(Wanted.NOT_BLANK), fields=kinds, defaults=defaults, **values)
+    return JsonFiles(kind=line_kind(Wanted.NOT_BLANK), columns=names, types=kinds, nulls=given, **values)
 
 
-def _kinds(fields: Sequence[str] | Mapping[str, Any]) -> Kinds:
-    if isinstance(fields, str):
-        raise TypeError(f"read_json(fields={fields!r}): expected the names of fields in a list")
-    if not isinstance(fields, Mapping):
-        if not isinstance(fields, Sequence):
-            raise TypeError(f"read_json(fields={fields!r}): expected a list of names, or a dict of what each has to be")
-        fields = dict.fromkeys(fields)
-    if not fields or any(not isinstance(name, str) for name in fields):
-        raise PlanError(f"read_json(fields={fields!r}): expected the names of fields")
+def _kinds(types: Mapping[str, Any]) -> Kinds:
     kinds: dict[str, Any] = {}
-    for name, kind in fields.items():
-        if kind is None or kind is str:
+    for name, kind in types.items():
+        if not isinstance(name, str):
+            raise PlanError(f"read_json(types=): columns are named by text, not {name!r:.80}")
+        if kind is str:
             kinds[name] = kind
             continue
         try:
-            kinds[name] = np.dtype(kind)
+            kinds[name] = np.dtype(kind if kind is not None else "none")
         except TypeError:
-            raise PlanError(f"read_json(fields=): {name!r}: {kind!r} is no dtype, nor str or None") from None
+            raise PlanError(f"read_json(types=): {name!r}: {kind!r} is no dtype, nor str") from None
         if kinds[name].kind not in "biuf":
-            raise PlanError(f"read_json(fields=): {name!r}: JSON has no {kinds[name]}; numbers, bool and str are read")
+            raise PlanError(f"read_json(types=): {name!r}: JSON has no {kinds[name]}; numbers, bool and str are read")
     return kinds

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.core.checks import check_iterable
 from penstock.core.errors import ElementError
 from penstock.kernels.records import masked_crc32c
 from penstock.sources.tfrecord.files import TFRECORD
@@ -41,8 +40,7 @@ def write(
     index: bool,
     compression: str | None = None,
 ) -> list[str]:
-    """Write each of `records`, `bytes`, and return the paths of the files; see `ps.write_tfrecord`."""
-    check_iterable("write_tfrecord", "records", records, "records as bytes")
+    """Write each of `records`, `bytes`, and return the paths of the files; see `Dataset.write_tfrecord`."""
     offsets: list[list[int]] = []
     writers: list[Writer] = []
     with Shards(path, max_bytes=max_bytes, overwrite=overwrite, compression=compression) as shards:

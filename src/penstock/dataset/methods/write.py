@@ -1,0 +1,166 @@
+"""The elements of one epoch in files of several formats."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from penstock import plan as plans
+from penstock import sources
+from penstock.core.checks import check_count, check_flag, check_mapping, check_path, is_one_of
+from penstock.core.errors import PlanError
+from penstock.dataset.handle import T_co
+from penstock.dataset.iterate import Iterate
+from penstock.plan.types import INFINITE
+
+if TYPE_CHECKING:
+    from penstock.dataset.iterator import Iterator
+
+PARQUET_COMPRESSIONS = ("snappy", "zstd", "gzip", "lz4")
+
+
+class Write(Iterate[T_co]):
+    """`save`, `write_tfrecord`, `write_tar` and `write_parquet`."""
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the elements of one epoch into a new folder, from which `Dataset.load` maps them into memory.
+
+        Elements have one structure of dicts with texts for keys, tuples and lists; its leaves are numbers or arrays of
+        one dtype, whose shapes may differ, texts or bytes. What draws at random, and batches of texts, are better made
+        after loading.
+
+        The folder appears once it is complete. One that is there is a `FileExistsError`, or with `overwrite` replaced,
+        if it holds a saved dataset.
+
+        >>> import pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp()) / "squares"
+        >>> Dataset.range(5).map(lambda x: {"x": x, "square": x * x}).save(folder)
+        >>> Dataset.load(folder)[3]
+        {'x': 3, 'square': 9}
+        """
+        self._check_ends("save")
+        folder, replace = check_path("save", "path", path), check_flag("save", "overwrite", overwrite)
+        told = plans.fingerprint.fingerprint(self._plan)
+        with self.iterator() as it:
+            sources.saved.writing.save(it, folder, fingerprint=told, overwrite=replace)
+
+    def write_tfrecord(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        overwrite: bool = False,
+        index: bool = True,
+        compression: str | None = "auto",
+    ) -> list[str]:
+        """Write the elements of one epoch, which are `bytes`, into TFRecord files, and return their paths, in order.
+
+        One file, or with `max_bytes` several, `name-00000-of-00012.tfrecord`, each closed once it holds that many. They
+        appear under their names when all are complete; after an error none is left. The `index` that `read_tfrecord`
+        wants is written with them.
+
+        `compression` is `"zstd"`, `"gzip"`, `"zlib"` or `None`; `"auto"` goes by the name: `.zst`, `.gz`, or as they
+        are. In zstd, records are compressed by the megabyte, with a table of where each begins: they are read at random
+        still, and by any other reader of zstd. gzip and zlib, which TensorFlow reads, can only be read in order.
+        `max_bytes` counts records as they are before; the same records give the same bytes.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> names = Dataset.range(4).map(lambda x: bytes(10)).write_tfrecord(folder + "/x.tfrecord", max_bytes=50)
+        >>> [name.removeprefix(folder) for name in names]
+        ['/x-00000-of-00002.tfrecord', '/x-00001-of-00002.tfrecord']
+        """
+        from penstock.sources.tfrecord.writing import write
+        from penstock.storage.compressing import written_compression
+
+        call = "write_tfrecord"
+        self._check_ends(call)
+        path = check_path(call, "path", path)
+        how = written_compression(call, compression, path)
+        settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
+        with self.iterator() as it:
+            return write(it, path, compression=how, **settings)
+
+    def write_tar(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        overwrite: bool = False,
+        index: bool = True,
+        encoders: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> list[str]:
+        """Write the elements of one epoch, which are dicts, into tar archives, and return their paths, in order.
+
+        `"__key__"` is the name of a sample, and the other keys are extensions: of
+        `{"__key__": "cat/1", "jpg": b"...", "cls": 3}` become the files `cat/1.jpg` and `cat/1.cls`. Where there is no
+        `"__key__"`, samples are numbered. `bytes` are written as they are, `str` as UTF-8, numbers in digits, `json` as
+        JSON, arrays as `npy`; `encoders` are functions by extension that return `bytes`. What is `None` is left out.
+
+        `max_bytes`, `overwrite` and `index` are those of `write_tfrecord`. The same samples give the same bytes: files
+        have no time, owner or other mode than 0644.
+
+        >>> import tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> names = Dataset.range(4).map(lambda x: {"cls": x}).write_tar(folder + "/x.tar", max_bytes=2000)
+        >>> [name.removeprefix(folder) for name in names]
+        ['/x-00000-of-00002.tar', '/x-00001-of-00002.tar']
+        """
+        from penstock.sources.tar.writing import write
+
+        call = "write_tar"
+        self._check_ends(call)
+        path = check_path(call, "path", path)
+        given = {} if encoders is None else check_mapping(call, "encoders", encoders)
+        settings = _shared(call, max_bytes, overwrite) | {"index": check_flag(call, "index", index)}
+        with self.iterator() as it:
+            return write(cast("Iterator[Any]", it), path, encoders=given, **settings)
+
+    def write_parquet(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        max_bytes: int | None = None,
+        overwrite: bool = False,
+        compression: Literal["snappy", "zstd", "gzip", "lz4"] | None = "snappy",
+    ) -> list[str]:
+        """Write the elements of one epoch, which are dicts, into Parquet files, and return their paths, in order.
+
+        Numbers keep their dtype, text and bytes are columns of them, arrays and `Ragged` lists, and dicts structs. All
+        elements have the same columns, of the types that the first row group has; another is an `ElementError`. Row
+        groups end at 10,000 rows or 64 MiB.
+
+        `max_bytes` and `overwrite` are those of `write_tfrecord`, but bytes are counted as they are in the file, and
+        files are only closed between row groups. Needs pyarrow.
+
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/x.parquet"
+        >>> rows = Dataset.range(3).map(lambda x: {"n": x, "text": "ab" * x})
+        >>> rows.write_parquet(path) == [path]
+        True
+        >>> ps.read_parquet(path, columns=["text"])[1]
+        {'text': 'ab'}
+        """
+        from penstock.sources.arrow.writing import write
+
+        call = "write_parquet"
+        self._check_ends(call)
+        path = check_path(call, "path", path)
+        if not is_one_of(compression, None, *PARQUET_COMPRESSIONS):
+            raise ValueError(
+                f"{call}(compression={compression!r:.80}): choose {', '.join(PARQUET_COMPRESSIONS)} or None"
+            )
+        settings = _shared(call, max_bytes, overwrite)
+        with self.iterator() as it:
+            return write(it, path, compression=compression, **settings)
+
+    def _check_ends(self, call: str) -> None:
+        if self._plan.length == INFINITE:
+            raise PlanError(f"{call}(): this dataset never ends; take() a part of it")
+
+
+def _shared(call: str, max_bytes: Any, overwrite: Any) -> dict[str, Any]:
+    """The arguments, checked, that all writers of files take."""
+    most = None if max_bytes is None else check_count(call, "max_bytes", max_bytes, least=1)
+    return {"max_bytes": most, "overwrite": check_flag(call, "overwrite", overwrite)}

@@ -1,0 +1,145 @@
+"""Write rows into Parquet files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any, cast
+
+import numpy as np
+
+from penstock.core.errors import ElementError
+from penstock.core.lazy import require
+from penstock.elements.ragged import Ragged
+from penstock.elements.size import bytes_of
+from penstock.elements.sparse import Sparse
+from penstock.storage.compressing import Writer
+from penstock.storage.shards import Shards
+
+CALL = "write_parquet"
+_GROUP_ROWS = 10_000
+_GROUP_BYTES = 1 << 26
+
+Row = dict[str, Any]
+
+
+class _File:
+    """What pyarrow writes a file into: it closes none."""
+
+    closed = False
+
+    def __init__(self, writer: Writer) -> None:
+        self.write = writer.write
+        self.tell = writer.tell
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """Closing is left to who opened the file."""
+
+
+def write(
+    elements: Iterable[Any],
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int | None,
+    overwrite: bool,
+    compression: str | None,
+) -> list[str]:
+    """Write each of `elements`, dicts, and return the paths of the files; see `Dataset.write_parquet`."""
+    arrow: Any = require("pyarrow", extra="arrow", purpose="writing Parquet")
+    parquet: Any = require("pyarrow.parquet", extra="arrow", purpose="writing Parquet")
+    schema: Any = None
+    with Shards(path, max_bytes=max_bytes, overwrite=overwrite) as shards, ExitStack() as opened:
+        writer: Writer | None = None
+        file: Any = None
+        for first, rows in _groups(elements, _GROUP_BYTES if max_bytes is None else min(max_bytes, _GROUP_BYTES)):
+            table = _table(arrow, rows, first, schema)
+            schema = table.schema
+            if writer is None or (max_bytes is not None and writer.tell() >= max_bytes):
+                opened.close()
+                writer, _ = shards.open()
+                how = compression or "none"
+                file = opened.enter_context(parquet.ParquetWriter(_File(writer), schema, compression=how))
+            file.write_table(table)
+        if writer is None:  # no rows are a file without any
+            opened.enter_context(parquet.ParquetWriter(_File(shards.open()[0]), arrow.schema([])))
+    return shards.names
+
+
+def _groups(elements: Iterable[Any], most_bytes: int) -> Iterator[tuple[int, list[Row]]]:
+    """The rows of one row group after another, and the number of the first."""
+    rows: list[Row] = []
+    first = held = 0
+    for number, element in enumerate(elements):
+        if not isinstance(element, dict):
+            raise ElementError(
+                f"{CALL}: element {number} is {type(element).__name__}, and a row is a dict of columns; map it first"
+            )
+        rows.append(cast("Row", _plain(element, number)))
+        held += bytes_of(element)
+        if len(rows) >= _GROUP_ROWS or held >= most_bytes:
+            yield first, rows
+            rows, first, held = [], number + 1, 0
+    if rows:
+        yield first, rows
+
+
+def _plain(value: Any, number: int) -> Any:
+    """The value as pyarrow takes it: of several dimensions, a list of its rows."""
+    if isinstance(value, dict):
+        parts = cast("dict[Any, Any]", value)
+        if not parts or not all(isinstance(name, str) for name in parts):
+            raise ElementError(f"{CALL}: element {number}: columns are named by text, and there is {list(parts)!r:.80}")
+        return {name: _plain(part, number) for name, part in parts.items()}
+    if isinstance(value, Sparse):
+        raise ElementError(f"{CALL}: element {number} has a Sparse, which no column holds; map it to an array first")
+    if isinstance(value, Ragged):
+        return [_plain(row, number) for row in value]
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray", value)
+        return array[()] if array.ndim == 0 else array if array.ndim == 1 else [_plain(row, number) for row in array]
+    return value
+
+
+def _table(arrow: Any, rows: list[Row], first: int, schema: Any) -> Any:
+    """The rows as a table with the columns of `schema`, if there is one yet."""
+    last = first + len(rows) - 1
+    struct = _column(
+        arrow, rows, "", f"of elements {first} to {last}", None if schema is None else arrow.struct(schema)
+    )
+    return arrow.Table.from_arrays(struct.flatten(), names=[field.name for field in struct.type])
+
+
+def _column(arrow: Any, values: list[Any], name: str, where: str, kind: Any) -> Any:
+    """Values as an array of the type that they have, which has to be `kind` if it is given; of dicts, a struct."""
+    is_struct = isinstance(values[0], dict) if kind is None else arrow.types.is_struct(kind)
+    try:
+        if not is_struct:
+            found = arrow.array(_joined(values))
+            if kind is None or found.type == kind:
+                return found
+            if "null" not in str(found.type):  # arrow would convert 1.5 to 1
+                raise ValueError(f"there are {found.type}")
+            return found.cast(kind)
+        names = list(values[0]) if kind is None else [field.name for field in kind]
+        kinds = dict.fromkeys(names) if kind is None else {field.name: field.type for field in kind}
+        for value in values:
+            if set(value) != set(names):
+                raise ElementError(f"{CALL}: the columns {where} differ: {list(value)} against {names}")
+        parts = [_column(arrow, [value[part] for value in values], part, where, kinds[part]) for part in names]
+        return arrow.StructArray.from_arrays(parts, names=names)
+    except (arrow.ArrowException, TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, ElementError):
+            raise
+        expected = "one type" if kind is None else f"{kind}, as before"
+        raise ElementError(f"{CALL}: column {name!r} {where} is not all {expected}: {error}") from None
+
+
+def _joined(values: list[Any]) -> list[Any] | np.ndarray:
+    """NumPy's scalars of one dtype as an array, which keeps it; other values as they are."""
+    dtypes = {value.dtype for value in values if isinstance(value, np.generic) and value.dtype.kind not in "SU"}
+    alike = len(dtypes) == 1 and all(isinstance(value, np.generic) for value in values)
+    return np.array(values) if alike else values

@@ -1,0 +1,108 @@
+"""`save` and the writers of files as users meet them: what is written is read again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+from penstock import Dataset
+from penstock.core.errors import ElementError, PlanError
+from penstock.testing.laws import same
+
+
+def shuffled_rows():
+    return Dataset.range(9).shuffle(seed=3).map(lambda x: {"n": x, "text": f"<{x}>"})
+
+
+def of_first_epoch(ds):
+    return list(ds.iterator(epoch=0))
+
+
+def test_records_are_written_and_read(tmp_path):
+    ds = Dataset.range(9).map(lambda x: bytes([x]) * 9)
+    (path,) = ds.write_tfrecord(tmp_path / "a.tfrecord")
+    assert list(ps.read_tfrecord(path)) == of_first_epoch(ds)
+    shards = ds.write_tfrecord(tmp_path / "b.tfrecord", max_bytes=60)
+    assert len(shards) > 1
+    assert list(ps.read_tfrecord(shards)) == of_first_epoch(ds)
+
+
+def test_samples_are_written_and_read(tmp_path):
+    ds = Dataset.range(4).map(lambda x: {"__key__": f"k/{x}", "cls": x, "txt": "a" * x})
+    (path,) = ds.write_tar(tmp_path / "a.tar")
+    assert list(ps.read_tar(path, columns=["cls"], decode=True)) == [{"__key__": f"k/{x}", "cls": x} for x in range(4)]
+
+
+def test_rows_are_written_and_read(tmp_path):
+    pytest.importorskip("pyarrow")
+    ds = shuffled_rows()
+    (path,) = ds.write_parquet(tmp_path / "a.parquet")
+    assert all(map(same, ps.read_parquet(path), of_first_epoch(ds)))
+    assert list(ps.read_parquet(path, columns=["text"])) == [{"text": row["text"]} for row in of_first_epoch(ds)]
+
+
+def test_an_epoch_is_saved_and_loaded(tmp_path):
+    ds = shuffled_rows()
+    ds.save(tmp_path / "saved")
+    assert all(map(same, Dataset.load(tmp_path / "saved"), of_first_epoch(ds)))
+
+
+WRITERS = ["save", "write_tfrecord", "write_tar", "write_parquet"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_never_ends_is_refused(name, tmp_path):
+    with pytest.raises(PlanError, match=rf"^{name}\(\): this dataset never ends; take\(\) a part of it"):
+        getattr(Dataset.counter(), name)(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_arguments_are_named(name, tmp_path):
+    write = getattr(shuffled_rows(), name)
+    with pytest.raises(TypeError, match=rf"^{name}\(path=3\): expected a path, not int"):
+        write(3)
+    with pytest.raises(TypeError, match=rf"^{name}\(overwrite=3\)"):
+        write(tmp_path / "a", overwrite=3)
+    if name != "save":
+        with pytest.raises(ValueError, match=rf"^{name}\(max_bytes=0\)"):
+            write(tmp_path / "a", max_bytes=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "compression"), [("write_tfrecord", "lz4"), ("write_parquet", "zip")])
+def test_other_compressions_are_refused(name, compression, tmp_path):
+    with pytest.raises((PlanError, ValueError), match=f"^{name}.*{compression}"):
+        getattr(shuffled_rows(), name)(tmp_path / "a", compression=compression)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("write_tfrecord", "a record is bytes"), ("write_tar", "not a dict by ext")]
+)
+def test_elements_of_another_kind_are_named(name, said, tmp_path):
+    with pytest.raises(ElementError, match=f"{name}: element 0 is int.*, .*{said}|{name}: element 0 is int.*{said}"):
+        getattr(Dataset.range(3), name)(tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_there_is_kept_unless_it_may_be_replaced(tmp_path):
+    pytest.importorskip("pyarrow")
+    for name in ("write_tar", "write_parquet"):
+        ds = Dataset.range(3).map(lambda x: {"n": x})
+        (path,) = getattr(ds, name)(tmp_path / name)
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            getattr(ds, name)(path)
+        assert getattr(ds, name)(path, overwrite=True) == [path]
+
+
+def test_writing_goes_on_where_a_function_fails(tmp_path):
+    ds = Dataset.range(5).map(lambda x: bytes([6 // (x - 1)]), on_error="skip")
+    (path,) = ds.write_tfrecord(tmp_path / "a.tfrecord")
+    assert list(ps.read_tfrecord(path)) == [b"\x06", b"\x03", b"\x02"]
+
+
+def test_text_is_as_numpy_has_it(tmp_path):
+    pytest.importorskip("pyarrow")
+    (path,) = Dataset.from_tensor_slices({"t": np.array(["a", "bc"])}).write_parquet(tmp_path / "t.parquet")
+    assert list(ps.read_parquet(path)) == [{"t": "a"}, {"t": "bc"}]
