@@ -73,7 +73,7 @@ class FileState(NamedTuple):
         return now if is_copy else self
 
 
-_RENAME = ", and write a new file under another name and rename it, in place of writing into one that is read"
+_RENAME = ", and write a new file under another name and rename it, instead of writing into a file that is read"
 
 
 def states_of(paths: Sequence[str]) -> list[FileState]:

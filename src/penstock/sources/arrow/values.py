@@ -89,7 +89,7 @@ class CodeError(DataError):
 
     def __init__(self, path: str, row: int, code: int, count: int) -> None:
         super().__init__(
-            f"column {path} is damaged: the code {code} of its row {row:,} is none of its dictionary, which has "
+            f"column {path} is damaged: the code {code} of row {row:,} is not in the dictionary, which has "
             f"{count:,} values; write the file again"
         )
         self.path, self.row, self.code, self.count = path, row, code, count

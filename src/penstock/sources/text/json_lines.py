@@ -1,4 +1,4 @@
-"""JSON lines files: the object on each line as a dict, at random."""
+"""JSON lines files: the object on each line as a dict, with random access."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from penstock.kernels.lines import Wanted
 from penstock.sources.text.lines import LineError, LineFiles, line_files, line_kind, undecodable
 
 Kinds = Mapping[str, Any]
-"""What the fields that are read have to be: a dtype, `str`, or `None` for anything."""
+"""The types of the fields that are read: a dtype, `str`, or `None` for any value."""
 
 
 @dataclass(frozen=True, eq=False)
 class JsonFiles(LineFiles):
-    """The JSON objects on the lines of some files that are not blank; where there are `fields`, those of each.
+    """The JSON objects on the nonblank lines of some files; with `fields`, only these fields of each.
 
-    A field that is absent or null is what `defaults` has for it.
+    A missing or null field becomes its value in `defaults`.
     """
 
     fields: Kinds | None = None
@@ -54,13 +54,13 @@ class JsonFiles(LineFiles):
         return Items(self._objects(*_joined(lines)))
 
     def _objects(self, data: Any, splits: NDArray[np.int64]) -> list[Any]:
-        """Return the objects on the lines of joined UTF-8; a `LineError` says what is wrong with which."""
+        """Return the objects on the lines of joined UTF-8; raise a `LineError` for the first bad line."""
         made, elsewhere = parse_objects(data, splits, None if self.fields is None else list(self.fields))
         for i in elsewhere:
             try:
                 made[i] = _object(bytes(data[splits[i] : splits[i + 1]]), i)
             except LineError:
-                self._all_fitted(made[:i])  # what is wrong with one before it comes first
+                self._all_fitted(made[:i])  # an error of an earlier line comes first
                 raise
         return self._all_fitted(made)
 
@@ -85,14 +85,14 @@ class JsonFiles(LineFiles):
         for name, convert in self._converters:
             if name not in value:
                 raise DataError(
-                    f"the object has no field {name!r}; defaults={{{name!r}: ...}} says what to take in its place"
+                    f"the object has no field {name!r}; pass defaults={{{name!r}: ...}} to replace missing values"
                 )
             found = value[name]
             try:
                 fitted[name] = found if convert is None else convert(found)
             except (ValueError, TypeError, ArithmeticError):
                 kind = "text" if self.fields[name] is str else self.fields[name]
-                raise DataError(f"field {name!r} is {found!r:.60}, and fields= says that it is {kind}") from None
+                raise DataError(f"field {name!r} is {found!r:.60}, and fields= expects {kind}") from None
         return fitted
 
     @cached_property
@@ -105,13 +105,13 @@ class JsonFiles(LineFiles):
 
 
 def _joined(lines: Iterable[bytes]) -> tuple[bytes, NDArray[np.int64]]:
-    """Return lines as one, and the offsets between them."""
+    """Return the joined lines, and the offsets between them."""
     lines = list(lines)
     return b"".join(lines), np.cumsum([0, *map(len, lines)])
 
 
 def _object(line: bytes, index: int) -> dict[str, Any]:
-    """Return the object in a line of UTF-8; a `LineError` says in which column it is none."""
+    """Return the object in a line of UTF-8; raise a `LineError` with the column of an error."""
     try:
         text = line.decode()
     except UnicodeDecodeError as failure:
@@ -123,10 +123,12 @@ def _object(line: bytes, index: int) -> dict[str, Any]:
         raise LineError(f", column {error.pos + 1}: {error.msg}", index) from None
     except RecursionError:
         raise LineError("it is nested too deeply", index) from None
-    except ValueError as error:  # an integer of more digits than Python converts
+    except ValueError as error:  # an integer with more digits than Python converts
         raise LineError(str(error), index) from None
     if text[end:].strip(_SPACE):
-        raise LineError(f", column {end + 1}: there is more after the JSON value; put each on a line of its own", index)
+        raise LineError(
+            f", column {end + 1}: more text follows the JSON value; put each value on a line of its own", index
+        )
     if type(value) is not dict:
         raise LineError(
             f", column {start + 1}: expected a JSON object, not {_NAMES.get(type(value), 'a number')}; "
@@ -141,7 +143,7 @@ _NAMES: Mapping[type, str] = {list: "an array", str: "a text", bool: "a truth va
 
 
 def _converter(kind: Any) -> Callable[[Any], Any] | None:
-    """Return what makes a number a scalar of the dtype, or lists of numbers an array; text for `str` stays as it is."""
+    """Return a converter of numbers to scalars of the dtype, or of lists to arrays; text for `str` stays as it is."""
     if kind is None:
         return None
     if kind is str:
@@ -152,7 +154,7 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
     scalar = _PYTHONS_OWN.get(kind, kind.type)
 
     def convert(value: Any) -> Any:
-        if type(value) in types and low <= value <= high:  # not what is not a number, or infinite
+        if type(value) in types and low <= value <= high:  # neither NaN nor infinity
             return scalar(value)
         found = np.asarray(value)
         if found.size and not _holds(kind, found):
@@ -174,7 +176,7 @@ _PYTHONS_OWN: Mapping[Any, type] = {np.dtype(np.int64): int, np.dtype(np.float64
 
 
 def _holds(kind: np.dtype[Any], found: NDArray[Any]) -> bool:
-    """Whether numbers keep what they are in a dtype, but for digits: no float, and no larger one, for an integer."""
+    """Return whether a dtype holds the numbers, except for rounding of floats: an integer dtype takes no float."""
     of_kind: Mapping[str, str] = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
     if found.dtype.kind not in of_kind[kind.kind]:
         return False
@@ -203,7 +205,7 @@ def _kinds(fields: Sequence[str] | Mapping[str, Any]) -> Kinds:
         raise TypeError(f"read_json(fields={fields!r}): expected the names of fields in a list")
     if not isinstance(fields, Mapping):
         if not isinstance(fields, Sequence):
-            raise TypeError(f"read_json(fields={fields!r}): expected a list of names, or a dict of what each has to be")
+            raise TypeError(f"read_json(fields={fields!r}): expected a list of names, or a dict of their types")
         fields = dict.fromkeys(fields)
     if not fields or any(not isinstance(name, str) for name in fields):
         raise PlanError(f"read_json(fields={fields!r}): expected the names of fields")
@@ -215,7 +217,7 @@ def _kinds(fields: Sequence[str] | Mapping[str, Any]) -> Kinds:
         try:
             kinds[name] = np.dtype(kind)
         except TypeError:
-            raise PlanError(f"read_json(fields=): {name!r}: {kind!r} is no dtype, nor str or None") from None
+            raise PlanError(f"read_json(fields=): {name!r}: {kind!r} is not a dtype, str or None") from None
         if kinds[name].kind not in "biuf":
-            raise PlanError(f"read_json(fields=): {name!r}: JSON has no {kinds[name]}; numbers, bool and str are read")
+            raise PlanError(f"read_json(fields=): {name!r}: JSON has no {kinds[name]}; use a number type, bool or str")
     return kinds
