@@ -98,8 +98,8 @@ def test_every_record_is_found(tmp_path, count):
 @pytest.mark.parametrize(
     ("change", "verify", "reason"),
     [
-        (lambda data: data[:-1], False, "record 1, at byte 19 of 37: the file ends inside of it"),
-        (lambda data: data[:20], False, "record 1, at byte 19 of 20: the file ends inside of it"),
+        (lambda data: data[:-1], False, "record 1, at byte 19 of 37: the file ends inside it"),
+        (lambda data: data[:20], False, "record 1, at byte 19 of 20: the file ends inside it"),
         (lambda data: b"\x04" + data[1:], False, "record 0, at byte 0 of 38: the checksum of its length is another"),
         (lambda data: data[:12] + b"X" + data[13:], True, "record 0, at byte 0 of 38: its content is damaged"),
     ],
@@ -118,7 +118,7 @@ def test_a_length_beyond_the_file_takes_no_memory(tmp_path):
     length = struct.pack("<Q", 1 << 62)
     path = tmp_path / "a"
     path.write_bytes(length + struct.pack("<I", masked_crc32c(length)) + bytes(100))
-    with pytest.raises(DataError, match="the file ends inside of it"):
+    with pytest.raises(DataError, match="the file ends inside it"):
         scan_tfrecords(str(path))
 
 

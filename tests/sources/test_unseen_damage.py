@@ -162,7 +162,7 @@ def test_a_code_that_a_dictionary_does_not_have_is_seen_where_rows_with_nulls_ar
         ps.read_arrow(tmp_path / "a.arrow", nulls="drop")
     codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, 5, 0, None], pa.int8()), pa.array(["a", "b"]), safe=False)
     lists = pa.ListArray.from_arrays(pa.array([0, 2, 2, 5], pa.int32()), codes)
-    with pytest.raises(DataError, match="column l is damaged: the code 5 of its row 2 "):
+    with pytest.raises(DataError, match="column l is damaged: the code 5 of row 2 "):
         null_rows(lists, "l")
 
 
@@ -177,5 +177,5 @@ def test_codes_of_a_dictionary_that_are_out_of_range_are_named(tmp_path):
         from penstock.sources.arrow.tables import table_of
 
         leaf = table_of(table.schema, None, {}, "x").layout.leaves[0]
-        with pytest.raises(DataError, match=rf"column t is damaged: the code {code} of its row 2"):
+        with pytest.raises(DataError, match=rf"column t is damaged: the code {code} of row 2"):
             held(leaf, table.column("t"), {})

@@ -152,7 +152,7 @@ def test_wrong_arguments_are_refused_at_once(path):
         with pytest.raises((PlanError, ValueError), match=message):
             read_csv(path, **arguments)
     (path.parent / "twice.csv").write_text("x,x\n1,2\n")
-    with pytest.raises(PlanError, match="several columns have the name 'x'"):
+    with pytest.raises(PlanError, match="several columns with the name 'x'"):
         read_csv(path.parent / "twice.csv")
 
 

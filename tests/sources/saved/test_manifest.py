@@ -53,7 +53,7 @@ def test_what_is_no_saved_dataset_is_refused(folder, tmp_path):
         Dataset.load(tmp_path / "nowhere")
     with pytest.raises(NotADirectoryError, match="the folder does not exist"):
         Dataset.load(os.path.join(folder, NAME))
-    with pytest.raises(DataError, match=r"no penstock\.json is in it"):
+    with pytest.raises(DataError, match=r"it has no penstock\.json"):
         Dataset.load(tmp_path)
 
 

@@ -102,7 +102,7 @@ def test_only_a_saved_dataset_is_replaced_and_only_if_asked_to(tmp_path):
     (tmp_path / "mine" / "thesis.tex").write_text("...")
     (tmp_path / "file").write_text("...")
     for name in ("mine", "file"):
-        with pytest.raises(FileExistsError, match="no saved dataset, so it is not overwritten"):
+        with pytest.raises(FileExistsError, match="not a saved dataset, so it is not overwritten"):
             written([3], tmp_path / name, overwrite=True)
     (tmp_path / "empty").mkdir()
     assert written([4], tmp_path / "empty") == [4]

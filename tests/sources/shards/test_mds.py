@@ -170,7 +170,7 @@ def test_an_index_that_does_not_fit_is_named(kind, tmp_path):
 def test_a_compressed_shard_that_becomes_another_is_named(tmp_path):
     simple_mds(tmp_path, compression="gz")
     changed_index(tmp_path, lambda i: i["shards"][0]["raw_data"].update(bytes=50))
-    with pytest.raises(DataError, match=r"shard.00000.mds.gz: .* become more than 50"):
+    with pytest.raises(DataError, match=r"shard.00000.mds.gz: .* decompress to more than 50"):
         list(ps.read_mds(tmp_path))
     changed_index(tmp_path, lambda i: i["shards"][0]["raw_data"].update(bytes=5000))
     with pytest.raises(DataError, match=r"index.json says 5000"):

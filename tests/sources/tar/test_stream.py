@@ -52,7 +52,7 @@ def test_what_came_before_damage_comes_first(tmp_path):
         got.extend(sample["txt"] for chunk in stream_of(tmp_path / "a", ["txt"]).read(0) for sample in chunk.elements())
     assert got == [b"1"]  # the second might have gone on
     (tmp_path / "a").write_bytes(gzip.compress(data[:1300]))
-    with pytest.raises(DataError, match="at byte 1024: the archive ends inside of it"):
+    with pytest.raises(DataError, match="at byte 1024: the archive ends inside it"):
         samples_of(tmp_path / "a", ["txt"])
 
 
