@@ -250,7 +250,7 @@ def test_a_file_that_is_cut_short_under_the_reader_is_an_error(tmp_path, verify)
     os.truncate(path, 120_000)
     with pytest.raises(DataError, match="cut short"):  # what is left of it may be something else by now
         reader.read(rows(0))
-    with pytest.raises(DataError, match="cut short, or could not be read") as caught:
+    with pytest.raises(DataError, match="cut short, or became unreadable") as caught:
         reader.read(rows(0, 2))
     assert caught.value.element == 1
     with pytest.raises(DataError, match="cut short"):

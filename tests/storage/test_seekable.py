@@ -62,7 +62,7 @@ def test_damage_is_named(tmp_path):
             decompressed_frame(str(path), frames, 1)
     wrong = frames._replace(content=frames.content + np.array([0, 1, 0]))
     path.write_bytes(good)
-    with pytest.raises(DataError, match="another number of bytes than the 901"):
+    with pytest.raises(DataError, match="does not have the 901 bytes"):
         decompressed_frame(str(path), wrong, 0)
 
 

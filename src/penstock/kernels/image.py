@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """One geometric operation; fields that its kind does not use are ignored. A resize with width 0 sets the shorter side."""
+    """One geometric operation; unused fields are ignored. A resize with width 0 sets the shorter side."""
 
     kind: GeometryKind
     top: int = 0

@@ -197,13 +197,13 @@ class RecordReader:
 
 
 _REASONS = {
-    _Status.OTHER_SIZE: "the file has {now} bytes, and had {then} when it was indexed; make the dataset again, and the "
-    "index is made again with it",
+    _Status.OTHER_SIZE: "the file has {now} bytes, and had {then} when indexed; make the dataset again, which "
+    "indexes the file again",
     _Status.BAD_INDEX: "its index points outside the file; remove the index, and make the dataset again",
     _Status.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
     _Status.BAD_LENGTH: "its length field is damaged, or the file was rewritten since it was indexed",
-    _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() continues with "
-    "the next record, verify=False reads it as it is",
+    _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() continues "
+    "with the next record, verify=False reads it as it is",
     _Status.REWRITTEN: "the file was changed since it was indexed; make the dataset again, and write a new file "
     "under another name and rename it, instead of writing into a file that is read",
 }
@@ -248,8 +248,7 @@ def scan_tfrecords(path: str, *, verify: bool = False, seen: Callable[[int], Non
 
 
 def scan_tfrecord_bytes(data: bytes, *, verify: bool) -> tuple[NDArray[np.int64], str]:
-    """Return the begins of the whole records at the beginning of `data` and the end of the last, and any error after
-    it.
+    """Return the begins of the first whole records in `data`, the end of the last, and any error after it.
 
     Data that only ends too soon is not an error.
     """

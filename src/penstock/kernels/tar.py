@@ -43,8 +43,8 @@ class _Status(IntEnum):
 _REASONS = {
     _Status.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
     _Status.SHORT: "the archive ends inside it: it was cut short, or is still being written",
-    _Status.BAD_HEADER: "there is no header of a member with its checksum: it is no tar archive, or damaged from here "
-    "on",
+    _Status.BAD_HEADER: "there is no member header with a valid checksum: it is not a tar archive, or damaged from "
+    "here on",
     _Status.BAD_SIZE: "its size is not a valid number",
     _Status.BAD_EXTENSION: "its extended header (pax) is damaged",
     _Status.BAD_NAME: "it has no name, or a name with a zero byte or of more than 64 KiB",
@@ -250,8 +250,8 @@ class _Gathered:
         if status == 1:
             raise DataError(f"{where}: the sample already has a file of that extension; each may occur once")
         raise DataError(
-            f"{where}: there are more than {MOST_EXTENSIONS} extensions. All after the first dot of a file name is its "
-            "extension, and what is before it the key of the sample: name the files so"
+            f"{where}: there are more than {MOST_EXTENSIONS} extensions. A file name has the sample's key before "
+            "its first dot, and the extension after it: rename the files accordingly"
         )
 
 

@@ -80,7 +80,7 @@ def _columns(slot: Slot, values: list[Any], splits: list[int], steps: list[int])
 
 
 def example_features(record: bytes) -> dict[str, Feature]:
-    """Return the kind and the values of every feature of a record, or of its context; raise a `WireError` if invalid."""
+    """Return the kind and the values of every feature of a record, or its context; raise a `WireError` if invalid."""
     features, _ = _message(record)
     found: dict[str, Feature] = {}
     for name, parts in features.items():

@@ -148,7 +148,7 @@ def shown(paths: Sequence[str]) -> str:
 
 
 def relative(paths: Sequence[str]) -> list[str]:
-    """The paths relative to their common folder: the same wherever that folder lies."""
+    """Return the paths relative to their common folder: the same wherever that folder lies."""
     whole = list(map(os.path.abspath, paths))
     folder = os.path.commonpath([os.path.dirname(path) for path in whole]) if whole else ""
     return [os.path.relpath(path, folder) for path in whole]

@@ -54,7 +54,7 @@ class CsvFiles:
 
     @property
     def kind(self) -> Kind:
-        """Return the kind of index that locates the blocks."""
+        """The kind of index that locates the blocks."""
         return _kind_of_index(self.form.dialect, self.stretch_bytes)
 
     @property

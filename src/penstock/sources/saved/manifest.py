@@ -42,7 +42,7 @@ class Leaf:
     shape: tuple[int | None, ...]
 
     def spec(self) -> ArraySpec | ObjectSpec:
-        """The spec of the leaf."""
+        """Return the spec of the leaf."""
         if self.kind in TEXTS:
             return ObjectSpec(TEXTS[self.kind])
         return ArraySpec(self.shape, _dtype_of(self.dtype))
@@ -78,7 +78,7 @@ class Manifest:
         return flatten(None if self.nesting is None else element_of(self.nesting))[1]
 
     def spec(self) -> Spec | None:
-        """The spec of one element; `None` if there is no element and the plan had no spec."""
+        """Return the spec of one element; `None` if there is no element and the plan had no spec."""
         return None if self.nesting is None else unflatten(self.structure, [leaf.spec() for leaf in self.leaves])
 
     def write(self, folder: str) -> None:
