@@ -179,7 +179,7 @@ SPARSE = pax(b"GNU.sparse.major", b"1") + pax(b"GNU.sparse.name", b"a.txt")
         (member(b"x", pax(b"path", b"a\0b.txt"), b"x") + member(b"a.txt", b""), "no name, or a name with a zero"),
         (member(b"L", b"n" * 70_000, b"L") + member(b"a.txt", b""), "longer than 64 KiB"),
         (member(b"x", pax(b"path", b"b.txt"), b"x"), "at byte 0: the archive ends inside it"),
-        (member(b"a.txt", b"1") + member(b"a.TXT", b"2"), "'a.TXT', at byte 1024: the sample already has a file of that"),
+        (member(b"a.txt", b"1") + member(b"a.TXT", b"2"), "'a.TXT', at byte 1024: the sample already has a file"),
         (b"".join(member(b"img.%d.jpg" % i, b"") for i in range(4100)), "'img.4096.jpg'.*more than 4096 extensions"),
     ],
 )  # fmt: skip
