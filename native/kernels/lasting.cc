@@ -34,7 +34,8 @@ LastingMap::LastingMap(const char* path) : file_(path) {
   const auto begin = reinterpret_cast<std::uintptr_t>(file_.data());
   region_->is_cut = false;
   region_->begin = begin;
-  region_->end = begin + static_cast<std::uintptr_t>(file_.size());  // last: until then it is nowhere
+  region_->end =
+      begin + static_cast<std::uintptr_t>(file_.size());  // last: until then the handler does not see the mapping
 }
 
 LastingMap::~LastingMap() {
