@@ -140,7 +140,7 @@ bool JpegReader::open(const uint8_t* data, size_t size, int64_t max_pixels) {
   if (!guarded(header)) return fail();
   const int parts = jpeg_.num_components;
   if (parts != 1 && parts != 3 && parts != 4) {
-    std::snprintf(reason_, sizeof reason_, "it has %d colour components, and only 1, 3 and 4 are known", parts);
+    std::snprintf(reason_, sizeof reason_, "it has %d color components, and only 1, 3 and 4 are supported", parts);
     return fail();
   }
   if (width() * height() > max_pixels) {

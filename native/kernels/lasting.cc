@@ -67,7 +67,7 @@ bool mend_mapping(const void* at) noexcept {
     if (!region->is_cut.exchange(true)) {
       ++cut_so_far;
       static constexpr char kTold[] =
-          "penstock: a file was cut short while it was mapped: what is read behind its end is zeros\n";
+          "penstock: a file was cut short while it was mapped: reads beyond its end return zeros\n";
       const ssize_t written = ::write(STDERR_FILENO, kTold, sizeof kTold - 1);
       (void)written;
     }

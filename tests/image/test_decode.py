@@ -146,7 +146,7 @@ def test_hostile_files_are_images_or_errors(name) -> None:
     [
         ("huge-65500.jpg", "more than the limit"),
         ("many-scans.jpg", "more than 200 scans"),
-        ("two-components.jpg", "2 colour components"),
+        ("two-components.jpg", "2 color components"),
         ("truncated-pixels.jpg", "truncated: its .* bytes end in row"),
         ("marker-in-pixels.jpg", "Corrupt JPEG data"),
         ("lossless.jpg", "Unsupported JPEG process"),

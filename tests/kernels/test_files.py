@@ -73,4 +73,4 @@ def test_what_is_behind_the_end_of_one_that_was_cut_short_is_zeros_and_an_error(
         file.check()
     assert maps_cut() == before + 1
     other.check()
-    assert capfd.readouterr().err.count("what is read behind its end is zeros") == 1
+    assert capfd.readouterr().err.count("reads beyond its end return zeros") == 1

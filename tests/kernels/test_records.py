@@ -100,7 +100,11 @@ def test_every_record_is_found(tmp_path, count):
     [
         (lambda data: data[:-1], False, "record 1, at byte 19 of 37: the file ends inside it"),
         (lambda data: data[:20], False, "record 1, at byte 19 of 20: the file ends inside it"),
-        (lambda data: b"\x04" + data[1:], False, "record 0, at byte 0 of 38: the checksum of its length is another"),
+        (
+            lambda data: b"\x04" + data[1:],
+            False,
+            "record 0, at byte 0 of 38: the checksum of its length does not match",
+        ),
         (lambda data: data[:12] + b"X" + data[13:], True, "record 0, at byte 0 of 38: its content is damaged"),
     ],
 )

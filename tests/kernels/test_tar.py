@@ -97,7 +97,7 @@ def test_what_belongs_to_no_sample_is_passed_over(tmp_path):
     samples = scanned(tmp_path, data)
     assert files_of(samples, data) == [("a.txt", b"1"), ("b.txt", b"2")]
     assert samples.skipped.tolist() == [2, 1, 0]
-    assert skipped_in_words(samples.skipped) == "2 links and 1 devices and pipes are passed over"
+    assert skipped_in_words(samples.skipped) == "2 links and 1 devices and pipes are skipped"
 
 
 def test_archives_that_were_joined_are_read_to_the_end(tmp_path):
