@@ -60,8 +60,8 @@ def unpermute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) ->
 def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
     """Return the positions that come at `positions` from a shuffle buffer of `window` elements; shapes `(k,)`.
 
-    An element moves at most `1.5 * window` places forward, and less than `6 * window` back. A window of 1 is the
-    identity; one of `length` or more is `permute(positions, length, key)`. The algorithm is described in
+    An element comes at most `1.5 * window` places earlier than before, and less than `6 * window` later. A window of 1
+    is the identity; one of `length` or more is `permute(positions, length, key)`. The algorithm is described in
     `native/kernels/permute_buffer.h`.
 
     >>> moved = np.arange(1000) - permute_within(np.arange(1000), 1000, window=10, key=1)

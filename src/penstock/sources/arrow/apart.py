@@ -10,7 +10,7 @@ import numpy as np
 from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
-from penstock.sources.arrow.tables import Table, told
+from penstock.sources.arrow.tables import Table, errors_at
 from penstock.sources.arrow.values import wrong_code
 from penstock.sources.blocked import Held
 
@@ -51,7 +51,7 @@ class TableApart:
     def __init__(self, found: Any, table: Table, place: str, numbers: Rows) -> None:
         """Keep the table; `numbers`, shape `(k,)`, has the number of each row in its file."""
         arrow = require("pyarrow", extra="arrow", purpose=place)
-        with told(place):
+        with errors_at(place):
             for at, field in enumerate(found.schema):
                 coded = arrow.types.is_dictionary(field.type)  # a bad dictionary entry would fail all rows
                 if coded and not any(map(wrong_code, found.column(at).chunks)):
@@ -67,7 +67,7 @@ class TableApart:
         return made_apart(rows, self._made)
 
     def _made(self, rows: Rows) -> list[Held]:
-        with told(self._place, int(self._numbers[rows[0]])):
+        with errors_at(self._place, int(self._numbers[rows[0]])):
             indices = require("pyarrow", extra="arrow", purpose=self._place).array(rows)
             return self._table.columns(self._found.take(indices))
 
@@ -75,7 +75,7 @@ class TableApart:
 def columns_or_apart(found: Any, table: Table, place: str, numbers: Rows) -> list[Held] | TableApart:
     """Return the columns of an Arrow table, or a `TableApart` if some of its rows are invalid."""
     try:
-        with told(place):
+        with errors_at(place):
             return table.columns(found)
     except DataError:
         return TableApart(found, table, place, np.asarray(numbers, np.int64))

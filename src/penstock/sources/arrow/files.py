@@ -21,11 +21,11 @@ from penstock.sources.arrow.tables import (
     Nulls,
     Table,
     check_same,
+    errors_at,
     relative,
     shown,
     side_by_side,
     table_of,
-    told,
 )
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.unreadable import starts_of
@@ -81,7 +81,7 @@ class ArrowFiles:
         path = self.paths[found.file]
         try:
             place = f"{path}, record batch {found.batch}"
-            with told(place):
+            with errors_at(place):
                 batch = read_batch(self._mapped(found.file), found, self._schemas[found.file], self._wanted[found.file])
                 table = require("pyarrow", extra="arrow", purpose=self.name).Table.from_batches([batch])
                 table = table if found.kept is None else table.take(found.kept)
@@ -144,7 +144,7 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
     require("pyarrow.ipc", extra="arrow", purpose=call)
     states = states_of(paths)
     schemas = [schema_of(path) for path in paths]
-    with told(paths[0]):
+    with errors_at(paths[0]):
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
         check_same(call, paths[0], table.schema, path, _chosen(schema, columns))
@@ -154,16 +154,16 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
         batches = _whole(paths, schemas, table, batches)
     counts = [batch.rows if batch.kept is None else len(batch.kept) for batch in batches]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-    dear = any(batch.compressed or batch.kept is not None for batch in batches)
-    size = table.row_bytes * int(bounds[-1]) // max(len(batches), 1) if dear else None
+    expensive = any(batch.compressed or batch.kept is not None for batch in batches)
+    size = table.row_bytes * int(bounds[-1]) // max(len(batches), 1) if expensive else None
     store = ArrowFiles(paths, states, table, batches, bounds, size)
-    return BlockedSource(store, cache_bytes if dear else _ALL)  # mapped batches take no memory
+    return BlockedSource(store, cache_bytes if expensive else _ALL)  # mapped batches take no memory
 
 
 def schema_of(path: str) -> Any:
     """Return the schema of an Arrow file or stream; raise a `DataError` for another file."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with told(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
+    with errors_at(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
         if is_stream(path):
             return arrow.ipc.open_stream(source).schema
         return arrow.ipc.open_file(source).schema
@@ -227,7 +227,7 @@ def batches_of(path: str) -> list[Batch]:
 
 def _batches_of(path: str, file: int) -> Iterator[Batch]:
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with told(path), _opened(MappedFile(path)) as source:
+    with errors_at(path), _opened(MappedFile(path)) as source:
         if is_stream(path):
             yield from _of_stream(arrow, source, file)
         elif (count := (reader := arrow.ipc.open_file(source)).num_record_batches) > 0:
@@ -280,7 +280,7 @@ def _whole(paths: list[str], schemas: list[Any], table: Table, batches: list[Bat
 
     def look(at: int) -> Batch:
         found = batches[at]
-        with told(f"{paths[found.file]}, record batch {found.batch}"):
+        with errors_at(f"{paths[found.file]}, record batch {found.batch}"):
             schema = schemas[found.file]
             columns = [schema.names.index(name) for name in table.schema.names]
             read = arrow.Table.from_batches([read_batch(MappedFile(paths[found.file]), found, schema, columns)])

@@ -20,11 +20,11 @@ from penstock.sources.arrow.tables import (
     Nulls,
     Table,
     check_same,
+    errors_at,
     relative,
     shown,
     side_by_side,
     table_of,
-    told,
 )
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.unreadable import starts_of
@@ -112,7 +112,7 @@ class ParquetFiles:
         self.states[found.file].check(path)
         ((_, kept),) = self._footer.each([found.file])
         place = f"{path}, row group {found.group}"
-        with told(place):
+        with errors_at(place):
             table = read_group(path, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
             if found.kept is not None:
                 table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
@@ -170,7 +170,7 @@ def parquet_files(
     states = states_of(paths)
     footers = side_by_side(lambda i: footer(paths[i]), len(paths))
     schemas = [_schema(path, kept) for path, kept in zip(paths, footers, strict=True)]
-    with told(paths[0]):
+    with errors_at(paths[0]):
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     wanted = _expression(filters, schemas[0])
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
@@ -198,7 +198,7 @@ def parquet_files(
 def footer(path: str) -> Footer:
     """Return the metadata of a file's row groups; raise a `DataError` if the file is not Parquet."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
-    with told(f"{path} cannot be read as Parquet"):
+    with errors_at(f"{path} cannot be read as Parquet"):
         metadata = parquet.read_metadata(path)
         for group in range(metadata.num_row_groups):
             rows = metadata.row_group(group).num_rows
@@ -230,7 +230,7 @@ def read_group(path: str, metadata: Any, group: int, columns: Sequence[str], cod
 
 
 def _schema(path: str, kept: Footer) -> Any:
-    with told(f"{path} cannot be read as Parquet"):
+    with errors_at(f"{path} cannot be read as Parquet"):
         return kept.metadata.schema.to_arrow_schema()
 
 
@@ -292,7 +292,7 @@ def _matching(paths: list[str], footers: list[Footer], groups: list[Group], tabl
     def match(at: int) -> Group | None:
         file, group, _ = possible[at]
         metadata = footers[file].metadata
-        with told(f"{paths[file]}, row group {group}"):
+        with errors_at(f"{paths[file]}, row group {group}"):
             rows = _rows_of(paths[file], metadata, group, table, wanted)
         if len(rows) == metadata.row_group(group).num_rows:
             return possible[at]
@@ -311,7 +311,7 @@ def _possible(paths: list[str], footers: list[Footer], wanted: Any) -> set[tuple
         if not kept.consistent.all():
             found.update((file, group) for group in range(kept.metadata.num_row_groups))
             continue
-        with told(path):
+        with errors_at(path):
             fragment = made.make_fragment(os.path.abspath(path), filesystem=local)
             found.update((file, group.id) for group in fragment.subset(filter=wanted).row_groups)
     return found
@@ -342,7 +342,7 @@ def _sampled(path: str, kept: Footer, group: int, table: Table) -> Sample:
     names = table.loose()
     if not names:
         return Sample(table.fixed_bytes(), ())
-    with told(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
+    with errors_at(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
         rows = next(file.iter_batches(_SAMPLED, row_groups=[group], columns=names, use_threads=False), None)
         if rows is None or not rows.num_rows:
             return Sample(table.fixed_bytes(), ())

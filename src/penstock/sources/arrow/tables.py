@@ -112,7 +112,7 @@ def check_same(call: str, first: str, one: Any, second: str, other: Any) -> None
 
 
 @contextmanager
-def told(place: str, first_row: int = 0) -> Generator[None]:
+def errors_at(place: str, first_row: int = 0) -> Generator[None]:
     """Raise errors of Arrow as a `DataError` that begins with the place."""
     arrow = require("pyarrow", extra="arrow", purpose=place)
     try:

@@ -37,20 +37,20 @@ class Hdf5:
                 if spec is not None:
                     found[name] = Described(item.shape[0], spec, item.chunks[0] if item.chunks else 1)
 
-        with _told(self.path):
+        with _errors_at(self.path):
             self.file.visititems(visit)
         return found
 
     def read(self, name: str, low: int, high: int) -> NDArray[Any]:
         h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
-        with _told(f"{self.path}, {name}, rows {low:,} to {high:,}"):
+        with _errors_at(f"{self.path}, {name}, rows {low:,} to {high:,}"):
             item = self.file[name]
             kind = h5py.check_string_dtype(item.dtype)
             return item.asstr()[low:high] if kind is not None and kind.encoding == "utf-8" else item[low:high]
 
     def extents(self, name: str, low: int, high: int) -> Iterator[Extent]:
         """Yield the extents of these rows, chunk by chunk; variable-length values lie elsewhere, at unknown places."""
-        with _told(f"{self.path}, {name}"):
+        with _errors_at(f"{self.path}, {name}"):
             item = self.file[name]
             if item.chunks:
                 for corner in corners(item.shape, item.chunks, low, high):
@@ -66,7 +66,7 @@ class Hdf5:
 def open_hdf5(path: str) -> Hdf5:
     """Return a file open for reading; raise a `DataError` if the file is not HDF5."""
     h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
-    with _told(f"{path} cannot be read as HDF5"):
+    with _errors_at(f"{path} cannot be read as HDF5"):
         return Hdf5(path, h5py.File(path, "r"))
 
 
@@ -87,7 +87,7 @@ def _as_here(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @contextmanager
-def _told(place: str) -> Generator[None]:
+def _errors_at(place: str) -> Generator[None]:
     """Raise errors of HDF5 as a `DataError` that begins with the place."""
     try:
         yield

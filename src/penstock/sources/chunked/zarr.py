@@ -28,7 +28,7 @@ class Zarr:
     node: Any
 
     def described(self) -> Mapping[str, Described]:
-        with _told(self.path):
+        with _errors_at(self.path):
             return {name: described for name, array in self._arrays() if (described := _described(array)) is not None}
 
     def _arrays(self) -> list[tuple[str, Any]]:
@@ -39,12 +39,12 @@ class Zarr:
         return sorted((name, item) for name, item in found if isinstance(item, zarr.Array))
 
     def read(self, name: str, low: int, high: int) -> NDArray[Any]:
-        with _told(f"{self.path}{name and ', '}{name}, rows {low:,} to {high:,}"):
+        with _errors_at(f"{self.path}{name and ', '}{name}, rows {low:,} to {high:,}"):
             return np.asarray((self.node[name] if name else self.node)[low:high])
 
     def extents(self, name: str, low: int, high: int) -> Iterator[Extent]:
         """Yield the files with the chunks or shards of these rows, if the store is a folder."""
-        with _told(f"{self.path}{name and ', '}{name}"):
+        with _errors_at(f"{self.path}{name and ', '}{name}"):
             array = self.node[name] if name else self.node
             folder = getattr(array.store, "root", None)
             if folder is not None:
@@ -57,7 +57,7 @@ def open_zarr(path: str) -> Zarr:
     zarr = require("zarr", extra="zarr", purpose="read_zarr")
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no Zarr store at {os.path.abspath(path)}")
-    with _told(f"{path} cannot be read as Zarr"):
+    with _errors_at(f"{path} cannot be read as Zarr"):
         return Zarr(path, zarr.open(path, mode="r"))
 
 
@@ -83,7 +83,7 @@ def _spec(array: Any) -> LeafSpec | None:
 
 
 @contextmanager
-def _told(place: str) -> Generator[None]:
+def _errors_at(place: str) -> Generator[None]:
     """Raise errors of Zarr as a `DataError` that begins with the place."""
     try:
         yield

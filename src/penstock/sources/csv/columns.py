@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
-from penstock.sources.arrow.tables import told
+from penstock.sources.arrow.tables import errors_at
 from penstock.sources.csv.parsing import Form, Records, parsed, parsed_freely
 
 BLOCKS = 64  # at most, read for the types of columns that are empty in earlier blocks
@@ -46,7 +46,7 @@ def types_in(blocks: Iterable[Block], known: Collection[str], form: Form) -> dic
 def _types_of(block: Block, form: Form) -> Any:
     """Return the `pyarrow.Schema` of some records, ignoring invalid ones, which fail when read."""
     path, names, records = block
-    with told(path, records.row):
+    with errors_at(path, records.row):
         try:
             return parsed(records, names, {}, form).schema
         except DataError as error:
@@ -92,7 +92,7 @@ def names_in(content: bytes, path: str, form: Form) -> list[str]:
     if not content:
         raise DataError(f"{path}: the record with the names of the columns is missing; give names=")
     content = content.removeprefix(b"\xef\xbb\xbf")
-    with told(f"{path}: the names of the columns"):
+    with errors_at(f"{path}: the names of the columns"):
         names = parsed_freely(content + b"\n", None, {}, form).schema.names
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:

@@ -17,7 +17,7 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.sources.arrow.apart import made_apart
-from penstock.sources.arrow.tables import Table, told
+from penstock.sources.arrow.tables import Table, errors_at
 from penstock.sources.blocked import Held
 from penstock.sources.csv.records import Dialect, record_ends
 from penstock.sources.stream import Faulty, with_faults
@@ -67,13 +67,13 @@ class Rowmaker:
 
     def columns(self, records: Records, kept: Rows | None = None) -> list[Held]:
         """Return the columns of all rows, or of those at `kept`."""
-        with told(self.path, records.row):
+        with errors_at(self.path, records.row):
             table = self._parsed(records)
             return self.table.columns(table if kept is None else table.take(kept))
 
     def kept_columns(self, records: Records) -> tuple[list[Held], int]:
         """Return the columns and the number of the kept rows: without incomplete ones if the table drops them."""
-        with told(self.path, records.row):
+        with errors_at(self.path, records.row):
             table = self._parsed(records)
             if self.table.drops:
                 table = table.take(np.flatnonzero(self.table.whole_rows(table)))
@@ -81,7 +81,7 @@ class Rowmaker:
 
     def whole_rows(self, records: Records) -> NDArray[np.bool_]:
         """Return which rows have no missing value, `bool[k]`."""
-        with told(self.path, records.row):
+        with errors_at(self.path, records.row):
             return self.table.whole_rows(self._parsed(records))
 
     @cached_property

@@ -20,7 +20,7 @@ from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader
-from penstock.sources.arrow.tables import told
+from penstock.sources.arrow.tables import errors_at
 from penstock.sources.records.files import content_of
 from penstock.sources.shards.files import CACHE_BYTES, Shard, faults_of
 from penstock.storage.indexing import Kind, index_files
@@ -53,7 +53,7 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
             raise DataError(f"{path}, at byte {max(size - _TAIL.size, 0)}: it does not end in an Arrow table")
         file.seek(begin)
         data = file.read(length)
-    with told(f"{path}, at byte {begin}"):
+    with errors_at(f"{path}, at byte {begin}"):
         arrow = require("pyarrow", extra="arrow", purpose=f"reading {path}")
         options = arrow.ipc.IpcReadOptions(included_fields=[0], use_threads=False)
         reader = arrow.ipc.open_file(arrow.py_buffer(data), options=options)
@@ -137,7 +137,7 @@ class ArrowRows:
             for piece, found in self._recent.each(wanted):
                 places = wanted[piece]
                 local = rows[places] - self._bounds[piece]
-                with told(self._where(piece)):
+                with errors_at(self._where(piece)):
                     values = found.batch.take(_indices(local)).to_pylist()
                 for place, value in zip(places.tolist(), values, strict=True):
                     elements[place] = value
@@ -173,7 +173,7 @@ class ArrowRows:
         begin, length = self._sidecars[chunk].arrays["table"].tolist()
         arrow = require("pyarrow", extra="arrow", purpose=self.name)
         try:
-            with told(self._where(piece)), open(self.shards[chunk].path, "rb") as file:
+            with errors_at(self._where(piece)), open(self.shards[chunk].path, "rb") as file:
                 reader = arrow.ipc.open_file(arrow.PythonFile(_Part(file, begin, length)))
                 batch = reader.get_batch(piece - int(self._firsts[chunk]))
                 batch.validate(full=True)
