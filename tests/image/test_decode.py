@@ -99,7 +99,7 @@ def test_bytes_may_come_as_any_kind_of_bytes() -> None:
     [
         (b"", "it is empty"),
         (b"\xff\xd8\xff", "it is truncated: its 3 bytes end before the pixels begin"),
-        (b"<!DOCTYPE html>", "begin with b'<!DOCTYP', which is no format known here"),
+        (b"<!DOCTYPE html>", "begin with b'<!DOCTYP', which is not a known format"),
         (b"GIF89a", "not a known format|truncated|Truncated"),
         ("photo.jpg", "takes the bytes of an image file, not str"),
         (None, "not NoneType"),
