@@ -71,7 +71,7 @@ def test_a_size_that_cannot_be_is_refused_before_memory_is_taken(tmp_path):
     path = tmp_path / "a.zst"
     path.write_bytes(frame + seek_table([(len(frame), LARGEST_FRAME)]))
     frames = frames_of(str(path))
-    said = f"cannot hold the {LARGEST_FRAME} that the table of frames says"
+    said = f"cannot decompress to the {LARGEST_FRAME} of the table of frames"
     with allocated() as memory, pytest.raises(DataError, match=said):
         decompressed_frame(str(path), frames, 0)
     assert memory.most < 1 << 20

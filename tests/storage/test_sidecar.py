@@ -152,7 +152,7 @@ def test_what_is_no_index_or_a_newer_one_is_refused(tmp_path):
         Sidecar.load(path)
     for content in (b"", b"PSINDEX", b"something else altogether" * 5):
         (tmp_path / "i").write_bytes(content)
-        with pytest.raises(DataError, match="no index file"):
+        with pytest.raises(DataError, match="not an index file"):
             Sidecar.load(path)
 
 
