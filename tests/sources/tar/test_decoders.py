@@ -80,7 +80,7 @@ def test_wrong_arguments_are_refused():
             Decoders(given)
     with pytest.raises(PlanError, match="without a leading dot"):
         Decoders({".cls": int})
-    with pytest.raises(PlanError, match="no decoder for 'jpg'"):
+    with pytest.raises(PlanError, match="no built-in decoder for 'jpg'"):
         Decoders({"jpg": True})
     with pytest.raises(TypeError, match="a function of bytes"):
         Decoders({"jpg": 3})
