@@ -100,8 +100,16 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             r"read_csv\(encoding='nope'\): expected one in which",
         ),
         (lambda: ps.read_csv(__file__, encoding=None), ValueError, r"read_csv\(encoding=None\): expected one in which"),
-        (lambda: ps.read_text(__file__, encoding=3), ps.errors.PlanError, r"read_text\(encoding=3\): there is no such"),
-        (lambda: ps.read_text(__file__, errors=3), ps.errors.PlanError, r"read_text\(errors=3\): there is no such way"),
+        (
+            lambda: ps.read_text(__file__, encoding=3),
+            ps.errors.PlanError,
+            r"read_text\(encoding=3\): unknown text encoding",
+        ),
+        (
+            lambda: ps.read_text(__file__, errors=3),
+            ps.errors.PlanError,
+            r"read_text\(errors=3\): unknown error handler",
+        ),
         (lambda: ps.read_sql("x.db", 3, key="id"), TypeError, r"read_sql\(relation=3\): expected a text, not int"),
         (lambda: ps.read_zarr(3), TypeError, r"read_zarr\(paths=3\): expected a list of paths, not int"),
         (lambda: ps.read_mds(3), TypeError, r"read_mds\(paths=3\): expected a list of paths, not int"),

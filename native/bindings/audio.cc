@@ -15,7 +15,7 @@ WavStatus layout_of(const Buffer& file, WavLayout* layout) {
   return find_samples(reinterpret_cast<const unsigned char*>(file.data()), file.bytes(), layout);
 }
 
-// (status, channels, rate, frames, bytes of samples that the file says it has, and those that it has)
+// (status, channels, rate, frames, bytes of samples by the header, and bytes present)
 nb::tuple wav_layout(nb::handle data) {
   const Buffer file(data);
   WavLayout layout{};

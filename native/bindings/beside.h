@@ -1,4 +1,4 @@
-// Native work beside the Python thread that began it.
+// Native work in the background of the Python thread that began it.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,7 @@
 
 namespace penstock::bindings {
 
-// A thread for such work, as Python holds it; who lets go of it last waits for its end, without the GIL.
+// A thread for such work, held by Python; releasing the last reference waits for its end, without the GIL.
 struct SideThread {
   std::shared_ptr<BackgroundThread> thread = std::make_shared<BackgroundThread>();
   ~SideThread() {
@@ -22,7 +22,7 @@ struct SideThread {
   }
 };
 
-// To be the last member of what the work reads and writes: it ends before that dies. Both ends let go of the GIL.
+// Must be the last member after the data of the work, which thus ends before the data dies. Waiting releases the GIL.
 class Beside {
  public:
   Beside() = default;
@@ -37,8 +37,7 @@ class Beside {
     background_.emplace(pieces, std::move(work), side.thread);
   }
 
-  // Does its share, and returns once the work, if any was begun, is done: what all of it took in ns, by the clock and
-  // on the processor.
+  // Does its share, waits for the work, if any, and returns its wall and CPU time in ns.
   std::pair<std::int64_t, std::int64_t> wait() {
     if (!background_) return {0, 0};
     const nanobind::gil_scoped_release release;

@@ -1,4 +1,4 @@
-// Arrays as the kernels see them: a pointer, a count and a width, held through the buffer protocol.
+// Arrays in the form for kernels: a pointer, a count and a width, held through the buffer protocol.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,10 +9,10 @@
 
 namespace penstock::bindings {
 
-// A C-contiguous array of any dtype; lets go of it when it dies.
+// A C-contiguous array of any dtype, released by the destructor.
 class Buffer {
  public:
-  // Raises what the array's own `getbuffer` raises (BufferError, ValueError) if it is not contiguous or not writable.
+  // Raises the errors of the array's own `getbuffer` (BufferError, ValueError) if it is not contiguous or not writable.
   explicit Buffer(nanobind::handle array, bool writable = false) {
     if (PyObject_GetBuffer(array.ptr(), &view_, PyBUF_ND | (writable ? PyBUF_WRITABLE : 0)))
       nanobind::raise_python_error();
@@ -27,7 +27,8 @@ class Buffer {
   int ndim() const { return view_.ndim; }
   std::size_t rows() const { return view_.ndim ? static_cast<std::size_t>(view_.shape[0]) : 0; }
 
-  // As `count` words of 64 bits. The Python side has checked the dtype; the width is what memory safety needs.
+  // The array as `count` words of 64 bits. The Python side has checked the dtype; the check of the width is for memory
+  // safety.
   template <class Word>
   Word* words(const char* name) const {
     static_assert(sizeof(Word) == 8);
@@ -40,7 +41,7 @@ class Buffer {
   Py_buffer view_;
 };
 
-// Calls shorter than this keep the GIL: letting it go and taking it again costs about a microsecond under contention.
+// Calls shorter than this keep the GIL: releasing and taking it again costs about a microsecond under contention.
 inline constexpr std::size_t kLongCallBytes = std::size_t{64} << 10;
 
 // Runs `work` without the GIL if it is long.

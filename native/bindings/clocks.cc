@@ -8,7 +8,7 @@ namespace penstock::bindings {
 
 namespace {
 
-// The GIL stays: letting it go and waiting for it again takes longer than reading the clocks.
+// Keeps the GIL: releasing and taking it again takes longer than reading the clocks.
 nb::tuple read_thread_times() {
   const ThreadTimes times = thread_times();
   return nb::make_tuple(times.wall, times.cpu, times.starved, times.yields, times.reads);

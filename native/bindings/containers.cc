@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::size_t kTypesKnown = 8;  // more types than these among the leaves of one call are looked up again
 
-// Puts other values in the place of leaves, inside containers that are made anew.
+// Replaces leaves by other values, inside new containers.
 class Remaking {
  public:
   Remaking(nb::handle change_of, bool always) : change_of_(change_of), always_(always) {}
 
-  // A new reference to what stands for the value: the value itself where nothing in it changes.
+  // Returns a new reference to the replacement of the value: the value itself if nothing in it changes.
   nb::object remade(nb::handle value) {
     PyObject* const it = value.ptr();
     if (stays(it)) return nb::borrow(value);
@@ -31,11 +31,11 @@ class Remaking {
     return nb::steal(made);
   }
 
-  // The list itself where no value in it changes, else another: the caller's own list is not written to.
+  // Returns the list itself if no value in it changes, otherwise a new one: the caller's list is never modified.
   nb::object remade_values(PyObject* list) {
     for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
       const nb::object old = item_of(list, i);
-      if (!old.is_valid()) break;  // another thread has cut it short
+      if (!old.is_valid()) break;  // another thread has shortened the list
       if (stays(old.ptr())) continue;
       nb::object value = remade(old);
       if (!value.is(old)) return remade_from(list, i, std::move(value));
@@ -44,14 +44,14 @@ class Remaking {
   }
 
  private:
-  // Whether the value is one of Python's own that nobody can write to.
+  // Returns whether the value is one of Python's immutable types.
   static bool stays(PyObject* it) {
     const PyTypeObject* const type = Py_TYPE(it);
     return type == &PyLong_Type || type == &PyUnicode_Type || type == &PyFloat_Type || type == &PyBytes_Type ||
            type == &PyBool_Type || it == Py_None;
   }
 
-  // What `make` makes; nesting without end is a RecursionError.
+  // Returns the result of `make`; endless nesting raises a RecursionError.
   template <typename Make>
   nb::object within(Make make) {
     if (Py_EnterRecursiveCall(" in the nesting of an element") != 0) nb::raise_python_error();
@@ -63,7 +63,7 @@ class Remaking {
 
   nb::object remade_list(PyObject* list) { return always_ ? remade_from(list, 0, nb::object()) : remade_values(list); }
 
-  // A copy of the list with other values from i on, of which the first is there already, perhaps.
+  // Returns a copy of the list with other values from i on; the first may be given.
   nb::object remade_from(PyObject* list, Py_ssize_t i, nb::object value) {
     nb::object made = nb::steal(PyList_GetSlice(list, 0, PyList_Size(list)));
     if (!made.is_valid()) nb::raise_python_error();
@@ -81,7 +81,7 @@ class Remaking {
   static nb::object item_of(PyObject* list, Py_ssize_t i) {
 #if !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030D0000
     PyObject* const found = PyList_GetItemRef(list, i);
-    if (found == nullptr) PyErr_Clear();  // it has shrunk meanwhile
+    if (found == nullptr) PyErr_Clear();  // the list has shrunk meanwhile
     return nb::steal(found);
 #else
     return nb::borrow(PyList_GetItem(list, i));
@@ -89,7 +89,7 @@ class Remaking {
   }
 
 #ifndef Py_GIL_DISABLED
-  // Whether no value of the dict can change; no Python code runs meanwhile.
+  // Returns whether no value of the dict can change; no Python code runs meanwhile.
   static bool all_stay(PyObject* dict) {
     Py_ssize_t at = 0;
     PyObject *key = nullptr, *value = nullptr;
@@ -104,7 +104,7 @@ class Remaking {
 #ifndef Py_GIL_DISABLED
     if (!always_ && all_stay(dict)) return nb::borrow(dict);
 #endif
-    // A copy first: while it is gone through, nobody else can change it.
+    // A copy first, which no other thread can change during the iteration.
     nb::object made = nb::steal(PyDict_Copy(dict));
     if (!made.is_valid()) nb::raise_python_error();
     bool changed = always_;
@@ -122,7 +122,7 @@ class Remaking {
 
   nb::object remade_tuple(PyObject* tuple) {
     const Py_ssize_t size = PyTuple_Size(tuple);
-    nb::object made;  // a tuple itself cannot be written to: it is made anew where something in it is
+    nb::object made;  // a tuple is immutable: a new one is made if something in it changes
     for (Py_ssize_t i = 0; i < size; ++i) {
       PyObject* const old = PyTuple_GetItem(tuple, i);
       nb::object value = remade(old);
@@ -139,7 +139,7 @@ class Remaking {
     return made.is_valid() ? made : nb::borrow(tuple);
   }
 
-  // What changes values of a type, or None; asked once a call for each of the first types.
+  // The function that changes values of a type, or None; requested once per call for each of the first types.
   nb::object change_for(nb::handle type) {
     for (std::size_t i = 0; i < known_; ++i) {
       if (types_[i].is(type)) return changes_[i];

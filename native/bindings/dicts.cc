@@ -10,7 +10,7 @@ namespace penstock::bindings {
 
 namespace {
 
-// What the dict has at the key; null, without an error perhaps, where there is nothing.
+// Returns the value of the key; null, perhaps without an error, if missing.
 nb::object at_key(nb::handle dict, nb::handle key) {
 #if !defined(Py_LIMITED_API) && PY_VERSION_HEX >= 0x030D0000
   PyObject* found = nullptr;  // another thread may change the dict
@@ -21,7 +21,7 @@ nb::object at_key(nb::handle dict, nb::handle key) {
 #endif
 }
 
-// A list for each key of what the dicts have there; None where one of them has other keys.
+// Returns a list of the dicts' values for each key; None if one of them has other keys.
 nb::object take_dicts_apart(const nb::list& dicts, const nb::list& keys) {
   const std::size_t count = nb::len(dicts), width = nb::len(keys);
   nb::list columns;

@@ -33,7 +33,7 @@ std::vector<FeatureSlot> slots_of(const nb::list& given) {
   return slots;
 }
 
-// Records that stay where they are: bytes, other buffers, or pairs of bytes end to end and where each record begins.
+// Records in stable memory: bytes, other buffers, or pairs of joined bytes and the begins of records.
 class Records {
  public:
   explicit Records(const nb::list& given) : given_(given) {
@@ -83,13 +83,13 @@ class Records {
     }
   }
 
-  nb::tuple given_;  // of our own: nobody takes a record away meanwhile
+  nb::tuple given_;  // a tuple of its own, which keeps the records alive
   std::deque<Buffer> buffers_;
   std::vector<Bytes> records_;
   std::size_t bytes_ = 0;
 };
 
-// One parse of some records, which goes on where room was lacking.
+// One parse of some records, which continues after more room was given.
 class Parsing {
  public:
   Parsing(nb::handle spec, const nb::list& records)
@@ -116,7 +116,7 @@ class Parsing {
     return {static_cast<int>(outcome.status), outcome.record, outcome.slot, outcome.found, outcome.in_steps};
   }
 
-  // The first `count` texts of a slot as bytes or str, and -1; or what there is, and the text that is no UTF-8.
+  // The first `count` texts of a slot as bytes or str, and -1; or those before the first invalid text, and its number.
   std::pair<nb::object, std::int64_t> texts(std::size_t slot, std::size_t count, bool as_str,
                                             const nb::list& defaults) {
     const std::vector<Bytes>& found = texts_.at(slot);
@@ -184,7 +184,7 @@ class Parsing {
   const ExampleSpec& spec_;
   Records records_;
   std::vector<std::vector<Bytes>> texts_;
-  std::vector<Bytes> no_texts_;  // in the place of defaults, which Python has
+  std::vector<Bytes> no_texts_;  // instead of defaults, which Python handles
   std::size_t first_ = 0;
 };
 

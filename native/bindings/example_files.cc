@@ -18,14 +18,14 @@ namespace penstock::bindings {
 
 namespace {
 
-constexpr std::size_t kMostKept = std::size_t{16} << 20;  // bytes of records that memory is kept for
+constexpr std::size_t kMostKept = std::size_t{16} << 20;  // bytes of records whose memory is kept
 
-// Where a slot's values and splits are: in which of the blocks, and from which of its words on. Texts are in no block.
+// The place of a slot's values and splits: the block, and the first word in it. Texts are in no block.
 struct Place {
   std::int64_t block, at, room, splits_block, splits_at;
 };
 
-// What a call needs beside the blocks.
+// The memory of a call besides the blocks.
 struct Memory {
   FilesMemory files;
   std::vector<std::vector<Bytes>> texts;          // of each slot
@@ -35,7 +35,7 @@ struct Memory {
 // Parses records of a reader's files, a batch at a time; any number of threads may use it.
 class ExampleFiles {
  public:
-  // For each slot its default, or None, and whether its texts are to be `str`.
+  // For each slot its default, or None, and whether texts become `str`.
   ExampleFiles(nb::handle spec, nb::handle reader, const nb::list& defaults, const nb::list& decoded)
       : spec_owner_(nb::borrow(spec)),
         reader_owner_(nb::borrow(reader)),
@@ -64,8 +64,8 @@ class ExampleFiles {
   ExampleFiles(const ExampleFiles&) = delete;
   ExampleFiles& operator=(const ExampleFiles&) = delete;
 
-  // How many values there are of each slot, and the texts of each; None where anything is not as it should be. Values
-  // and splits are written to the blocks, at `places`: 5 words for each slot, as in `Place`.
+  // Returns the number of values of each slot, and the texts of each; None for any failure. Values and splits are
+  // written to the blocks, at `places`: 5 words for each slot, as in `Place`.
   nb::object parse(nb::handle rows_array, const nb::list& blocks, nb::handle places_array) {
     const Buffer rows(rows_array), places(places_array);
     const std::int64_t* const wanted = reader_.checked(rows);
@@ -93,7 +93,7 @@ class ExampleFiles {
     return kind == FeatureKind::kFloat ? sizeof(float) : sizeof(std::int64_t);
   }
 
-  // A part of a block, which has to have it.
+  // Returns a part of a block; raises if the block does not have it.
   static char* part_of(std::deque<Buffer>& held, std::int64_t block, std::int64_t at, std::int64_t count,
                        std::size_t width) {
     if (block < 0 || block >= static_cast<std::int64_t>(held.size())) throw nb::index_error("no such block");
@@ -141,7 +141,7 @@ class ExampleFiles {
     return narrow ? sizeof(std::int32_t) : sizeof(std::int64_t);
   }
 
-  // The splits as wide as their blocks are; false where they do not fit.
+  // Writes the splits in the width of their blocks; returns false if they do not fit.
   bool write_splits(const Place* places, std::deque<Buffer>& held, std::size_t count, const Memory& memory) const {
     for (std::size_t slot = 0; slot < spec_.slots().size(); ++slot) {
       if (spec_.slots()[slot].size >= 0) continue;
@@ -200,7 +200,7 @@ class ExampleFiles {
   std::vector<bool> decoded_;
   std::deque<Buffer> held_;
   std::vector<const void*> numbers_;  // the default of each slot
-  std::vector<Bytes> no_texts_;       // in the place of default texts, which Python has
+  std::vector<Bytes> no_texts_;       // instead of default texts, which Python handles
   std::vector<std::unique_ptr<Memory>> kept_;
 };
 

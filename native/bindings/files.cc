@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kOpenAtOnce = 64;  // descriptors held by one call
 
-// The path as the system wants it, or null where it cannot be: the caller then reads it as Python does, which says why.
+// Returns the path in the system's form, or null if impossible: the caller then reads through Python, which raises the
+// error.
 const char* path_of(nb::handle path) {
   Py_ssize_t size = 0;
   const char* text = PyUnicode_Check(path.ptr()) ? PyUnicode_AsUTF8AndSize(path.ptr(), &size) : nullptr;
@@ -24,8 +25,8 @@ const char* path_of(nb::handle path) {
   return text && std::strlen(text) == static_cast<std::size_t>(size) ? text : nullptr;
 }
 
-// The content of each file as bytes, or None for one that has to be read in another way. The GIL is let go twice for up
-// to 64 files, not several times for each.
+// Returns the content of each file as bytes, or None for one that has to be read in another way. The GIL is released
+// twice for up to 64 files, not several times for each.
 nb::list read_files(const nb::list& paths) {
   nb::list contents;
   const std::size_t count = nb::len(paths);
@@ -47,7 +48,7 @@ nb::list read_files(const nb::list& paths) {
       if (files[i].descriptor < 0) continue;
       made[i] = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(files[i].size)));
       if (made[i].is_valid()) into[i] = PyBytes_AsString(made[i].ptr());
-      PyErr_Clear();  // no memory for it here: Python's own way raises the MemoryError
+      PyErr_Clear();  // out of memory: reading through Python raises the MemoryError
     }
     {
       nb::gil_scoped_release release;
@@ -61,7 +62,7 @@ nb::list read_files(const nb::list& paths) {
   return contents;
 }
 
-// The GIL is let go once; paths that are none here are left out.
+// Releases the GIL once; invalid paths are left out.
 void advise(const nb::list& paths) {
   std::vector<nb::object> kept;
   std::vector<const char*> names;
@@ -73,7 +74,7 @@ void advise(const nb::list& paths) {
   advise_files(names.data(), names.size());
 }
 
-// The same of ranges of one file.
+// The same for ranges of one file.
 void advise_some(nb::handle path, nb::handle begins, nb::handle ends) {
   const Buffer low(begins), high(ends);
   const auto* const from = low.words<const std::int64_t>("begins");

@@ -23,7 +23,7 @@ namespace penstock::bindings {
 
 namespace {
 
-// Raises a ValueError if the array has no rows, and an IndexError if it lacks one of those wanted.
+// Raises a ValueError if the array has no rows, and an IndexError if it lacks a requested row.
 void check_rows(const Buffer& source, const std::int64_t* wanted, std::size_t count) {
   if (!source.ndim()) throw nb::value_error("gather needs arrays with rows, not scalars");
   const std::size_t length = source.rows(), bad = first_outside(wanted, count, length);
@@ -46,7 +46,7 @@ void gather_rows(nb::handle source, nb::handle rows, nb::handle out) {
   run_freely(to.bytes() > kLongCallBytes, [&] { gather(from.data(), width, wanted, count, to.data()); });
 }
 
-// A queue of batches of the same rows of several sources, made ahead of whoever takes them, without the GIL.
+// A queue of batches of the same rows of several sources, made ahead of demand, without the GIL.
 class Gathering {
  public:
   // The array of source i of a batch is `make(*kinds[i], block)`, a block of the pool, and a batch `join(arrays)`.
@@ -80,7 +80,7 @@ class Gathering {
   nb::object popleft() {
     if (!left_) throw nb::index_error("there is no batch left");
     std::vector<std::unique_ptr<Block>> blocks;
-    // to let go of the GIL for what is made in a moment would be to wait for who else wants it, up to 5 ms a batch
+    // releasing the GIL for such a short time would mean waiting for other threads, up to 5 ms per batch
     run_freely(!ahead_->has_next(), [&] { blocks = ahead_->take(); });
     nb::list arrays;
     for (std::size_t i = 0; i < blocks.size(); ++i)

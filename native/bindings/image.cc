@@ -25,7 +25,8 @@ using kernels::ImageRunner;
 using kernels::ImageStatus;
 using kernels::PixelType;
 
-// One geometric operation a row: kind, top, left, height, width, filter, antialias, scale (2), ratio (2), probability.
+// One geometric operation per row: kind, top, left, height, width, filter, antialias, scale (2), ratio (2),
+// probability.
 constexpr size_t kOpFields = 12;
 
 using OpTable = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -34,7 +35,7 @@ using Affine = nb::ndarray<const float, nb::shape<2, 3>, nb::c_contig, nb::devic
 using Pixels = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using AnyArray = nb::ndarray<nb::device::cpu>;
 
-// The images that are left to the caller, then the first that failed: its index (-1: none), status and message.
+// The images left to the caller, then the first that failed: its index (-1: none), status and message.
 using Outcome = std::tuple<std::vector<int64_t>, int64_t, int, std::string>;
 
 ImageProgram make_program(const OpTable& ops, int channels, bool exact, bool exif, int64_t max_pixels, int type,
@@ -68,8 +69,8 @@ ImageProgram make_program(const OpTable& ops, int channels, bool exact, bool exi
   return program;
 }
 
-// The values, kept alive while the kernel reads them without the interpreter's lock: bytes, or where `files` the paths
-// of files that are read one by one into memory of the thread's own.
+// The values, kept alive while the kernel reads them without the GIL: bytes or, with `files`, paths of files that are
+// read one by one into the thread's own memory.
 class Contents {
  public:
   struct View {
@@ -93,7 +94,7 @@ class Contents {
 
   size_t size() const { return views_.size(); }
 
-  // What is there of value i, until the next call in this thread; nothing where a file cannot be read whole.
+  // Returns the bytes of value i, valid until the next call in this thread; none if a file cannot be read completely.
   View operator[](size_t i) const { return files_ && views_[i].data ? read(views_[i]) : views_[i]; }
 
  private:
@@ -123,7 +124,7 @@ void check_draws(const Contents& contents, const OpTable& ops, const DrawTable& 
   }
 }
 
-// Where one image goes. `array` is (height, width, channels), or (channels, height, width) where planar.
+// The destination of one image. `array` is (height, width, channels), or (channels, height, width) if planar.
 struct Place {
   uint8_t* out;
   int64_t height, width;
@@ -193,7 +194,7 @@ Outcome run_images(const nb::list& values, const OpTable& ops, const DrawTable& 
 
 using Sizes = std::vector<std::tuple<int64_t, int64_t>>;
 
-// The size of each result; (0, 0) for the images that are left to the caller and from the first that failed.
+// Returns the size of each result; (0, 0) for images left to the caller, and from the first failure on.
 std::tuple<Sizes, Outcome> measure_images(const nb::list& values, const OpTable& ops, const DrawTable& draws, bool exif,
                                           int64_t max_pixels, bool files) {
   const float identity[6] = {1, 1, 1, 0, 0, 0};

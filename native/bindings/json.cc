@@ -16,11 +16,10 @@ namespace penstock::bindings {
 
 namespace {
 
-// The keys of objects, which are the same in most of them and in the same order: made once, and found by where they
-// were the last time.
+// The keys of objects, mostly the same and in the same order: made once, and found by their previous places.
 class Keys {
  public:
-  // With names, other keys are of no interest.
+  // With names, other keys are skipped.
   explicit Keys(nb::handle names) : chooses_(!names.is_none()) {
     if (!chooses_) return;
     for (nb::handle name : nb::cast<nb::list>(names)) {
@@ -31,7 +30,7 @@ class Keys {
     }
   }
 
-  // The key as text; null where it is of no interest, and where it is no text, which sets an error.
+  // Returns the key as text; null for a skipped key or, with an error set, for invalid text.
   nb::object find(std::string_view key, bool is_of_the_element) {
     for (std::size_t step = 0; step < known_.size(); ++step) {
       const std::size_t place = next_ + step < known_.size() ? next_ + step : next_ + step - known_.size();
@@ -61,7 +60,7 @@ class Maker {
  public:
   Maker(const char* text, const std::vector<JsonToken>& tape, Keys& keys) : text_(text), tape_(tape), keys_(keys) {}
 
-  // The value of the token at `at`, which moves behind it; null, and an error is set, where text is no UTF-8.
+  // Returns the value of the token at `at`, and advances `at`; null, with an error set, for invalid UTF-8.
   nb::object value(std::size_t& at, bool is_element) {
     const JsonToken& token = tape_[at++];
     switch (token.kind) {
@@ -135,7 +134,7 @@ class Maker {
   std::string unescaped_;
 };
 
-// The objects in the lines of a joined text, and the numbers of those that are left to the caller: None in their place.
+// Returns the objects in the lines of a joined text, None for those left to the caller, and the numbers of these.
 nb::tuple parse_json(nb::handle data_buffer, nb::handle splits_array, nb::handle names) {
   const Buffer data(data_buffer), splits_buffer(splits_array);
   const auto* const splits = splits_buffer.words<const std::int64_t>("splits");

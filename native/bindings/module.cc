@@ -1,9 +1,9 @@
-// The extension module `penstock.kernels._native`: it only gathers the topics.
+// The extension module `penstock.kernels._native`: it only registers the topics.
 #include "bindings/module.h"
 
 NB_MODULE(_native, module) {
   module.doc() = "Penstock's native kernels. Use them through penstock.kernels.";
-  nanobind::set_leak_warnings(false);  // worker threads may outlive the interpreter's tear-down, and hold what they use
+  nanobind::set_leak_warnings(false);  // worker threads may outlive the interpreter's shutdown, with references
   penstock::bindings::bind_permute(module);
   penstock::bindings::bind_gather(module);
   penstock::bindings::bind_random(module);

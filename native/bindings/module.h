@@ -1,4 +1,4 @@
-// One registration function a topic; each lives in the file of its name.
+// One registration function for each topic, in the file of its name.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -9,7 +9,7 @@ namespace penstock::bindings {
 
 namespace {
 
-// out[i] = values[i] where `copy(value, out[i])` says that the value is of the kind; false from the first that is not.
+// out[i] = values[i] as long as `copy(value, out[i])` succeeds; returns false at the first failure.
 template <class Number, class Copy>
 bool copy_all(const nb::list& values, const Buffer& out, const Copy& copy) {
   auto* to = reinterpret_cast<Number*>(out.data());

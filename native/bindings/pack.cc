@@ -30,7 +30,7 @@ std::int64_t pack(nb::handle lengths_array, nb::handle bins_array, std::int64_t 
   if (capacity < 1 || capacity > kMaxCapacity)
     throw nb::value_error(("capacity must be from 1 to 2**24, not " + std::to_string(capacity)).c_str());
   if (from.rows() >> 31) throw nb::value_error("there must be fewer than 2**31 sequences");
-  const std::vector<std::int64_t> lengths(given, given + from.rows());  // memory that nobody else changes meanwhile
+  const std::vector<std::int64_t> lengths(given, given + from.rows());  // a copy that no other thread changes
   std::vector<std::int64_t> bins(lengths.size());
   for (std::size_t i = 0; i < lengths.size(); ++i)
     if (lengths[i] < 0 || lengths[i] > capacity)
@@ -45,10 +45,10 @@ std::int64_t pack(nb::handle lengths_array, nb::handle bins_array, std::int64_t 
   return opened;
 }
 
-// One-dimensional arrays of a dtype and any stride, held until it dies: their memory is asked for once.
+// One-dimensional arrays of a dtype and any stride, held for the lifetime of this object.
 class Held {
  public:
-  // Writes the length of each to `lengths`. Of another class, dtype or dimension an array is a TypeError.
+  // Writes the length of each to `lengths`. Another class, dtype or dimension raises a TypeError.
   Held(const nb::list& arrays, nb::handle cls, nb::handle dtype, nb::handle lengths_array) : dtype_(nb::borrow(dtype)) {
     const Buffer out(lengths_array, true);
     auto* lengths = out.words<std::int64_t>("lengths");
@@ -95,7 +95,7 @@ class Held {
   Views views_;
 };
 
-// All documents of several that hold some, numbered one after another.
+// All documents of several holders, numbered consecutively.
 class Documents {
  public:
   Documents(const nb::list& held, nb::handle dtype) {
@@ -161,10 +161,10 @@ bool overlap(const Buffer& one, const Buffer& other) {
   return one.data() < other.data() + other.bytes() && other.data() < one.data() + one.bytes();
 }
 
-// Bins that are being filled. Where that is long it goes on beside whoever began it, without the GIL.
+// Bins being filled. Long work continues in the background, without the GIL.
 class Filling {
  public:
-  // The Python side has checked the dtypes of what is not a document, and that none holds references.
+  // The Python side has checked the dtypes of the other arrays, and that none holds references.
   Filling(const nb::list& held, nb::handle pieces, nb::handle pad_array, nb::handle tokens_array, nb::handle ids_array,
           nb::handle positions_array, const SideThread* side)
       : pad_(pad_array),

@@ -44,7 +44,7 @@ struct Call {
   void check_rows(std::uint64_t length) const {
     if (count && !length)
       throw nb::value_error(("row " + std::to_string(rows[0]) + " of a dataset of length 0").c_str());
-    for (std::size_t i = first_outside(rows, count, kMaxPermutationLength); i < count; ++i) {  // hardly ever entered
+    for (std::size_t i = first_outside(rows, count, kMaxPermutationLength); i < count; ++i) {  // rarely entered
       if (rows[i] < 0) throw nb::value_error(("row " + std::to_string(rows[i]) + " is negative").c_str());
       const std::uint64_t row = static_cast<std::uint64_t>(rows[i]);
       if (row - row % length + length - 1 > std::numeric_limits<std::int64_t>::max())

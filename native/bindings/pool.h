@@ -1,4 +1,4 @@
-// The pool as Python owns it.
+// The pool, owned by Python.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace penstock::bindings {
 
-// Its blocks share what is inside.
+// Blocks share the contents.
 struct PoolHandle {
   explicit PoolHandle(std::size_t idle_limit) : pool(std::make_shared<Pool>(idle_limit)) {}
   std::shared_ptr<Pool> pool;

@@ -1,4 +1,4 @@
-// What a reader of records hands out as Python's own: text or bytes, in a list or in an array of objects.
+// The records of a reader as Python objects: text or bytes, in a list or in an array of objects.
 #include "bindings/reader.h"
 
 #include <nanobind/stl/string.h>
@@ -21,20 +21,20 @@ namespace {
 
 constexpr std::size_t kFewestInRun = 16;  // lines; fewer are found one by one
 
-// How bytes become an object: text in some encoding, or bytes.
+// The conversion of bytes to an object: text in some encoding, or bytes.
 class Making {
  public:
   Making(nb::handle encoding, const std::string& errors) : errors_(errors), is_text_(!encoding.is_none()) {
     if (is_text_) encoding_ = nb::cast<std::string>(encoding);
     const std::string_view name = encoding_;
     is_utf8_ = name == "utf-8";
-    // ASCII is the same in all of these, as Python has them.
+    // ASCII is the same in all of these encodings of Python.
     holds_ascii_ = is_utf8_ || name == "ascii" || name.starts_with("iso8859-") || name.starts_with("cp125");
   }
 
   bool is_text() const { return is_text_; }
 
-  // Null, and an error is set, where that cannot be.
+  // Returns null, with an error set, on failure.
   PyObject* of(const unsigned char* data, std::int64_t length, bool is_ascii_surely) const {
     const auto* const bytes = reinterpret_cast<const char*>(data);
     const auto size = static_cast<Py_ssize_t>(length);
@@ -90,14 +90,14 @@ class Objects {
     Py_XDECREF(before);
   }
 
-  // Makes an object of these bytes; false, with the exception as the failure, where that cannot be.
+  // Makes an object of these bytes; returns false, and keeps the exception, on failure.
   bool make(std::size_t i, Found bytes, bool is_ascii_surely = false) {
     PyObject* const object = making_.of(bytes.data, bytes.size, is_ascii_surely);
     if (object) {
       put(i, object);
       return true;
     }
-    nb::python_error error;  // takes the one that is set
+    nb::python_error error;  // takes the current exception
     failure_ = nb::borrow(error.value());
     failed_ = i;
     return false;
@@ -120,7 +120,7 @@ nb::tuple Reader::read(nb::handle rows_array, nb::handle encoding, const std::st
   ReadOutcome outcome;
   if (in_runs ? read_runs(rows, objects, outcome) : read_each(rows, objects, outcome))
     return nb::make_tuple(objects.made(), as_tuple(outcome), nb::none());
-  if (objects.failure().is_valid() && outcome.status == ReadOutcome::Status::kOk)  // else its bytes are others
+  if (objects.failure().is_valid() && outcome.status == ReadOutcome::Status::kOk)  // otherwise the bytes have changed
     return nb::make_tuple(nb::none(), nb::make_tuple(0, objects.failed(), 0), objects.failure());
   return nb::make_tuple(nb::none(), as_tuple(outcome), nb::none());
 }

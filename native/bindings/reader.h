@@ -1,4 +1,4 @@
-// The reader of records as Python owns it, for the bindings of what reads and does more in one go.
+// The reader of records, owned by Python, for bindings that read and process in one call.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -16,38 +16,37 @@ namespace penstock::bindings {
 
 class Objects;
 
-// Records found, and their mappings, between the two calls that copy them into memory of the caller's.
+// Located records, with their mappings, between the two calls that copy them into the caller's memory.
 struct FoundHandle {
   Located located;
 };
 
-// The kernel's reader, and the index arrays that it points into.
+// The kernel's reader, with the index arrays that it points into.
 class Reader {
  public:
   Reader(const nanobind::list& paths, const nanobind::list& begins, const nanobind::list& ends,
          const nanobind::list& sizes, const nanobind::list& times, int framing, bool verify, std::size_t most_open);
 
-  // The records as text in this encoding, or as bytes where it is None: in a list, or in an array of objects that is
-  // given; or None and what is wrong, or which of them is no text in that encoding and the exception.
+  // Returns the records as text in this encoding, or as bytes if None: in a list, or in a given array of objects. On
+  // failure returns None with the outcome, or the invalid text's number with the exception.
   nanobind::tuple read(nanobind::handle rows_array, nanobind::handle encoding, const std::string& errors,
                        nanobind::handle out);
-  // Finds the records at `rows` and writes where each would begin if they lay one after another, and the end of the
-  // last.
+  // Finds the records at `rows` and writes the offsets of the joined records, and the end of the last.
   nanobind::tuple find(nanobind::handle rows_array, nanobind::handle splits_array);
-  // Has the system begin to read the records at `rows`.
+  // Asks the system to begin to read the records at `rows`.
   void advise(nanobind::handle rows_array);
-  // Copies records that were found one after another.
+  // Copies located records one after another.
   nanobind::tuple join(const FoundHandle& found, nanobind::handle out_array);
 
   RecordFiles& files() { return *files_; }
-  // Rows as the kernel takes them: an IndexError where one is outside of the files.
+  // Rows in the form for the kernel; raises an IndexError for a row outside the files.
   const std::int64_t* checked(const Buffer& rows) const;
 
  private:
   // Two arrays of offsets, or two ranges of one step.
   Spans spans_of(nanobind::handle begins, nanobind::handle ends, std::int64_t file_size);
   ReadOutcome locate(const Buffer& rows_buffer, Located& located);
-  // Whether all went well; else `outcome` says what did not, or `made` that a text is none.
+  // Whether the call succeeded; otherwise `outcome` has the error, or `made` an invalid text.
   bool read_runs(const Buffer& rows, Objects& made, ReadOutcome& outcome);
   bool read_each(const Buffer& rows, Objects& made, ReadOutcome& outcome);
 

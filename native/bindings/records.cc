@@ -112,7 +112,7 @@ ReadOutcome Reader::locate(const Buffer& rows_buffer, Located& located) {
 
 namespace {
 
-// A file that is scanned from its beginning to its end.
+// A file scanned from its beginning to its end.
 class Scanner {
  public:
   explicit Scanner(const nb::bytes& path) : file_(path.c_str()) {}
@@ -147,7 +147,7 @@ class Scanner {
   MappedFile file_;
 };
 
-// The beginnings of the records in a buffer that holds a part of a file.
+// The begins of the records in a buffer with a part of a file.
 nb::tuple scan_buffer(nb::handle data_buffer, std::int64_t position, nb::handle offsets_array, bool verify) {
   const Buffer data(data_buffer), offsets(offsets_array, true);
   auto* const into = offsets.words<std::int64_t>("offsets");

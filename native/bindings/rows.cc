@@ -58,7 +58,7 @@ std::int64_t group_counts(nb::handle rows_array, nb::handle counts_array, std::i
   return total;
 }
 
-// Counts again, into memory of its own, so that nobody can change them under the writing loop.
+// Counts again, into memory of its own, which no other thread can change during the writing loop.
 void group_elements(nb::handle rows_array, nb::handle elements_array, std::int64_t size, std::int64_t batches,
                     std::int64_t length, std::int64_t input_stride) {
   const Grouping grouping = checked(size, batches, length, input_stride);

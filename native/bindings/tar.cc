@@ -60,7 +60,7 @@ nb::tuple scanned(const unsigned char* data, std::int64_t size, bool whole, std:
                         outcome.name_size);
 }
 
-// An archive that is scanned from its beginning to its end.
+// An archive scanned from its beginning to its end.
 class TarFile {
  public:
   explicit TarFile(const nb::bytes& path) : file_(path.c_str()) {}
@@ -81,7 +81,7 @@ nb::tuple scan_bytes(nb::handle data_buffer, bool whole, std::int64_t position, 
                  position, arrays, origin);
 }
 
-// Returns the status, and which member is at fault.
+// Returns the status and the bad member.
 nb::tuple group(TarGroups& self, nb::handle names_array, nb::handle name_ends_array, nb::handle extensions_array,
                 nb::handle begins_array, nb::handle keys_array, nb::handle key_ends_array) {
   const Buffer names(names_array), name_ends(name_ends_array), extensions(extensions_array, true),
@@ -109,7 +109,7 @@ nb::list extensions_of(const TarGroups& self) {
   return made;
 }
 
-// The keys of the samples of several archives, whose memory it holds.
+// The keys of the samples of several archives, with references to their memory.
 class KeysOfArchives {
  public:
   explicit KeysOfArchives(const nb::list& archives) {
@@ -125,7 +125,7 @@ class KeysOfArchives {
   KeysOfArchives(const KeysOfArchives&) = delete;
   KeysOfArchives& operator=(const KeysOfArchives&) = delete;
 
-  // The key of sample numbers[i] of archive of[i], for each i, as text; bytes that are no UTF-8 are escaped.
+  // Returns the key of sample numbers[i] of archive of[i], for each i, as text; invalid UTF-8 is escaped.
   nb::list read(nb::handle of_array, nb::handle numbers_array) const {
     const Buffer of(of_array), numbers(numbers_array);
     const std::size_t count = of.rows();

@@ -1,4 +1,4 @@
-// Texts that a kernel has found in records, as Python's own.
+// Texts that a kernel has found in records, as Python objects.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,8 +13,8 @@
 
 namespace penstock::bindings {
 
-// The text that these bytes are in UTF-8; null, and an error is set, where they are none. ASCII, as most text is, is
-// copied as it is, which takes half the time; the limited API has no function for that.
+// Returns the text of these UTF-8 bytes; null, with an error set, if invalid. ASCII, like most text, is copied as it
+// is, in half the time; the limited API has no function for that.
 inline PyObject* utf8_text(const char* data, Py_ssize_t size, bool is_ascii_surely = false,
                            const char* errors = nullptr) {
 #if !defined(Py_LIMITED_API)
@@ -28,8 +28,8 @@ inline PyObject* utf8_text(const char* data, Py_ssize_t size, bool is_ascii_sure
   return PyUnicode_DecodeUTF8(data, size, errors);
 }
 
-// A list of the texts as bytes or str, and -1; or an empty one, and which text is no UTF-8. In the place of one that is
-// nowhere is that of the defaults, which are those of a record.
+// Returns a list of the texts as bytes or str, and -1; or an empty list and the number of the text that is not UTF-8. A
+// missing text is replaced by that of the defaults of a record.
 inline std::pair<nanobind::object, std::int64_t> texts_of(const Bytes* found, std::size_t count, bool as_str,
                                                           const nanobind::list& defaults) {
   nanobind::object list = nanobind::steal(PyList_New(static_cast<Py_ssize_t>(count)));

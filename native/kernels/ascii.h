@@ -1,4 +1,4 @@
-// Whether bytes are ASCII, which most text is: then it needs no decoding.
+// A test for ASCII bytes: most text is ASCII, and then needs no decoding.
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@ namespace penstock {
 
 namespace {
 
-constexpr std::int64_t kAtOnce = 50'000;  // ns; about what it takes to be put to sleep and woken again
+constexpr std::int64_t kAtOnce = 50'000;  // ns; about the time to sleep and wake
 constexpr std::int64_t kShortly = 4 * kAtOnce;
 
 std::int64_t now(clockid_t clock) {
@@ -133,7 +133,7 @@ void Background::allow(std::size_t pieces) {
   shared_->changed.notify_all();
 }
 
-// What may be done ahead, once all before `end` is taken: of this work, and of that behind it.
+// The pieces that may be done ahead once all before `end` are taken: of this work, and of the next.
 void Background::allow_beyond(std::size_t end) {
   allow(std::min(end + ahead_, pieces_));
   if (end + ahead_ <= pieces_ || !is_ours()) return;
@@ -145,7 +145,7 @@ void Background::allow_beyond(std::size_t end) {
   if (!next.is_held_up()) shared_->changed.notify_all();
 }
 
-// Whether the thread had better wait: until half of what it may do ahead is to be begun, so that it is seldom woken.
+// Whether the thread should wait until half of its pieces ahead are due, so that it is rarely woken.
 bool Background::is_held_up() const {
   const std::size_t allowed = allowed_, next = next_;
   return next < pieces_ && allowed < pieces_ && allowed < next + (ahead_ + 1) / 2;
@@ -156,8 +156,8 @@ bool Background::is_done_to(std::size_t end) {
   return taken_ >= end;
 }
 
-// Does what nobody has begun, also behind `end`, until what comes before it is done, `patience` (ns) is over, or the
-// thread takes long for what it is at.
+// Runs pieces that have not begun, even after `end`, until those before it are done, `patience` (ns) is over, or the
+// thread takes long for its piece.
 bool Background::try_finish(std::size_t end, std::int64_t patience) {
   if (is_done_to(end)) return true;
   if (process_ != getpid()) begin_anew();
@@ -166,7 +166,7 @@ bool Background::try_finish(std::size_t end, std::int64_t patience) {
   while (!is_done_to(end) && now(CLOCK_MONOTONIC) - begun < patience && begin(piece)) run(piece);
   const std::int64_t nothing_left = now(CLOCK_MONOTONIC);
   wall_ += nothing_left - begun;
-  cpu_ += nothing_left - begun;  // nearly; to ask for the processor's would cost more than a short piece
+  cpu_ += nothing_left - begun;  // nearly; reading the CPU time would cost more than a short piece
   while (!is_done_to(end) && now(CLOCK_MONOTONIC) - nothing_left < kAtOnce) std::this_thread::yield();
   return is_done_to(end);
 }
@@ -198,7 +198,7 @@ void Background::tell(std::size_t piece) {
   shared_->changed.notify_all();
 }
 
-// The thread's part: pieces that nobody has begun, as long as there are any.
+// The thread's part: runs pieces that have not begun, as long as there are any.
 void Background::take_part() {
   std::size_t piece;
   if (!begin(piece)) return;
@@ -210,7 +210,7 @@ void Background::take_part() {
   };
   do {
     work_(piece);
-    if (is_begun()) count();  // before its maker can see that all is done
+    if (is_begun()) count();  // before its owner can see that all is done
     tell(piece);
   } while (begin(piece));
   count();

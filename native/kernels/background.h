@@ -1,5 +1,4 @@
-// Work that goes on in a thread of its own while whoever began it does something else, and is shared by who waits for
-// it.
+// Work in a thread of its own, in parallel with its owner, who also shares the work while waiting.
 #pragma once
 
 #include <unistd.h>
@@ -16,16 +15,16 @@
 
 namespace penstock {
 
-// What work took, in ns by the clock and on the processor: the sum over all who did a part of it.
+// The wall and CPU time of work, in ns: the sum over all threads that did a part.
 struct Took {
   std::int64_t wall = 0, cpu = 0;
 };
 
 class Background;
 
-// A thread that does one work after another; it begins with the first, and ends with this.
+// A thread that does one work after another, started by the first, ended by the destructor.
 //
-// A child of a fork has no such thread: there another begins.
+// A child of a fork starts a new thread.
 class BackgroundThread {
  public:
   BackgroundThread() = default;
@@ -36,19 +35,19 @@ class BackgroundThread {
  private:
   friend class Background;
 
-  // What the thread and those who give it work share.
+  // The state shared by the thread and its users.
   struct Shared {
     std::mutex mutex;
     std::condition_variable changed;
-    std::deque<Background*> line;     // all that has been given to the thread and still lives
-    std::deque<Background*> waiting;  // what of it the thread has not come to
+    std::deque<Background*> line;     // all living work of the thread
+    std::deque<Background*> waiting;  // work that the thread has not reached
     Background* under_way = nullptr;
     bool ends = false;
 
     void run();
   };
 
-  // Takes the work, where a thread is to be had.
+  // Adds the work, if a thread is available.
   void take(Background& work);
 
   std::unique_ptr<Shared> shared_;
@@ -56,30 +55,30 @@ class BackgroundThread {
   pid_t process_ = 0;
 };
 
-// Work in so many pieces, which are begun in order, done several at once, and throw nothing. They are done beside its
-// maker, and by whoever waits; where no thread is to be had, by that one alone. When it dies, no piece is being done.
+// Work in a number of pieces, which are begun in order, run in parallel, and never throw. The thread and any waiting
+// caller run pieces; without a thread, the caller runs all. The destructor waits for running pieces.
 //
-// It is told, and waited for, by one thread at a time. A child of a fork, where nobody else does any, begins those anew
-// that were not done.
+// One thread at a time may call the methods. A child of a fork, without the other threads, restarts the pieces that
+// were not done.
 class Background {
  public:
   using Work = std::function<void(std::size_t piece)>;
 
-  // `ahead` pieces are begun beyond those that are taken, those counted that are left of the work before it.
+  // `ahead` pieces are begun beyond the taken ones, including those left of earlier work.
   Background(std::size_t pieces, Work work, std::shared_ptr<BackgroundThread> thread, std::size_t ahead = kAll);
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // Does what nobody has begun, and returns once all is done.
+  // Runs the pieces that have not begun, and returns once all are done.
   void wait();
-  // The same of those before `end`, which are taken then.
+  // Does the same for the pieces before `end`, and takes them.
   void take_to(std::size_t end);
-  // `take_to`, but for what takes some 100 microseconds at the most; whether all of it is done.
+  // Like `take_to`, but for at most about 100 microseconds; returns whether all pieces are done.
   bool try_take_to(std::size_t end);
-  // Whether `take_to` would return at once.
+  // Returns whether `take_to` would return at once.
   bool has_to(std::size_t end) const;
-  // What was done so far took.
+  // The time of the finished pieces.
   Took took() const { return {wall_, cpu_}; }
 
  private:
@@ -105,7 +104,7 @@ class Background {
   const std::size_t pieces_, ahead_;
   const std::shared_ptr<BackgroundThread> thread_;
   pid_t process_ = getpid();
-  BackgroundThread::Shared* shared_ = nullptr;  // of the thread that has taken it
+  BackgroundThread::Shared* shared_ = nullptr;  // of the thread with this work
   std::size_t taken_ = 0;                       // pieces
   std::atomic<std::size_t> next_{0}, allowed_;
   std::unique_ptr<std::atomic<bool>[]> done_;

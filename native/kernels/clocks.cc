@@ -28,7 +28,7 @@ rusage read_usage() noexcept {
   return getrusage(kWhose, &usage) == 0 ? usage : rusage{};
 }
 
-// Linux's account of the calling thread: ns on a core, ns in the run queue, turns. The file stays open for as long as
+// Linux's statistics of the calling thread: ns on a core, ns in the run queue, turns. The file stays open as long as
 // the thread lives, since opening takes ten times as long as reading; a forked child opens its own.
 class Schedule {
  public:

@@ -44,9 +44,9 @@ constexpr std::size_t kWord = 8;       // bytes that one instruction takes
 constexpr std::size_t kLongest = 128;  // words of a lane
 constexpr std::size_t kShortest = 4;
 
-// For lanes of so many words: what a checksum is multiplied by, so that the instruction makes of the product what it
-// would make of the checksum and as many words of zeros. That is x^(64 words - 33), bits reversed; the instruction, and
-// that the product is reversed too, are the 33.
+// For lanes of this many words: the factor that advances a checksum over that many words of zeros, with one
+// multiplication and one instruction. The factor is x^(64 words - 33), bits reversed; the 33 accounts for the
+// instruction and for the reversed product.
 constexpr std::array<std::uint32_t, kLongest + 1> make_factors() {
   std::array<std::uint32_t, kLongest + 1> factors{};
   std::uint32_t factor = 1;  // x^31
@@ -66,7 +66,7 @@ __attribute__((target("sse4.2,pclmul"))) inline std::uint64_t after_lane(std::ui
   return _mm_crc32_u64(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product)));
 }
 
-// Three lanes at once, for one step takes three cycles, and a processor begins one in each.
+// Three lanes at once: a step takes three cycles, and a processor begins one in each cycle.
 __attribute__((target("sse4.2,pclmul"))) std::uint32_t crc32c_sse42(const void* data, std::size_t size,
                                                                     std::uint32_t crc) noexcept {
   const auto* at = static_cast<const unsigned char*>(data);

@@ -1,4 +1,4 @@
-// How the entry of a feature looks in the wire format where all of its lengths are short, as they mostly are.
+// The usual form of a feature's entry in the wire format, with short lengths.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace penstock {
 
-// The bytes of an entry before its values, as everybody writes it: of a name and one packed list, each length in one
-// byte. All of them are known before but for the lengths, and these hang on that of the values, the last: so one
-// comparison of a few words finds the feature, its kind and its values, without a step for each message inside another.
+// The bytes of an entry before its values in the usual form: a name and one packed list, with one byte for each length.
+// All these bytes are known in advance except the lengths, which follow from that of the values, the last. One
+// comparison of a few words thus finds the feature, its kind and its values, without a step for each nested message.
 class EntryShape {
  public:
   EntryShape() = default;
-  // A name too long for a length of one byte has none, and nothing has its shape.
+  // A name too long for a length of one byte has no shape, and matches nothing.
   EntryShape(Bytes name, FeatureKind kind) {
     if (name.size() > kLongestName) return;
     std::array<std::uint8_t, kLongest> fixed{}, growing{};
@@ -37,7 +37,7 @@ class EntryShape {
     for (std::ptrdiff_t i = 8; i < size_ - 8; i += 8) between_[i / 8 - 1] = word(fixed.data() + i);
   }
 
-  // The values of the entry at `at`, if it has this shape and ends by `end`; else `begin` is null.
+  // Returns the values of the entry at `at`, if it has this shape and ends by `end`; otherwise `begin` is null.
   Bytes values(const std::uint8_t* at, const std::uint8_t* end) const {
     if (end - at < size_) return {nullptr, nullptr};
     const std::uint64_t size = at[size_ - 1];  // below 0x80, else a length carries over and is refused below
@@ -61,7 +61,7 @@ class EntryShape {
   }
 
   std::ptrdiff_t size_ = std::numeric_limits<std::ptrdiff_t>::max();
-  std::uint64_t first_ = 0, last_ = 0;  // the first and the last eight bytes, where there are no values
+  std::uint64_t first_ = 0, last_ = 0;  // the first and the last eight bytes without values
   std::uint64_t first_growing_ = 0,
                 last_growing_ = 0;                // 1 in each of them that is a length which grows with the values
   std::uint64_t between_[kLongest / 8 - 1] = {};  // letters

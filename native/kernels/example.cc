@@ -10,8 +10,8 @@ namespace penstock {
 
 namespace {
 
-// Bytes between a column's place and the line that is fetched to be written: batches that wait for their consumer push
-// the memory of those to come out of the core's caches, and there are more columns than a processor looks after itself.
+// Bytes between a column's position and the line prefetched for writing: waiting batches displace the memory of the
+// next ones from the core's caches, and there are more columns than the processor's prefetcher follows.
 constexpr std::ptrdiff_t kWrittenAhead = 192;
 
 template <class Value>
@@ -21,7 +21,7 @@ constexpr FeatureKind kKindOf<float> = FeatureKind::kFloat;
 template <>
 constexpr FeatureKind kKindOf<std::int64_t> = FeatureKind::kInt64;
 
-// The packed values of a list, or its one text, where there is nothing else.
+// Returns the packed values of a list, or its one text, if the list has nothing else.
 inline Bytes only_values(Bytes list) {
   const Bytes values = short_field(list.begin, list.end, 0x0a);
   return values.end == list.end ? values : Bytes{nullptr, nullptr};
@@ -80,7 +80,7 @@ bool read_list(Bytes list, const std::uint8_t*, Sink<Bytes>* sink) {
   return true;
 }
 
-// Reads the values of one feature, whose message may come in parts: the last kind that is set counts.
+// Reads the values of one feature, whose message may come in parts: the last kind counts.
 template <class Value>
 class FeatureReader {
  public:
@@ -88,7 +88,7 @@ class FeatureReader {
       : readable_(readable), sink_(sink), start_(sink->count) {}
 
   bool take(Bytes feature) {
-    if (const Bytes list = only_list(feature); list.begin) {  // as everybody writes it
+    if (const Bytes list = only_list(feature); list.begin) {  // the usual form
       if (kind_ != kKindOf<Value>) sink_->count = start_;
       kind_ = kKindOf<Value>;
       return read_list(list, readable_, sink_);
@@ -106,7 +106,7 @@ class FeatureReader {
     return true;
   }
 
-  // The list of the wanted kind, where there is nothing else.
+  // Returns the list of the requested kind, if the feature has nothing else.
   static Bytes only_list(Bytes feature) {
     const Bytes list =
         short_field(feature.begin, feature.end, static_cast<std::uint8_t>(static_cast<int>(kKindOf<Value>) << 3 | 2));
@@ -225,7 +225,7 @@ ExampleOutcome ExampleParser::whole(std::size_t slot) {
   return ended(ExampleStatus::kDone, slot);
 }
 
-// The features of a list, each of them a step.
+// Reads the features of a list, each a step.
 template <class Value>
 ExampleOutcome ExampleParser::steps(std::size_t slot) {
   const FeatureSlot& wanted = slots_[slot];

@@ -10,16 +10,16 @@
 
 namespace penstock {
 
-// What a feature holds, numbered as the fields of tf.train.Feature are.
+// The kind of a feature's values, numbered like the fields of tf.train.Feature.
 enum class FeatureKind : std::uint8_t { kNone = 0, kBytes = 1, kFloat = 2, kInt64 = 3 };
 
-// One feature that is wanted of every record.
+// One requested feature of every record.
 struct FeatureSlot {
   std::string name;
   FeatureKind kind;
   bool in_lists;      // of a SequenceExample's feature_lists: a list of features for each record
   std::int64_t size;  // values of each record, or of each feature of its list; -1: any number
-  bool required;      // whether a record without it is at fault
+  bool required;      // whether a record without the feature is a fault
 };
 
 // Memory for the values of one slot: `float`, `int64_t` or `Bytes`, by its kind. For `count` records
@@ -28,7 +28,7 @@ struct FeatureSlot {
 // - in lists: the features of record i are steps splits[i] to splits[i + 1], with room for `steps_room` of them, and
 // the
 //   values of step s are those from step_splits[s] to step_splits[s + 1].
-// Splits have one place more than what they split, the first of which holds 0.
+// Splits have one more place than the parts they separate, and begin with 0.
 struct FeatureColumn {
   void* values;
   std::int64_t room;
@@ -41,7 +41,7 @@ struct FeatureColumn {
 enum class ExampleStatus : std::uint8_t {
   kDone,
   kNoRoom,      // `found` values (or steps, where `in_steps`) of the slot need room by the end of this record
-  kDamaged,     // the record is no such message
+  kDamaged,     // the record is not a valid message
   kWrongKind,   // the feature holds values of the kind `found`
   kWrongCount,  // it has `found` values
   kMissing,     // it is required
@@ -55,16 +55,16 @@ struct ExampleOutcome {
   bool in_steps;
 };
 
-// The slots that are wanted, and how to find each by its name; any number of threads may use it.
+// The requested slots, found by name; safe for any number of threads.
 class ExampleSpec {
  public:
-  // No two features have one name, and no two lists.
+  // Names of features are unique, and names of lists.
   explicit ExampleSpec(std::vector<FeatureSlot> slots);
 
   const std::vector<FeatureSlot>& slots() const { return slots_; }
   bool has_lists() const { return has_lists_; }
 
-  // The slot of this name, or -1.
+  // Returns the slot of this name, or -1.
   std::int32_t find(Bytes name, bool in_lists) const;
 
  private:
@@ -73,11 +73,10 @@ class ExampleSpec {
   bool has_lists_ = false;
 };
 
-// Parses records `first` to `count`, one column for each slot, and stops at the first that is at fault. Where room is
-// lacking, give more, with what is there kept, and go on from that record. Features that are not asked for are passed
-// over, and so are unknown fields; of several entries of one name the last one counts, or where features are empty, the
-// last that is not, as TensorFlow has it; and messages in parts are merged, as protobuf does it. No byte outside of a
-// record is read.
+// Parses records `first` to `count`, one column for each slot, and stops at the first fault. If room is lacking, give
+// more, keep the existing values, and continue from that record. Other features and unknown fields are skipped. Of
+// several entries of one name the last counts, or if features are empty, the last nonempty one, as in TensorFlow;
+// messages in parts are merged, as in protobuf. No byte outside a record is read.
 ExampleOutcome parse_examples(const ExampleSpec& spec, const Bytes* records, std::size_t first, std::size_t count,
                               const FeatureColumn* columns);
 

@@ -6,7 +6,7 @@ namespace penstock {
 
 namespace {
 
-constexpr std::size_t kMostNames = 256;        // not wanted, but remembered
+constexpr std::size_t kMostNames = 256;        // not requested, but remembered
 constexpr std::size_t kMostLetters = 1 << 13;  // of all of these
 
 inline Bytes bytes_of(const std::string& text) {
@@ -82,7 +82,7 @@ std::int32_t FeatureFinder::looked_up(Bytes name, bool in_lists) {
   return found->slot;
 }
 
-// The name as one of `names_`, or null where it is not wanted and there is no room to remember it.
+// Returns the name as one of `names_`, or null if not requested and without room to remember it.
 FeatureFinder::Name* FeatureFinder::name_of(Bytes text, bool in_lists) {
   const std::int32_t slot = spec_.find(text, in_lists);
   if (slot >= 0) return &names_[static_cast<std::size_t>(slot) + 1];

@@ -1,4 +1,4 @@
-// Where the features of one record are: the maps of an Example or a SequenceExample, walked in the wire format.
+// Finds the features of one record: walks the maps of an Example or a SequenceExample in the wire format.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,15 @@
 
 namespace penstock {
 
-// Finds the wanted features of one record after another. It expects them in the order of the records before, which
-// spares looking their names up; what came in which order changes nothing but the time it takes.
+// Finds the requested features of one record after another. Features are expected in the order of earlier records,
+// which saves looking up names; the order changes only the time.
 class FeatureFinder {
  public:
   explicit FeatureFinder(const ExampleSpec& spec);
 
-  // False if the record is damaged. `take.values(slot, values)` is shown the packed values, or the one text, of a
-  // feature that is as everybody writes it, and `take.value(slot, value)` another that is in one piece; each says
-  // whether it is done with it. Where the others are is in `pieces` until the next record. Of several values of a slot
-  // the last counts.
+  // Returns false if the record is damaged. `take.values(slot, values)` receives the packed values, or the one text, of
+  // a feature in the usual form, and `take.value(slot, value)` any other in one piece; each returns whether it is done.
+  // The places of the others are in `pieces` until the next record. Of several values of a slot the last counts.
   template <class Take>
   bool find(Bytes record, Take& take) {
     ++turn_;
@@ -40,11 +39,11 @@ class FeatureFinder {
     return true;
   }
 
-  // Whether every slot is there, and somebody was done with each.
+  // Returns whether every slot is present, and `take` was done with each.
   bool all_done() const { return all_done_ && !missing_; }
 
-  // Where the value of a slot is: nowhere, in `bytes`, or in several pieces that are to be read as one message, and are
-  // the values of the entry of a map that `bytes` are.
+  // The place of a slot's value: nowhere, in `bytes`, or in several pieces of one message, which are the values of the
+  // map entry `bytes`.
   struct Pieces {
     Bytes bytes;
     bool missing, several, done;
@@ -59,7 +58,7 @@ class FeatureFinder {
     Bytes text;
     std::int32_t slot;  // -1: not wanted
     bool in_lists;
-    Name* next;        // the name that came after it the last time, or null
+    Name* next;        // the name that followed the last time, or null
     EntryShape shape;  // of a slot's feature
   };
   enum class State : std::uint8_t { kWhole, kSeveral, kDone };
@@ -73,7 +72,7 @@ class FeatureFinder {
   bool find_in_map(Bytes map, bool in_lists, Take& take) {
     const std::uint8_t* at = map.begin;
     while (at != map.end) {
-      // The feature that came next in the record before, with a list of its kind.
+      // The next feature of the record before, with a list of its kind.
       if (Name* const next = before_->next; next && !in_lists) {
         if (const Bytes values = next->shape.values(at, map.end); values.begin) {
           const auto slot = static_cast<std::size_t>(next->slot);
@@ -85,7 +84,7 @@ class FeatureFinder {
           }
         }
       }
-      // Entries of a name, a value, and no more.
+      // Entries of only a name and a value.
       const Bytes entry = short_field(at, map.end, kFirst);
       if (entry.begin) {
         const Bytes name = short_field(entry.begin, entry.end, kFirst);
@@ -109,7 +108,7 @@ class FeatureFinder {
     return true;
   }
 
-  // Whether a value of so many bytes is passed over: an empty one, after another of its feature.
+  // Returns whether a value of this size is skipped: an empty one, after another of its feature.
   bool says_nothing(std::size_t slot, bool in_lists, std::size_t bytes) const {
     return !bytes && !in_lists && found_[slot].turn == turn_;
   }
@@ -127,7 +126,7 @@ class FeatureFinder {
     found.state = State::kDone;
   }
 
-  // The slot of a name, or -1: the one that came next in the record before, or else by looking it up.
+  // Returns the slot of a name, or -1: the next one of the record before, or by lookup.
   std::int32_t slot_of(Bytes name, bool in_lists) {
     Name* const next = before_->next;
     if (next && next->in_lists == in_lists && same(next->text, name)) {
@@ -173,14 +172,14 @@ class FeatureFinder {
   friend class ExampleSpec;  // which compares names in the same way
 
   const ExampleSpec& spec_;
-  std::vector<Name> names_;  // the beginning of a record, those of all slots, and others that were met; they never move
-  std::unique_ptr<std::uint8_t[]> letters_;  // of the names that were met: records do not stay
+  std::vector<Name> names_;  // the beginning of a record, those of all slots, and others met; stable addresses
+  std::unique_ptr<std::uint8_t[]> letters_;  // of the other names: records do not stay
   std::size_t letters_used_ = 0;
-  Name* before_ = nullptr;  // the name that came last
+  Name* before_ = nullptr;  // the previous name
   std::vector<Found> found_;
-  std::uint64_t turn_ = 0;   // counts records, so that nothing has to be cleared
-  std::size_t missing_ = 0;  // slots of this record that have not come yet
-  bool all_done_ = true;     // whether somebody was done with each that came
+  std::uint64_t turn_ = 0;   // record number, which makes clearing unnecessary
+  std::size_t missing_ = 0;  // slots of this record not found yet
+  bool all_done_ = true;     // whether `take` was done with each so far
 };
 
 }  // namespace penstock

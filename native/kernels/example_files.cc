@@ -10,10 +10,10 @@ namespace penstock {
 
 namespace {
 
-constexpr std::size_t kReach = 64;          // bytes after a record that may be read, so that none is parsed with care
-constexpr std::int64_t kLongRecord = 4096;  // bytes of one whose texts are worth no copy of their own
+constexpr std::size_t kReach = 64;          // readable bytes after a record, so that none needs the slow parser
+constexpr std::int64_t kLongRecord = 4096;  // bytes of a record whose texts need no copy of their own
 
-// Where the texts of short records go: all records are copied to the same place, which stays in the nearest cache.
+// The texts of short records: all records are copied to the same place, which stays in the nearest cache.
 class Texts {
  public:
   Texts(const ExampleSpec& spec, const FeatureColumn* columns, std::uint8_t* at, std::uint8_t* end)
@@ -23,7 +23,7 @@ class Texts {
         columns_.push_back({static_cast<Bytes*>(columns[slot].values), columns[slot].splits, spec.slots()[slot].size});
   }
 
-  // Copies those of a record; false if they are more than it has bytes.
+  // Copies the texts of a record; returns false if they have more bytes than the record.
   bool keep(std::size_t record) {
     const auto row = static_cast<std::int64_t>(record);
     for (const Column& column : columns_) {
@@ -45,7 +45,7 @@ class Texts {
  private:
   struct Column {
     Bytes* values;
-    const std::int64_t* splits;  // null where each record has as many
+    const std::int64_t* splits;  // null if all records have the same number
     std::int64_t size;
   };
   std::vector<Column> columns_;
@@ -74,7 +74,7 @@ bool parse_files(RecordFiles& files, const std::int64_t* rows, std::size_t count
     total += record.size;
     longest = std::max(longest, record.size);
   }
-  // Records of all sizes end to end; or the place of one, and the texts of all.
+  // Records of all sizes end to end, or the place of one record and the texts of all.
   const bool stay = longest > kLongRecord;
   const std::size_t of_one = static_cast<std::size_t>(longest) + kReach;
   const std::size_t needed = static_cast<std::size_t>(total) + (stay ? kReach : of_one);

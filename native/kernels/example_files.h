@@ -1,4 +1,4 @@
-// Records of files into columns in one go: each is read, checked and parsed while it is in the cache.
+// Records of files into columns in one pass: each is read, checked and parsed while in the cache.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,15 @@
 
 namespace penstock {
 
-// What one call needs beside its columns; used again, a steady run takes no memory.
+// Scratch memory of a call besides its columns; when reused, a steady run allocates nothing.
 struct FilesMemory {
   Located located;
-  std::unique_ptr<std::uint8_t[]> bytes;  // of a record after another, and of the texts that columns point to
+  std::unique_ptr<std::uint8_t[]> bytes;  // of one record after another, and of the texts of columns
   std::size_t room = 0;
 };
 
-// Parses the records at `rows`, 0 <= row < files.count(), one after another. False where anything is not as it should
-// be: a file, a checksum, a record, or too little room. What it was is found by reading and parsing apart from each
-// other.
+// Parses the records at `rows`, 0 <= row < files.count(), one after another. Returns false for any failure: a bad file,
+// checksum or record, or too little room. Reading and parsing separately finds the error.
 bool parse_files(RecordFiles& files, const std::int64_t* rows, std::size_t count, const ExampleSpec& spec,
                  const FeatureColumn* columns, FilesMemory& memory);
 

@@ -1,4 +1,4 @@
-// Parses one record after another into columns: what `parse_examples` does, for who has records that do not stay.
+// Parses one record after another into columns, like `parse_examples`, for records that do not stay in memory.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,19 @@ class ExampleParser {
   // One column for each slot; see `FeatureColumn`.
   ExampleParser(const ExampleSpec& spec, const FeatureColumn* columns);
 
-  // Parses a record as that of this number, after those before it; kDone or what is wrong. Bytes up to `readable`, at
-  // or after its end, may be read. It owns nothing and takes no memory. Texts are where they are in the record.
+  // Parses the record of this number, after those before; returns kDone or the fault. Bytes up to `readable`, at or
+  // after its end, may be read. Allocates nothing. Texts point into the record.
   ExampleOutcome record(Bytes record, std::size_t number, const std::uint8_t* readable);
 
  private:
-  friend class FeatureFinder;  // which shows what it finds
+  friend class FeatureFinder;  // which passes on its finds
 
-  // Takes the values, or the value, of a feature where these are as everybody writes them: one list of the wanted kind,
-  // as many values as are wanted, room for them. False where they are not, and then nothing is done yet: values before
-  // these of its slot are written over.
+  // Takes the values, or the value, of a feature in the usual form: one list of the right kind and size, with room.
+  // Returns false otherwise, without effect: earlier values of the slot in this record are overwritten.
   bool values(std::size_t slot, Bytes values);
   bool value(std::size_t slot, Bytes value);
 
-  // Reads what the finder has found of a slot, in whatever form.
+  // Reads the values that the finder has found for a slot, in any form.
   ExampleOutcome parse(std::size_t slot);
   template <class Value>
   ExampleOutcome whole(std::size_t slot);
@@ -38,7 +37,7 @@ class ExampleParser {
     return {status, number_, slot, found, in_steps};
   }
 
-  // What is needed of a slot and its column for values that are as everybody writes them.
+  // The data of a slot and its column needed for values in the usual form.
   struct Target {
     FeatureKind kind;
     std::int64_t size;

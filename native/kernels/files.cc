@@ -13,7 +13,7 @@ namespace {
 
 OpenFile open_file(const char* path) noexcept {
   struct stat status;
-  if (::stat(path, &status) || !S_ISREG(status.st_mode)) return {};  // opening a pipe would wait for who writes to it
+  if (::stat(path, &status) || !S_ISREG(status.st_mode)) return {};  // opening a pipe would wait for a writer
   OpenFile file{::open(path, O_RDONLY | O_CLOEXEC)};
   if (file.descriptor < 0) return {};
   if (::fstat(file.descriptor, &status) || status.st_size <= 0) {

@@ -1,4 +1,4 @@
-// A lock that is whole in the child of a fork, and what it guards as well.
+// A lock that stays valid in the child of a fork, like the data it guards.
 #pragma once
 
 #include <pthread.h>
@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-// One lock for all objects of a class, taken by every fork too: no thread then holds it, which the child would wait
-// for, or is about to change what it guards. So it is for what takes a few instructions, and no call of the system.
+// One lock for all objects of a class, which every fork also takes, so that no other thread holds it or changes the
+// guarded data then. Use it only for a few instructions without system calls.
 template <class Owner>
 class ForkLock {
  public:
@@ -16,7 +16,7 @@ class ForkLock {
 
  private:
   inline static std::mutex mutex_;
-  // From when the program, or the module, is loaded.
+  // Registered when the program, or the module, is loaded.
   inline static const int watched_ =
       pthread_atfork([] { mutex_.lock(); }, [] { mutex_.unlock(); }, [] { mutex_.unlock(); });
   const std::lock_guard<std::mutex> guard_;

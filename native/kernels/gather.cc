@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kAheadBytes = 32 << 10;  // of rows between a prefetch, to the second cache, and its copy
 constexpr std::size_t kLeastAhead = 4, kMostAhead = 128;  // rows
 constexpr std::size_t kLine = 64;                         // bytes
-constexpr std::size_t kMostPrefetched = 1024;             // bytes; beyond, the processor's own prefetcher has caught on
+constexpr std::size_t kMostPrefetched = 1024;             // bytes; beyond, the processor's own prefetcher takes over
 
 template <std::size_t kWidth>
 void gather_fixed(const char* source, const std::int64_t* rows, std::size_t count, char* out) {
@@ -27,7 +27,7 @@ void gather_any(const char* source, std::size_t width, const std::int64_t* rows,
   const auto prefetch = [&](std::size_t i) {
 #pragma GCC unroll 8
     for (std::size_t byte = 0; byte < prefetched; byte += kLine) __builtin_prefetch(row(i) + byte, 0, 2);
-    __builtin_prefetch(row(i) + prefetched - 1, 0, 2);  // rows that begin within a line end in one more
+    __builtin_prefetch(row(i) + prefetched - 1, 0, 2);  // rows that begin within a line extend into one more
   };
   for (std::size_t i = 0; i < std::min(ahead, count); ++i) prefetch(i);
   for (std::size_t i = 0; i < count; ++i) {

@@ -14,9 +14,9 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kPieceBytes = 128 << 10;  // some 10 microseconds of copying
-constexpr std::size_t kAheadBytes = 2 << 20;    // what a consumer may take at once that was busy for a while
+constexpr std::size_t kAheadBytes = 2 << 20;    // batches that a consumer may take at once after a pause
 constexpr std::size_t kLeastAhead = 2;          // batches
-constexpr std::size_t kTaken = 2;               // that the consumer has in hand
+constexpr std::size_t kTaken = 2;               // held by the consumer
 constexpr std::size_t kQuickBytes = 1 << 20;    // some 100 microseconds, of rows in memory
 constexpr auto kSlow = std::chrono::milliseconds(2);
 
@@ -75,8 +75,8 @@ std::vector<std::unique_ptr<Block>> GatherAhead::take() {
   return taken;
 }
 
-// Has the pool hold what there may be at a time, in pages that are there: else it would grow little by little, each
-// time the consumer is held up for longer than before.
+// Fills the pool with the largest number of batches, in resident pages: otherwise the pool would grow with each longer
+// delay of the consumer.
 void GatherAhead::reserve() noexcept {
   std::size_t bytes = 0;
   for (const RowSource& source : sources_) bytes += batch_ * source.width;
@@ -90,7 +90,7 @@ void GatherAhead::reserve() noexcept {
       }
     }
   } catch (const std::bad_alloc&) {
-    // who takes the batches will be told
+    // the consumer gets the error
   }
 }
 
@@ -101,7 +101,7 @@ void GatherAhead::run(std::size_t piece) {
     try {
       copy(batch, batch_ * part / parts_, batch_ * (part + 1) / parts_);
     } catch (const std::bad_alloc&) {
-      had_no_memory_[batch] = true;  // there may be some when it is taken
+      had_no_memory_[batch] = true;  // memory may be available when the batch is taken
     }
   }
 }
@@ -114,7 +114,7 @@ void GatherAhead::copy(std::size_t batch, std::size_t low, std::size_t high) {
   }
 }
 
-// Several threads may come to a batch first: what one of them has installed is what all write to.
+// Several threads may reach a batch first: all write to the block that one of them installs.
 Block& GatherAhead::block(std::size_t batch, std::size_t source) {
   std::atomic<Block*>& place = blocks_[batch * sources_.size() + source];
   Block* there = place;

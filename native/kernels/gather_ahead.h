@@ -1,4 +1,4 @@
-// Batches of gathered rows, made ahead of whoever takes them.
+// Batches of gathered rows, made ahead of demand.
 #pragma once
 
 #include <atomic>
@@ -12,29 +12,28 @@
 
 namespace penstock {
 
-// What rows are copied from: `width` bytes each.
+// The source of rows of `width` bytes.
 struct RowSource {
   const char* data;
   std::size_t width;
 };
 
-// So many rows of several sources to a batch, one batch after another. Each is in memory of its own, taken when the
-// batch is begun: as long as they are taken as they are made, what is let go of is written again while it is in a
-// core's cache.
+// Batches of rows of several sources, one batch after another. Each has memory of its own, allocated when the batch
+// begins: if batches are taken as they are made, released memory is reused while in a core's cache.
 //
-// One thread at a time takes them. Sources and rows are the caller's, and every row is in all sources.
+// One thread at a time takes batches. The caller owns sources and rows, and every row is in all sources.
 class GatherAhead {
  public:
   GatherAhead(std::vector<RowSource> sources, const std::int64_t* rows, std::size_t count, std::size_t batch,
               std::shared_ptr<Pool> pool, std::shared_ptr<BackgroundThread> thread);
   ~GatherAhead();
 
-  // Whether the next batch is there; one that is made in a moment is made.
+  // Returns whether the next batch is ready; waits for one that is almost done.
   bool has_next();
-  // The next batch, a block for each source, waited for. Throws std::bad_alloc, and may then be asked for again, and
-  // std::out_of_range after the last.
+  // Waits for and returns the next batch, a block for each source. Throws std::bad_alloc, after which a retry is
+  // possible, and std::out_of_range after the last.
   std::vector<std::unique_ptr<Block>> take();
-  // What making them took.
+  // The time of making batches.
   Took took() const { return background_->took(); }
 
  private:
@@ -46,15 +45,15 @@ class GatherAhead {
 
   const std::vector<RowSource> sources_;
   const std::int64_t* const rows_;
-  const std::size_t batch_, batches_;     // rows to a batch, and how many of these
-  std::size_t parts_ = 1, together_ = 1;  // pieces to a large batch, small batches to a piece
-  std::size_t most_ = 0;                  // batches that there are at a time
+  const std::size_t batch_, batches_;     // rows per batch, and number of batches
+  std::size_t parts_ = 1, together_ = 1;  // pieces per large batch, small batches per piece
+  std::size_t most_ = 0;                  // largest number of batches at a time
   bool is_quick_ = true;
   const std::shared_ptr<Pool> pool_;
   std::size_t taken_ = 0;
-  std::vector<std::atomic<Block*>> blocks_;       // of each batch one a source
+  std::vector<std::atomic<Block*>> blocks_;       // for each batch one per source
   std::vector<std::atomic<bool>> had_no_memory_;  // batches
-  std::unique_ptr<Background> background_;        // the last to come and the first to go
+  std::unique_ptr<Background> background_;        // constructed last, destroyed first
 };
 
 }  // namespace penstock

@@ -10,7 +10,7 @@ namespace penstock {
 
 namespace {
 
-thread_local sigjmp_buf* current = nullptr;  // where the body under way in this thread is left to
+thread_local sigjmp_buf* current = nullptr;  // the jump target of the body running in this thread
 struct sigaction previous;
 
 void on_bus_error(int number, siginfo_t* info, void* where) {

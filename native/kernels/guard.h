@@ -1,14 +1,14 @@
-// Memory mapped from a file may lose its end when the file does: the system then says SIGBUS to who touches it.
+// Memory mapped from a file loses its end when the file is truncated: touching that part raises SIGBUS.
 #pragma once
 
 namespace penstock {
 
-// Runs `body(context)`; false if it touched mapped memory whose file has shrunk (or cannot be read any more). It is
-// then left by a jump, so it must own nothing: no allocations, locks or destructors. What it leaves behind for its
-// caller, such as how far it got, it writes through volatile.
+// Runs `body(context)`; returns false if it touched mapped memory whose file was truncated (or became unreadable). A
+// jump then leaves the body, so it must own nothing: no allocations, locks or destructors. Results for the caller, such
+// as the progress, must be written through volatile.
 [[nodiscard]] bool guarded(void (*body)(void*), void* context) noexcept;
 
-// Has the handler of SIGBUS in place; what is not touched under `guarded` may then be in a `LastingMap`.
+// Installs the handler of SIGBUS; memory of a `LastingMap` may then be touched outside `guarded`.
 void watch_bus_errors() noexcept;
 
 }  // namespace penstock

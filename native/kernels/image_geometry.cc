@@ -5,7 +5,7 @@ namespace {
 
 std::string size_text(int64_t height, int64_t width) { return std::to_string(height) + "x" + std::to_string(width); }
 
-// Takes `box`, in the coordinates of the view as it is seen, out of the view.
+// Crops the view to `box`, given in the view's own coordinates.
 void narrow(View& view, const CropBox& box) {
   CropBox& whole = view.box;
   whole.left += view.flipped ? whole.width - box.left - box.width : box.left;

@@ -1,4 +1,4 @@
-// Works out where the pixels of an image's result come from, before any is decoded.
+// Finds the source of the pixels of an image's result before decoding.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace penstock::kernels {
 
 enum class GeometryKind : int { crop = 1, center_crop, random_crop, resize, random_resized_crop, random_flip };
 
-// One geometric operation. What a kind does not use is ignored.
+// One geometric operation. Fields that its kind does not use are ignored.
 struct GeometryOp {
   GeometryKind kind;
   int64_t top, left;      // crop
-  int64_t height, width;  // the size of the result; width 0: `height` is that of the shorter side (resize)
+  int64_t height, width;  // the size of the result; width 0: `height` is the shorter side (resize)
   Filter filter;
   bool antialias;
   double scale[2], ratio[2];  // random_resized_crop
@@ -42,8 +42,8 @@ struct Geometry {
   int64_t width() const { return resampled ? window.box.width : source.box.width; }
 };
 
-// Follows the operations over an image of the given size; draws[i] is the draw of operation i. Returns false and says
-// why in `error` where a box does not fit, or where there is more than one resampling.
+// Follows the operations over an image of the given size; draws[i] is the draw of operation i. Returns false, with the
+// reason in `error`, if a box does not fit, or for more than one resampling.
 bool follow_geometry(const std::vector<GeometryOp>& ops, const uint64_t* draws, int64_t height, int64_t width,
                      Geometry& geometry, std::string& error);
 

@@ -22,14 +22,14 @@ class Uniforms {
 };
 
 // A box of random area (a share in `scale` of the image's) and aspect (log-uniform in `ratio`): ten tries, then the
-// largest centred box whose aspect is allowed (Szegedy et al. 2014, with torchvision's rounding and fallback).
+// largest centered box of an allowed aspect (Szegedy et al. 2014, with torchvision's rounding and fallback).
 CropBox random_resized_crop_box(int64_t height, int64_t width, const double scale[2], const double ratio[2],
                                 uint64_t draw);
 
 // A box of the given size, which must fit, anywhere in the image.
 CropBox random_crop_box(int64_t height, int64_t width, int64_t box_height, int64_t box_width, uint64_t draw);
 
-// A centred box of the given size, which must fit; half pixels are rounded to even, as torchvision does.
+// A centered box of the given size, which must fit; half pixels are rounded to even, as in torchvision.
 CropBox center_crop_box(int64_t height, int64_t width, int64_t box_height, int64_t box_width);
 
 // Whether to flip: true with the given probability.

@@ -1,4 +1,4 @@
-// Writes rows of 8-bit pixels as what the batch wants: interleaved or planar, as bytes or normalised floats.
+// Writes rows of 8-bit pixels in the format of the batch: interleaved or planar, as bytes or normalized floats.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace penstock::kernels {
 
 enum class PixelType : int { uint8 = 0, float16 = 1, float32 = 2 };
 
-// Floats are value * gain[c] + offset[c], rounded after each step, in float32; float16 is rounded from that, to even.
+// Floats are value * gain[c] + offset[c], rounded after each step, in float32; float16 is that value rounded to even.
 struct PixelFormat {
   PixelType type = PixelType::uint8;
   bool planar = false;  // channels first
@@ -25,7 +25,7 @@ using WriteRow = void (*)(const PixelFormat& format, const uint8_t* row, int64_t
                           void* out);
 
 WriteRow portable_write_row();
-WriteRow avx2_write_row();  // null where the processor or the compiler has none
+WriteRow avx2_write_row();  // null without support of processor and compiler
 WriteRow best_write_row();
 
 // Reverses the pixels of a row.

@@ -6,9 +6,9 @@
 namespace penstock::kernels {
 namespace {
 
-constexpr size_t kSlack = 64;  // what vector loads may read past the end of a row
+constexpr size_t kSlack = 64;  // bytes that vector loads may read past the end of a row
 
-// The largest reduction by which the decoder may shrink: the box stays at least as large as what it is resized to.
+// The largest reduction by the decoder: the box stays at least as large as its resized size.
 int reduction(const ImageProgram& program, const Geometry& geometry) {
   if (program.exact || geometry.filter == Filter::nearest) return 1;
   for (const int denominator : {8, 4, 2}) {
@@ -67,7 +67,7 @@ ImageStatus ImageRunner::run(const ImageProgram& program, const uint8_t* data, s
     return ImageStatus::wrong_size;
   }
   const bool read = geometry_.resampled ? resample_pixels(program, out) : copy_pixels(program, out);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // stores past the cache are not ordered by anything less
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // streaming stores need this fence
   if (read) return ImageStatus::done;
   error_ = reader_.error();
   return ImageStatus::undecodable;

@@ -1,4 +1,4 @@
-// One image from file bytes to its place in a batch: geometry, decoding of the pixels it needs, resampling, writing.
+// One image from file bytes to its place in a batch: geometry, decoding of necessary pixels, resampling, writing.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace penstock::kernels {
 
-// What is done to every image; `format.channels` is that of the decoded pixels.
+// The program for every image; `format.channels` is that of the decoded pixels.
 struct ImageProgram {
   bool exact = false;  // never decode at reduced scale
-  bool exif = false;   // turn the image as its EXIF orientation says
+  bool exif = false;   // rotate the image by its EXIF orientation
   int64_t max_pixels = 0;
   std::vector<GeometryOp> ops;
   PixelFormat format;
@@ -24,10 +24,10 @@ struct ImageProgram {
 
 enum class ImageStatus : int {
   done = 0,
-  elsewhere = 1,  // not a JPEG, or one to be turned: this kernel leaves it to its caller
+  elsewhere = 1,  // not a JPEG, or one to be rotated: left to the caller
   undecodable = 2,
   misfit = 3,      // an operation does not fit the image's size
-  wrong_size = 4,  // the result is not of the size that was asked for
+  wrong_size = 4,  // the result is not of the requested size
 };
 
 // Runs programs, one image at a time. One per thread: its decoder and scratch memory serve all images.
@@ -45,7 +45,7 @@ class ImageRunner {
   void resize(const uint8_t* pixels, int64_t height, int64_t width, int64_t channels, Filter filter, bool antialias,
               int64_t resized_height, int64_t resized_width, uint8_t* out);
 
-  // What went wrong, where the status says so.
+  // The reason for a status of failure.
   const std::string& error() const { return error_; }
 
   static ImageRunner& of_this_thread();

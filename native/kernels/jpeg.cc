@@ -8,8 +8,8 @@
 namespace penstock::kernels {
 namespace {
 
-constexpr int kRowsPerRead = 16;  // read at once what was stored just now, and the core waits for its store buffer
-constexpr size_t kSlack = 64;     // what vector loads may read past the end of a row
+constexpr int kRowsPerRead = 16;  // reading recently stored bytes at once makes the core wait for its store buffer
+constexpr size_t kSlack = 64;     // bytes that vector loads may read past the end of a row
 
 // Warnings that lose no pixel; all others (premature end, bad Huffman codes, lost sync) mean a damaged image.
 bool harmless(int message) {
@@ -22,7 +22,7 @@ uint8_t multiply_255(int a, int b) {
   return static_cast<uint8_t>((product + (product >> 8)) >> 8);
 }
 
-// CMYK is inverted, 255 is no ink, as Adobe writes it: also without Adobe's marker, as Pillow and browsers have it.
+// CMYK is inverted, 255 is no ink, as written by Adobe: also without Adobe's marker, like Pillow and browsers.
 void convert_cmyk(const uint8_t* cmyk, uint8_t* out, int64_t width, int channels) {
   for (int64_t x = 0; x < width; ++x, cmyk += 4, out += channels) {
     const int key = cmyk[3];
@@ -97,8 +97,8 @@ JpegReader::JpegReader() {
 
 JpegReader::~JpegReader() { forget(); }
 
-// A decompressor keeps the tables of earlier files for files without their own, so each file gets a new one: what a
-// file decodes to must not depend on what came before it. That costs a microsecond.
+// A decompressor keeps the tables of earlier files for files without their own, so each file gets a new one: the result
+// must not depend on earlier files. That costs a microsecond.
 bool JpegReader::renew() {
   forget();
   jpeg_.err = jpeg_std_error(&trap_.manager);
@@ -140,7 +140,7 @@ bool JpegReader::open(const uint8_t* data, size_t size, int64_t max_pixels) {
   if (!guarded(header)) return fail();
   const int parts = jpeg_.num_components;
   if (parts != 1 && parts != 3 && parts != 4) {
-    std::snprintf(reason_, sizeof reason_, "it has %d colour components, and only 1, 3 and 4 are known", parts);
+    std::snprintf(reason_, sizeof reason_, "it has %d color components, and only 1, 3 and 4 are supported", parts);
     return fail();
   }
   if (width() * height() > max_pixels) {
@@ -155,7 +155,7 @@ bool JpegReader::open(const uint8_t* data, size_t size, int64_t max_pixels) {
 void JpegReader::start_output(int denominator, int channels) {
   jpeg_.scale_num = static_cast<unsigned>(8 / denominator);
   jpeg_.scale_denom = 8;
-  jpeg_.do_block_smoothing = FALSE;  // it would make the pixels of a region depend on its edges
+  jpeg_.do_block_smoothing = FALSE;  // smoothing would make the pixels of a region depend on its edges
   if (jpeg_.num_components == 4) {
     jpeg_.out_color_space = JCS_CMYK;
   } else {
@@ -165,7 +165,7 @@ void JpegReader::start_output(int denominator, int channels) {
 }
 
 // Whether libjpeg-turbo's partial decoding gives the pixels of a whole one: luma sampled as usual, others once. With a
-// quarter of the columns or rows in chroma it does not at reduced scale.
+// quarter of the columns or rows in chroma, pixels differ at reduced scale.
 bool JpegReader::partial_is_exact(int denominator) const {
   for (int c = 1; c < jpeg_.num_components; ++c) {
     const jpeg_component_info &first = jpeg_.comp_info[0], &other = jpeg_.comp_info[c];
@@ -176,9 +176,9 @@ bool JpegReader::partial_is_exact(int denominator) const {
   return denominator == 1 || (jpeg_.max_h_samp_factor <= 2 && jpeg_.max_v_samp_factor <= 2);
 }
 
-// Starts the decoder at the region's first row, at columns that include the region and what its edges need: smooth
-// chroma upsampling, which is done where chroma has half the columns, looks one chroma sample to each side. A crop of
-// less than three chroma samples would be upsampled in another way than the whole image.
+// Starts the decoder at the region's first row, at columns that include the region and the neighborhood of its edges:
+// smooth chroma upsampling, used if chroma has half the columns, reads one chroma sample to each side. A crop of less
+// than three chroma samples would be upsampled differently from the whole image.
 void JpegReader::start(int denominator, int channels, const Region& region) {
   start_output(denominator, channels);
   row_offset_ = region.left * jpeg_.output_components;
@@ -223,7 +223,7 @@ void JpegReader::read_rows(int channels, const Region& region, RowSink sink, voi
 }
 
 bool JpegReader::read(int denominator, int channels, const Region& region, RowSink sink, void* context) {
-  // Room for the whole width: what a crop is rounded out to is known only once decoding has begun.
+  // Room for the whole width: the rounded width of a crop is known only after decoding has begun.
   row_stride_ = static_cast<size_t>(width()) * (jpeg_.num_components == 4 ? 4 : channels) + kSlack;
   if (rows_.size() < kRowsPerRead * row_stride_) rows_.resize(kRowsPerRead * row_stride_);
   if (jpeg_.num_components == 4) converted_.resize(static_cast<size_t>(region.width * channels) + kSlack);

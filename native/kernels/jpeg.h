@@ -1,4 +1,4 @@
-// Reads JPEG images with libjpeg-turbo: only the rows and columns that are asked for, at full, 1/2, 1/4 or 1/8 scale.
+// Reads JPEG images with libjpeg-turbo: only the requested rows and columns, at full, 1/2, 1/4 or 1/8 scale.
 #pragma once
 
 #include <csetjmp>
@@ -12,18 +12,18 @@
 
 namespace penstock::kernels {
 
-// More scans than any encoder writes; a progressive file can claim thousands, each as dear as a whole decode.
+// More scans than any encoder writes; a progressive file can claim thousands, each as expensive as a whole decode.
 inline constexpr int kMaxScans = 200;
 
-// The part of an image that is wanted, in pixels of the image at the scale at which it is decoded.
+// The requested part of an image, in pixels at the scale of decoding.
 struct Region {
   int64_t top, left, height, width;
 };
 
-// Whether the bytes begin as a JPEG file does.
+// Returns whether the bytes begin like a JPEG file.
 bool looks_like_jpeg(const uint8_t* data, size_t size);
 
-// The EXIF orientation (1 to 8) in the bytes of a JPEG file; 1 where there is none.
+// The EXIF orientation (1 to 8) in the bytes of a JPEG file; 1 if there is none.
 int exif_orientation(const uint8_t* data, size_t size);
 
 // One per thread, reused for any number of images. Every method that returns bool leaves a message in error() when
@@ -47,17 +47,17 @@ class JpegReader {
   int components() const { return jpeg_.num_components; }
 
   // Decodes the region of the image at scale 1/denominator (1, 2, 4, 8; sizes are rounded up), to `channels` (1 or 3)
-  // bytes a pixel, and hands its rows to the sink in order. The pixels are those of a whole decode.
+  // bytes per pixel, and passes its rows to the sink in order. The pixels are those of a whole decode.
   bool read(int denominator, int channels, const Region& region, RowSink sink, void* context);
 
-  // The same for a region that spans whole rows of the image, straight into memory: rows `stride` bytes apart.
+  // The same for a region of whole rows of the image, directly into memory: rows `stride` bytes apart.
   bool read_into(int channels, uint8_t* out, ptrdiff_t stride);
 
   const std::string& error() const { return error_text_; }
 
  private:
   struct ErrorTrap {
-    jpeg_error_mgr manager;  // first: libjpeg hands back a pointer to it
+    jpeg_error_mgr manager;  // first: libjpeg returns a pointer to it
     std::jmp_buf jump;
   };
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMostTokens = 1 << 20;
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-// The value of four hexadecimal digits, or -1.
+// Returns the value of four hexadecimal digits, or -1.
 int hex4(const char* at) noexcept {
   int value = 0;
   for (int i = 0; i < 4; ++i) {
@@ -33,7 +33,7 @@ int hex4(const char* at) noexcept {
   return value;
 }
 
-// The first byte that is '"', '\\' or a control character, or `end`.
+// Returns the first byte that is '"', '\\' or a control character, or `end`.
 const char* plain_until(const char* at, const char* end) noexcept {
 #if defined(__SSE2__)
   for (; end - at >= 16; at += 16) {

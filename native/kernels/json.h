@@ -1,4 +1,4 @@
-// One JSON object in memory, taken apart into a tape of tokens. Only what is plain: the rest is left to Python's json.
+// One JSON object in memory, parsed to a tape of tokens. Only plain objects: the rest is left to Python's json.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ struct JsonToken {
   union {
     std::int64_t whole;   // kInt
     double real;          // kFloat
-    std::int64_t begin;   // kText, kEscaped: where it begins in the text
+    std::int64_t begin;   // kText, kEscaped: begin in the text
     std::int64_t length;  // kObject: pairs; kArray: values
   };
-  std::int64_t end;  // kText, kEscaped: where it ends in the text; containers: the token after their content
+  std::int64_t end;  // kText, kEscaped: end in the text; containers: the token after their content
 };
 
-// Whether the bytes are one object and whitespace around it, and all of it is plain: no deeper than 64, numbers in the
-// range of int64 and double, no lone surrogates, no more tokens than a million. Text may still be no UTF-8. The tape is
-// appended to.
+// Returns whether the bytes are one object with whitespace around, and plain: at most 64 levels, numbers in the range
+// of int64 and double, no lone surrogates, at most a million tokens. Text may still be invalid UTF-8. Tokens are
+// appended to the tape.
 bool parse_json_object(const char* text, std::size_t size, std::vector<JsonToken>& tape);
 
-// The UTF-8 text that a kEscaped of `text` stands for; the parser has checked it.
+// Returns the UTF-8 text of a kEscaped token of `text`, which the parser has checked.
 void unescape_json(const char* text, const JsonToken& token, std::string& into);
 
 }  // namespace penstock

@@ -34,7 +34,8 @@ LastingMap::LastingMap(const char* path) : file_(path) {
   const auto begin = reinterpret_cast<std::uintptr_t>(file_.data());
   region_->is_cut = false;
   region_->begin = begin;
-  region_->end = begin + static_cast<std::uintptr_t>(file_.size());  // last: until then it is nowhere
+  region_->end =
+      begin + static_cast<std::uintptr_t>(file_.size());  // last: until then the handler does not see the mapping
 }
 
 LastingMap::~LastingMap() {
@@ -66,7 +67,7 @@ bool mend_mapping(const void* at) noexcept {
     if (!region->is_cut.exchange(true)) {
       ++cut_so_far;
       static constexpr char kTold[] =
-          "penstock: a file was cut short while it was mapped: what is read behind its end is zeros\n";
+          "penstock: a file was cut short while it was mapped: reads beyond its end return zeros\n";
       const ssize_t written = ::write(STDERR_FILENO, kTold, sizeof kTold - 1);
       (void)written;
     }

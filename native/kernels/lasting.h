@@ -1,4 +1,4 @@
-// Files mapped into memory for who cannot touch it under `guarded`, as Python and the libraries that it calls cannot.
+// Files mapped into memory for users that cannot run under `guarded`, such as Python and its libraries.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,8 @@
 
 namespace penstock {
 
-// A file mapped for reading. Where the file has lost its end, what is touched there is zeros from then on, in the place
-// of the end of the process: `is_cut` says that it has happened, and one line on standard error does, for who keeps
-// views of it and asks nobody.
+// A file mapped for reading. If the file is truncated, the lost part reads as zeros, instead of ending the process:
+// `is_cut` then returns true, and one line on standard error reports it for users of views that never check.
 class LastingMap {
  public:
   explicit LastingMap(const char* path);
@@ -27,15 +26,15 @@ class LastingMap {
   int error() const { return file_.error(); }
   bool is_cut() const { return region_ && region_->is_cut; }
 
-  // How many have been cut short so far, in this process.
+  // The number of maps read in a truncated part so far, in this process.
   static std::uint64_t cuts() noexcept;
-  // Whether this memory is in one that has been.
+  // Returns whether this memory is in one of these.
   static bool is_in_cut(const void* at) noexcept;
 
  private:
   friend bool mend_mapping(const void* at) noexcept;
 
-  // What the handler of the signal sees of a mapping: in a list that only grows, so that it needs no lock.
+  // A mapping for the signal handler: in a list that only grows, so that no lock is needed.
   struct Region {
     std::atomic<std::uintptr_t> begin{0}, end{0};
     std::atomic<bool> is_cut{false};
@@ -49,8 +48,7 @@ class LastingMap {
   Region* region_ = nullptr;
 };
 
-// For the handler of SIGBUS: puts zeros from the page of `at` on to the end of the mapping that it is in, if that
-// lasts.
+// For the handler of SIGBUS: maps zeros from the page of `at` to the end of its mapping, if that is a `LastingMap`.
 bool mend_mapping(const void* at) noexcept;
 
 }  // namespace penstock

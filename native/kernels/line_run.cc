@@ -12,11 +12,11 @@ namespace {
 
 using Status = ReadOutcome::Status;
 
-constexpr std::size_t kPieceBytes = std::size_t{32} << 10;  // stays in the nearest cache, beside what is made of it
+constexpr std::size_t kPieceBytes = std::size_t{32} << 10;  // stays in the nearest cache, along with the results
 constexpr std::size_t kPieceLines = 512;
 constexpr std::int64_t kPage = 4096;  // or more
 
-// What a guarded copy works on, and how far it got.
+// The data and progress of a guarded copy.
 struct Copying {
   const unsigned char* data;
   const Spans& spans;
@@ -26,7 +26,7 @@ struct Copying {
   Found* lines;
   std::size_t most;  // lines
   volatile std::size_t count = 0;
-  volatile std::int64_t size = 0;  // of the lines together; of the first where there is no room for it
+  volatile std::int64_t size = 0;  // of all lines together; of the first if it does not fit
   volatile bool is_inside = true;
 };
 
@@ -38,7 +38,7 @@ void copy_lines(void* context) noexcept {
   std::int64_t start = 0, size = 0;
   std::size_t count = 0;
   for (std::int64_t i = work.first; i < work.last && count < work.most; ++i, ++count) {
-    const std::int64_t begin = begins[i], end = ends[i];  // once: they are mapped, and may change
+    const std::int64_t begin = begins[i], end = ends[i];  // read once: mapped values may change
     const bool is_inside = begin >= 0 && begin <= end && end <= file_size;
     if (!count) {
       work.is_inside = is_inside;
@@ -56,7 +56,7 @@ void copy_lines(void* context) noexcept {
   if (size) std::memcpy(work.into, work.data + start, static_cast<std::size_t>(size));
 }
 
-// Takes the end off a line, and the empty lines after it that are not wanted.
+// Removes the end of a line, and the excluded empty lines after it.
 inline void trim(Found& line) noexcept {
   while (line.size && line.data[line.size - 1] == '\n') {
     --line.size;
@@ -83,14 +83,14 @@ void touch_pages(void* context) noexcept {
   for (std::int64_t at = work.begin / kPage * kPage; at < work.end; at += kPage) work.touched = work.data[at];
 }
 
-// Whether where a line begins and ends can be read; else it is the index that was cut, not the file.
+// Returns whether the bounds of a line can be read; otherwise the index was truncated, not the file.
 bool is_in_index(const Spans& spans, std::int64_t line) noexcept {
   Waiting work{nullptr, spans, line, line + 1};
   return guarded(find_bytes, &work);
 }
 
-// Has the system read a run that is not in memory, all of it at once, and waits for it: its copy then waits for
-// nothing. What is wrong with the run is found by who copies it.
+// Asks the system to read a whole run that is not in memory, and waits, so that copying does not wait. Errors of the
+// run are found by copying.
 void wait_for(const OpenRun& run) noexcept {
   Waiting work{run.file->data(), *run.spans, run.first, run.last};
   if (!guarded(find_bytes, &work) || work.begin < 0 || work.begin >= work.end || work.end > run.file->size()) return;
@@ -121,7 +121,7 @@ ReadOutcome LineRun::next(LinePiece& piece) {
     if (are_cut(spans_)) return {Status::kBadIndex, line};
     if (!is_copied) {
       if (most == 1) return {is_in_index(spans_, at_) ? Status::kTruncated : Status::kBadIndex, line};
-      most = 1;  // up to the line at fault
+      most = 1;  // up to the bad line
       continue;
     }
     if (!work.is_inside) return {Status::kBadIndex, line};

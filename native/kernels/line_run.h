@@ -1,5 +1,5 @@
-// Lines of consecutive rows, copied out of their file a piece at a time: so each is in the nearest cache when something
-// is made of it, and costs neither a look-up nor a copy of its own.
+// Lines of consecutive rows, copied from their file one piece at a time, so that each is in the nearest cache when
+// used, without a lookup or copy of its own.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace penstock {
 
-// Some lines, without their ends, in memory that the next piece is written to.
+// Some lines, without their ends, in memory that the next piece overwrites.
 struct LinePiece {
   const Found* lines = nullptr;
   std::size_t count = 0;
-  bool is_ascii = false;  // all their bytes are
+  bool is_ascii = false;  // whether all bytes are ASCII
 };
 
 class LineRun {
  public:
-  // Records `first` to `last` of `spans`, which has begins and ends, in `data` of its file_size bytes. All that memory
-  // may be mapped.
+  // Records `first` to `last` of `spans`, which has begins and ends, in `data` of its file_size bytes. The memory may
+  // be mapped.
   LineRun(const unsigned char* data, const Spans& spans, std::int64_t first, std::int64_t last);
 
-  // Copies the next lines: at least one, where there is one. kBadIndex and kTruncated name the line, from `first` on.
+  // Copies the next lines: at least one, if any. kBadIndex and kTruncated name the line, counted from `first`.
   ReadOutcome next(LinePiece& piece);
 
  private:
@@ -38,7 +38,7 @@ class LineRun {
   std::vector<Found> lines_;
 };
 
-// The lines at up to `count` rows from `row` on that lie in one file, and its mapping.
+// The lines at up to `count` rows from `row` on in one file, with its mapping.
 struct OpenRun {
   std::shared_ptr<const MappedFile> file;
   std::size_t number;  // of the file
@@ -49,7 +49,7 @@ struct OpenRun {
 // Opens the file, and waits until the lines are in memory.
 ReadOutcome open_run(RecordFiles& files, std::int64_t row, std::size_t count, OpenRun& run);
 
-// Whether the rows follow each other.
+// Returns whether the rows are consecutive.
 bool are_consecutive(const std::int64_t* rows, std::size_t count) noexcept;
 
 }  // namespace penstock

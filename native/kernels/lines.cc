@@ -16,10 +16,10 @@ namespace {
 
 using Status = ScanOutcome::Status;
 
-constexpr std::int64_t kBlock = 64;                       // bytes looked at together
+constexpr std::int64_t kBlock = 64;                       // bytes scanned together
 constexpr std::int64_t kAtOnce = std::int64_t{64} << 20;  // bytes after which the caller is asked
 
-// Whether a line counts whose bytes are data[begin] to data[end - 1], without its '\n'.
+// Returns whether a line of bytes data[begin] to data[end - 1], without its '\n', counts.
 inline bool is_wanted(const unsigned char* data, std::int64_t begin, std::int64_t end, LinesWanted wanted) noexcept {
   if (wanted == LinesWanted::kAll) return true;
   if (wanted == LinesWanted::kNotEmpty) return end - begin > 1 || (end - begin == 1 && data[begin] != '\r');
@@ -28,22 +28,22 @@ inline bool is_wanted(const unsigned char* data, std::int64_t begin, std::int64_
   return false;
 }
 
-// Where a scan stands within the text.
+// The state of a scan within the text.
 struct Walk {
   const unsigned char* data;
   LinesWanted wanted;
   std::int64_t* begins;
   std::size_t count;
-  std::int64_t begin;  // of the line under way
+  std::int64_t begin;  // of the current line
 
-  // What a '\n' at `at` means.
+  // Handles a '\n' at `at`.
   void end_line(std::int64_t at) noexcept {
     begins[count++] = is_wanted(data, begin, at, wanted) ? begin : ~begin;
     begin = at + 1;
   }
 };
 
-// Walks byte by byte from `at` to `end`, while there is room; where it got.
+// Walks byte by byte from `at` to `end`, while there is room; returns the position.
 std::int64_t walk_bytes(Walk& walk, std::int64_t at, std::int64_t end, std::size_t capacity) noexcept {
   for (; at < end && walk.count < capacity; ++at)
     if (walk.data[at] == '\n') walk.end_line(at);
@@ -89,7 +89,7 @@ void scan(LineScan& scan, bool by_blocks) noexcept {
   Walk walk{scan.data, scan.wanted, scan.begins, 0, scan.position};
   std::int64_t at = scan.position;
   scan.status = Status::kMore;
-  // Goes on within a line that is longer than all that is looked at at once.
+  // Continues within a line longer than one section.
   while (at < scan.size && walk.count < scan.capacity &&
          (walk.begin == scan.position || at - scan.position < kAtOnce)) {
     const std::int64_t end = std::min(scan.size, at + kAtOnce);

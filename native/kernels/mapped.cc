@@ -41,7 +41,7 @@ MappedFile::MappedFile(const char* path) noexcept {
     error_ = errno;
     return;
   }
-  if (!S_ISREG(status.st_mode)) {  // opening a pipe would wait for who writes to it
+  if (!S_ISREG(status.st_mode)) {  // opening a pipe would wait for a writer
     error_ = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
     return;
   }
@@ -114,7 +114,7 @@ std::shared_ptr<const MappedFile> MappedFiles::open(std::size_t number) {
   std::vector<std::shared_ptr<const MappedFile>> old;  // unmapped after the lock is let go
   const ForkLock<MappedFiles> lock;
   Entry& entry = entries_[number];
-  if (entry.file) return entry.file;  // another thread was faster
+  if (entry.file) return entry.file;  // another thread was first
   if (opened_.size() >= most_) old = let_go();
   entry.file = file;
   opened_.push_back(number);
@@ -129,7 +129,7 @@ MappedFile::Change MappedFiles::change(std::size_t number, const MappedFile& fil
   const std::int64_t now = in_ns(time);
   if (now - entry.looked.load(std::memory_order_relaxed) < kTrusted) return MappedFile::Change::kNone;
   const MappedFile::Change change = file.change(paths_[number].c_str());
-  // A change shows again at once: what failed is made a second time to find the record at fault.
+  // A change is reported again at once: a failed call is repeated to find the bad record.
   if (change == MappedFile::Change::kNone) entry.looked.store(now, std::memory_order_relaxed);
   return change;
 }
@@ -140,7 +140,7 @@ std::shared_ptr<const MappedFile> MappedFiles::found(std::size_t number) {
   return entries_[number].file;
 }
 
-// Forgets the half of the files that was asked for longest ago: seldom, and so cheap.
+// Unmaps the half of the files with the oldest requests: rare, and therefore cheap.
 std::vector<std::shared_ptr<const MappedFile>> MappedFiles::let_go() {
   const auto middle = opened_.begin() + static_cast<std::ptrdiff_t>(opened_.size() / 2);
   std::nth_element(opened_.begin(), middle, opened_.end(),

@@ -15,7 +15,7 @@ class Rooms {
  public:
   Rooms(std::size_t count, std::int64_t capacity) : leaves_(std::bit_ceil(count)), most_(2 * leaves_, capacity) {}
 
-  // Takes `length` from the first bin that has so much, and returns that bin.
+  // Takes `length` from the first bin with that much room, and returns the bin.
   std::size_t take(std::int64_t length) {
     std::size_t at = 1;
     while (at < leaves_) at = 2 * at + (most_[2 * at] < length);
@@ -30,7 +30,7 @@ class Rooms {
   std::vector<std::int64_t> most_;
 };
 
-// A set of numbers in [0, limit): a bit for each, and over each 64 of them a bit for whether one is set.
+// A set of numbers in [0, limit): a bit for each, and for each 64 bits one bit for whether any is set.
 class Numbers {
  public:
   explicit Numbers(std::size_t limit) {
@@ -52,7 +52,7 @@ class Numbers {
     }
   }
 
-  // The least number that is at least `number`, or -1.
+  // Returns the smallest element that is at least `number`, or -1.
   std::ptrdiff_t at_least(std::size_t number) const {
     std::size_t level = 0;
     while (true) {
@@ -74,7 +74,7 @@ class Numbers {
   std::vector<std::vector<std::uint64_t>> levels_;
 };
 
-// Bins by the room left in them; of equal ones, that which came last comes first.
+// Bins by remaining room; of equal ones, the last added comes first.
 class Shelves {
  public:
   Shelves(std::size_t count, std::int64_t capacity)
@@ -88,7 +88,7 @@ class Shelves {
     top_[room] = bin;
   }
 
-  // Takes the bin with the least room that is at least `length`, and sets `room`; -1 if there is none.
+  // Takes the bin with the least room of at least `length`, and sets `room`; returns -1 if there is none.
   std::int32_t take(std::size_t length, std::size_t& room) {
     const std::ptrdiff_t least = rooms_.at_least(length);
     if (least < 0) return -1;
@@ -104,7 +104,7 @@ class Shelves {
   std::vector<std::int32_t> top_, below_;
 };
 
-// The sequences of any length at all, the longest first, those of equal length as they come.
+// The nonempty sequences, the longest first, those of equal length in order.
 std::vector<std::uint32_t> longest_first(const std::int64_t* lengths, std::size_t count, std::int64_t capacity) {
   std::vector<std::uint32_t> place(static_cast<std::size_t>(capacity) + 1);  // of the next sequence of a length
   for (std::size_t i = 0; i < count; ++i) ++place[static_cast<std::size_t>(lengths[i])];
@@ -117,7 +117,7 @@ std::vector<std::uint32_t> longest_first(const std::int64_t* lengths, std::size_
   return order;
 }
 
-// Numbers the bins by the first sequence that each holds.
+// Numbers the bins by their first sequences.
 void renumber(std::int64_t* bins, std::size_t count, std::int64_t opened) {
   std::vector<std::int64_t> number(static_cast<std::size_t>(opened), -1);
   std::int64_t next = 0;
@@ -174,12 +174,12 @@ std::size_t first_misfit(const Segment* segments, std::size_t count, const Bins&
 namespace {
 
 constexpr std::size_t kLine = 64;                             // bytes of a cache line
-constexpr std::size_t kBlock = kLine / sizeof(std::int32_t);  // tokens written in one go: a line of segment numbers
-constexpr std::size_t kAhead = 512;         // bytes between a line that is written and the one that is fetched for it
-constexpr std::size_t kMostFetched = 8192;  // bytes of a segment; further on the processor has caught on by itself
+constexpr std::size_t kBlock = kLine / sizeof(std::int32_t);  // tokens written together: a line of segment numbers
+constexpr std::size_t kAhead = 512;                           // bytes between a written line and the prefetched one
+constexpr std::size_t kMostFetched = 8192;  // bytes of a segment; beyond, the processor's prefetcher takes over
 
-// Lines of the tokens to be copied next, fetched one by one while others are copied: the documents of a bin lie
-// anywhere, so the processor does not foresee them.
+// Lines of the next tokens, prefetched one by one while others are copied: the documents of a bin are scattered, so the
+// processor cannot predict them.
 class Fetch {
  public:
   Fetch() = default;
@@ -201,14 +201,14 @@ class Fetch {
   const char *at_ = nullptr, *end_ = nullptr;
 };
 
-// Where a segment is written to.
+// The destination of a segment.
 struct Place {
   char* tokens;
   std::int32_t *segment_ids, *positions;
 };
 
-// Writes a segment: a block of each array after the other, so that the lines which come next are there by then. The
-// tokens are written already where kWidth is 0.
+// Writes a segment: a block of one array after another, so that the next lines have arrived by then. With a kWidth of 0
+// the tokens are already written.
 template <std::size_t kWidth>
 void put(const Segment& segment, std::int32_t number, const Place& place, Fetch fetch) {
   const char* __restrict from = segment.tokens;
@@ -235,12 +235,12 @@ void put(const Segment& segment, std::int32_t number, const Place& place, Fetch 
       __builtin_prefetch(reinterpret_cast<const char*>(positions + i) + kAhead, 1);
       write(i, kBlock);
     }
-    write(length - kBlock, kBlock);  // again what is the same
+    write(length - kBlock, kBlock);  // loaded again, with the same value
   }
   fetch.rest();
 }
 
-// The same of tokens of any width, or of a stride.
+// The same for tokens of any width or stride.
 void put_any(const Segment& segment, std::int32_t number, const Place& place, std::size_t width, Fetch fetch) {
   if (segment.stride == static_cast<std::ptrdiff_t>(width)) {
     switch (width) {

@@ -1,4 +1,4 @@
-// Packing: which bins sequences share, and their tokens side by side with segment numbers and positions.
+// Packing: the bins of sequences, and their tokens with segment numbers and positions.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace penstock {
 
-// Largest room of a bin; what pack_best_fit needs in memory grows with it.
+// The largest room of a bin; the memory of pack_best_fit grows with it.
 inline constexpr std::int64_t kMaxCapacity = std::int64_t{1} << 24;
 
-// bins[i] = the first bin, of those in use, that sequence i still fits into, and a new one if it fits into none; -1 for
-// a sequence of no length. In the order given; returns how many bins there are. Lengths are in [0, capacity], capacity
-// in [1, kMaxCapacity], counts below 2^31. Time count * log(count), by a tree of the room left.
+// bins[i] = the first bin in use with room for sequence i, or a new one; -1 for an empty sequence. In the given order;
+// returns the number of bins. Lengths are in [0, capacity], capacity in [1, kMaxCapacity], counts below 2^31. Time
+// count * log(count), by a tree of the room left.
 std::int64_t pack_first_fit(const std::int64_t* lengths, std::size_t count, std::int64_t capacity, std::int64_t* bins);
 
-// The same, the longest sequence first (of equal ones the first given), each into the fullest bin that it fits into (of
-// equally full ones that filled last): best-fit decreasing. Bins are numbered by the first sequence that each holds.
-// Time count + capacity, by tables over lengths and over rooms.
+// The same, the longest sequence first (the first of equal ones), each into the fullest bin with room (the last filled
+// of equally full ones): best-fit decreasing. Bins are numbered by their first sequences. Time count + capacity, by
+// tables over lengths and over rooms.
 std::int64_t pack_best_fit(const std::int64_t* lengths, std::size_t count, std::int64_t capacity, std::int64_t* bins);
 
 // Consecutive tokens that become one segment of a bin.
@@ -38,13 +38,13 @@ struct Bins {
   std::size_t width;  // bytes of a token
 };
 
-// First segment whose bin is not in [0, bins.count), that finds no room left there, whose length is not positive or
-// whose positions leave [0, 2^31); or `count`.
+// Returns the first segment whose bin is not in [0, bins.count), that has no room there, whose length is not positive
+// or whose positions leave [0, 2^31); or `count`.
 std::size_t first_misfit(const Segment* segments, std::size_t count, const Bins& bins);
 
 // Puts each segment after those before it in its bin. Segments of a bin are numbered from 1, positions count up from
-// `position`; what is left of a bin is `pad` (one token), segment 0, position 0. Every segment fits, and none overlaps
-// the bins. All that is given stays where it is meanwhile.
+// `position`; the rest of a bin is `pad` (one token), segment 0, position 0. Every segment fits, and none overlaps the
+// bins. All arguments must stay in place meanwhile.
 class BinFilling {
  public:
   BinFilling(const Segment* segments, std::size_t count, const char* pad, const Bins& bins);

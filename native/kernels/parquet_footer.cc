@@ -26,9 +26,9 @@ enum class Type : std::uint8_t {
 enum Physical : std::int64_t { kBoolean, kInt32, kInt64, kInt96, kFloat, kDouble, kByteArray, kFixedBytes };
 enum Repetition : std::int64_t { kRequired, kOptional, kRepeated };  // others are as required
 
-constexpr int kDeepest = 60;  // values inside one another; Thrift's own limit is 64
+constexpr int kDeepest = 60;  // nested values; Thrift's own limit is 64
 
-// Takes values apart, one after another. Nothing outside of the bytes is ever read.
+// Parses values, one after another. No byte outside is ever read.
 class ThriftReader {
  public:
   explicit ThriftReader(Bytes bytes) : at_(bytes.begin), end_(bytes.end) {}
@@ -64,10 +64,10 @@ class ThriftReader {
     *element = static_cast<Type>(head & 0xf);
     *size = head >> 4;
     if (*size == 0xf && !varint(size)) return false;
-    return *size <= static_cast<std::size_t>(end_ - at_);  // each element has a byte at least
+    return *size <= static_cast<std::size_t>(end_ - at_);  // each element has at least one byte
   }
 
-  // Calls `read(number, type)` with each field, in rising order; it reads the value, or returns false to give up.
+  // Calls `read(number, type)` for each field, in ascending order; `read` consumes the value, or returns false to stop.
   template <class Read>
   bool fields(const Read& read) {
     std::int64_t number = 0;
@@ -96,7 +96,7 @@ class ThriftReader {
     return true;
   }
 
-  // Others read such lists as what the format says that they hold, whatever the list says.
+  // Other readers assume the element type of the format, whatever type the list declares.
   bool skip_list(Type expected) {
     Type element;
     std::uint64_t size;

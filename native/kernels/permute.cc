@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kPackedLength = 16;
 
-// The words that the key stands for.
+// The words of a key.
 class Words {
  public:
   explicit Words(std::uint64_t key) : state_(scramble(key ^ 0x5851F42D4C957F2Du)) {}
@@ -97,7 +97,7 @@ void Permutation::walk(Pass pass, const std::int64_t* rows, std::int64_t* out, s
                        std::int64_t start) const {
   const bool whole = length_ == rounds_.mask + 1;
   std::int64_t lost[kBlock];    // rows of this block that fell outside [0, length)
-  std::uint16_t place[kBlock];  // where in the block they belong
+  std::uint16_t place[kBlock];  // their places in the block
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t size = std::min(kBlock, count - begin);
     std::int64_t* target = out + begin;

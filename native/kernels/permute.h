@@ -13,16 +13,16 @@ inline constexpr std::uint64_t kMaxPermutationLength = std::uint64_t{1} << 62;
 
 // One order of [0, length), chosen by a 64-bit key.
 //
-// Up to 16 positions the whole order is drawn by Fisher and Yates and packed into one word, four bits a position.
+// Up to 16 positions the whole order is drawn by Fisher and Yates and packed into one word, four bits per position.
 // Beyond, a position of w = bits(length - 1) bits goes through rounds of `x = x * odd + key (mod 2^w); x ^= x >> ceil(w
-// / 2)`, each a bijection of [0, 2^w); a result outside [0, length) goes round again (cycle walking: fewer than two
-// passes on average).
+// / 2)`, each a bijection of [0, 2^w); a result outside [0, length) goes through them again (cycle walking: fewer than
+// two passes on average).
 class Permutation {
  public:
   Permutation() = default;
   Permutation(Direction direction, std::uint64_t length, std::uint64_t key);
 
-  // Where the order, or its inverse, puts one position in [0, length).
+  // The place of one position in [0, length) in the order, or in its inverse.
   std::uint64_t at(std::uint64_t position) const;
 
   // out[i] = start + at(rows[i] - start), rows in [start, start + length); `out` may be `rows`.
@@ -30,7 +30,7 @@ class Permutation {
 
   static constexpr int kMaxRounds = 12;
 
-  // What one pass over [0, 2^w) needs; plain data, read by the vectorised passes.
+  // The data of one pass over [0, 2^w), read by the vectorized passes.
   struct Rounds {
     std::uint64_t multiply[kMaxRounds];  // odd; for the inverse order their inverses modulo 2^64
     std::uint64_t add[kMaxRounds];
@@ -55,7 +55,7 @@ class Permutation {
 std::size_t first_outside(const std::int64_t* rows, std::size_t count, std::uint64_t length);
 
 // The key of one epoch: mix(mix(key, epoch), length), or that of epoch 0 in every epoch if not `reshuffle`. The length
-// is part of it, so that one key gives unrelated orders to datasets of nearly equal lengths.
+// is part of the key, so that one key gives unrelated orders to datasets of nearly equal lengths.
 std::uint64_t epoch_key(std::uint64_t key, std::uint64_t epoch, std::uint64_t length, bool reshuffle);
 
 // out[i] = epoch * length + order(position) with epoch, position = divmod(rows[i], length) and the order keyed by

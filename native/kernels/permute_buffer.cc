@@ -10,7 +10,7 @@ namespace penstock {
 
 namespace {
 
-// What the keys that are mixed with the order's own are for.
+// The purposes of the keys mixed with the order's own.
 enum : std::uint64_t { kPool, kLanes, kOut, kShift, kHead, kTail };
 
 }  // namespace
@@ -67,10 +67,10 @@ void BufferedOrder::apply(const std::int64_t* rows, std::int64_t* out, std::size
   for (std::size_t i = 0; i < count; i += kBlock) trace(out + i, std::min(kBlock, count - i), start);
 }
 
-// Where the elements come from that leave by these rows, which stand in the order of the lanes.
+// The origin of the elements that leave at these rows, which are in the order of the lanes.
 void BufferedOrder::trace(std::int64_t* rows, std::size_t count, std::int64_t start) {
   std::int64_t lanes[kBlock];
-  std::uint64_t source[kBlock];  // the round in which the element came
+  std::uint64_t source[kBlock];  // the round in which the element arrived
   std::uint16_t place[kBlock];
   std::size_t found = 0;
   const std::uint64_t never_put = first_ + (rounds_ << delays_.round_bits);  // in a lane: the last inputs

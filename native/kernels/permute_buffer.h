@@ -9,13 +9,13 @@
 
 namespace penstock {
 
-// How long the elements of one round stay in a buffer.
+// The delays of the elements of one round in a buffer.
 //
-// The input is taken in rounds of `round` elements, a power of two, each with as many lanes. The element in lane k
-// comes out of(k) rounds after it came in: a geometric distribution over the lanes, cut off after five buffers. So
-// `held` elements wait between two rounds, and no more than held + round <= 3/2 of the buffer are in memory at a time.
-// When the first round begins, only those wait that leave after the first `pooled` rounds: as many as the buffer holds.
-// If all `held` waited, the first elements would be moved back further, and so have more in common in all epochs.
+// The input is taken in rounds of `round` elements, a power of two, each with that many lanes. The element in lane k
+// leaves of(k) rounds after its arrival: a geometric distribution over the lanes, truncated after five buffers. Thus
+// `held` elements wait between two rounds, and at most held + round <= 3/2 of the buffer are in memory at a time. When
+// the first round begins, only elements that leave after the first `pooled` rounds wait: as many as the buffer holds.
+// If all `held` waited, the first elements would move back further, and have more in common in all epochs.
 struct Delays {
   static constexpr std::size_t kMostDelays = 40, kGroups = 256;
 
@@ -23,7 +23,7 @@ struct Delays {
 
   std::uint64_t of(std::uint64_t lane) const { return delay_of_group[lane >> group_bits]; }
 
-  // How many lanes, the first ones, have nothing to give after a round, and after all rounds before it together.
+  // The number of first lanes that are empty after a round, and the sum over all rounds before.
   std::uint64_t empty(std::uint64_t number) const { return pooled <= number && number < count ? waiting[number] : 0; }
   std::uint64_t empty_before(std::uint64_t number) const {
     return before[std::clamp<std::uint64_t>(number, pooled, count)] - before[pooled];
@@ -38,12 +38,13 @@ struct Delays {
   std::uint8_t delay_of_group[kGroups] = {};
 };
 
-// One order of [0, length), chosen by a 64-bit key: what a buffer of a given size makes of a stream of that length.
+// One order of [0, length), chosen by a 64-bit key: the output of a buffer of a given size for a stream of that length.
 //
 // Its outputs are a head of 1 to `round` elements, then rounds, and a tail, each permuted. The first inputs are a pool,
 // permuted, from which the head is taken, and then the elements that wait when the first round begins. The inputs of a
-// round are spread over its lanes by one order for all rounds, shifted by a number drawn for each. Where less than a
-// round is left of the input, it and all that waits become the tail. So a position costs three permutations at most.
+// round are spread over its lanes by one order for all rounds, shifted by a number drawn for each. When less than a
+// round of input is left, this rest and all waiting elements become the tail. A position costs at most three
+// permutations.
 class BufferedOrder {
  public:
   BufferedOrder(std::uint64_t length, const Delays& delays, std::uint64_t key);
@@ -68,7 +69,7 @@ class BufferedOrder {
   std::uint64_t head_, first_, rounds_, tail_;  // `first_`: inputs before the first round; `tail_`: where it begins
   std::uint64_t origin_;  // where the first round would begin if no lane were empty then, modulo 2^64
   Permutation pool_, lanes_;
-  std::uint64_t shift_[kShiftsKept], shift_round_[kShiftsKept];  // the shifts of recent rounds, and one more than which
+  std::uint64_t shift_[kShiftsKept], shift_round_[kShiftsKept];  // recent shifts, and their rounds plus one
 };
 
 // out[i] = order(positions[i]) of a buffer of `window` elements. One of 1 is the identity, one of `length` or more the

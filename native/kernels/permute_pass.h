@@ -1,4 +1,4 @@
-// One pass of a permutation's rounds over [0, 2^w), and its vectorised loops.
+// One pass of a permutation's rounds over [0, 2^w), and its vectorized loops.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ using Loop = void (*)(const Permutation::Rounds& rounds, const std::int64_t* row
 // The fastest loop on this processor for positions of `width` bits.
 Loop choose(bool forward, int width);
 
-// Whether every row lies in [start, start + length).
+// Returns whether every row lies in [start, start + length).
 bool all_inside(const std::int64_t* rows, std::size_t count, std::int64_t start, std::uint64_t length);
 
 }  // namespace penstock::pass

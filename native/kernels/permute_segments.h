@@ -1,4 +1,4 @@
-// Rows permuted within stretches, each by an order of its own.
+// Rows permuted within segments, each by an order of its own.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace penstock {
 
-inline constexpr std::size_t kBlock = 256;    // rows a vectorised pass takes at once
+inline constexpr std::size_t kBlock = 256;    // rows of one vectorized pass
 inline constexpr std::size_t kShortRun = 12;  // below, row by row is faster than a pass
 
-// A stretch of rows that one order permutes among themselves.
+// A range of rows that one order permutes.
 struct Segment {
   std::int64_t start;
   std::uint64_t size;
@@ -24,13 +24,12 @@ inline bool holds(const Segment& segment, std::int64_t row) {
   return static_cast<std::uint64_t>(row) - static_cast<std::uint64_t>(segment.start) < segment.size;
 }
 
-// Permutes up to kBlock rows, each within the segment that `locate(row)` says: segment by segment while many rows share
-// one.
+// Permutes up to kBlock rows, each within the segment `locate(row)`: segment by segment while many rows share one.
 template <class Locate>
 void permute_mixed(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
                    const Locate& locate) {
   std::int64_t value[kBlock], shared[kBlock];
-  std::uint16_t place[kBlock], shared_place[kBlock];  // where in the block the values belong
+  std::uint16_t place[kBlock], shared_place[kBlock];  // places of the values in the block
   for (std::size_t i = 0; i < count; ++i) place[i] = static_cast<std::uint16_t>(i);
   std::copy(rows, rows + count, value);
   bool crowded = true;
@@ -57,7 +56,7 @@ void permute_mixed(Direction direction, const std::int64_t* rows, std::int64_t* 
   }
 }
 
-// Permutes every row within the segment that `locate(row)` says: long runs in one segment at once.
+// Permutes every row within the segment `locate(row)`: long runs in one segment at once.
 template <class Locate>
 void permute_segments(Direction direction, const std::int64_t* rows, std::int64_t* out, std::size_t count,
                       const Locate& locate) {

@@ -18,11 +18,11 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLargest = std::size_t{1} << 62;
-constexpr std::size_t kLooked = 8;  // blocks, the last ones handed back: others are in no cache any more
+constexpr std::size_t kLooked = 8;  // blocks, the last returned: others are no longer in any cache
 
-thread_local char here;  // its address is the thread's name
+thread_local char here;  // its address identifies the thread
 
-// The next of eight sizes a doubling, a multiple of the alignment.
+// Returns the next of eight sizes per doubling, a multiple of the alignment.
 std::size_t capacity_of(std::size_t bytes) {
   if (bytes > kLargest) throw std::bad_alloc();
   if (bytes <= 8 * kAlignment) return bytes ? (bytes + kAlignment - 1) / kAlignment * kAlignment : kAlignment;
@@ -64,7 +64,7 @@ void* Pool::take(std::size_t bytes, std::size_t& capacity, Home& home) {
   return memory;
 }
 
-// The smallest block that is kept of `capacity` up to twice as much, which then becomes the capacity.
+// Returns the smallest kept block of `capacity` up to twice as much, and updates `capacity`.
 void* Pool::pop(std::size_t& capacity, Home home) {
   for (auto found = free_.lower_bound(capacity); found != free_.end() && found->first / 2 <= capacity; ++found) {
     Blocks& blocks = found->second;
@@ -89,20 +89,20 @@ void Pool::give_back(void* memory, std::size_t capacity, Home home) noexcept {
     live_ -= capacity;
     try {
       if (capacity <= idle_limit_) {
-        evict_idle(idle_limit_ - capacity, evicted, capacity);  // what is handed back now is what is used now
+        evict_idle(idle_limit_ - capacity, evicted, capacity);  // a block returned now matches current use
         free_[capacity].push_back({memory, home});
         idle_ += capacity;
         memory = nullptr;
       }
     } catch (const std::bad_alloc&) {
-      // no memory for the books: the block is freed instead of kept
+      // no memory for bookkeeping: the block is freed instead of kept
     }
   }
   std::free(memory);
   release(evicted);
 }
 
-// Lets go of blocks until at most `most` bytes are kept; those of `last` after all others.
+// Frees blocks until at most `most` bytes are kept; those of `last` after all others.
 void Pool::evict_idle(std::size_t most, Blocks& evicted, std::size_t last) {
   for (int own = 0; own < 2; ++own) {
     for (auto& [size, blocks] : free_) {

@@ -1,4 +1,4 @@
-// Memory that is used again: blocks go back to the pool that they came from, or to the system if it has enough.
+// Recycled memory: blocks return to their pool, or to the system if the pool has enough.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace penstock {
 
-// Free memory by size. Shared by the pool's owner and by every block still out, so that a block may outlive its pool.
+// Free memory by size. Shared by the pool's owner and by every block in use, so that a block may outlive its pool.
 //
-// Who takes a block gets one that it took before, where there is one: that may still be in its core's cache, where one
-// that another core wrote last has to be fetched from there.
+// A thread preferably gets a block that it had before, which may still be in its core's cache; a block that another
+// core wrote last has to be fetched from there.
 //
-// Sizes are rounded up to one of eight classes a doubling (at most an eighth is wasted), so that a steady run of
-// similar batches always finds its memory again; where nothing of its class is free a block of up to twice the size
-// serves, and the whole grows past its peak only while nothing is free. All methods may be called from any thread, and
-// after a fork.
+// Sizes are rounded up to one of eight classes per doubling (at most an eighth is wasted), so that a steady run of
+// similar batches always finds free memory; if nothing of its class is free, a block of up to twice the size serves,
+// and the total grows past its peak only while nothing is free. All methods may be called from any thread, and after a
+// fork.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   // At most `idle_limit` bytes are kept for later.
@@ -25,23 +25,23 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // The thread that took a block, as no other is named while it lives.
+  // The identity of the thread that took a block, unique among living threads.
   using Home = const void*;
 
-  // At least `bytes` bytes at an address divisible by 64, uninitialised; throws std::bad_alloc. `capacity` and `home`
-  // are what to hand back.
+  // At least `bytes` bytes at an address divisible by 64, uninitialized; throws std::bad_alloc. Return the block with
+  // its `capacity` and `home`.
   void* take(std::size_t bytes, std::size_t& capacity, Home& home);
   void give_back(void* memory, std::size_t capacity, Home home) noexcept;
 
-  // Frees what is idle.
+  // Frees idle memory.
   void trim() noexcept;
-  // Keeps nothing from now on: what is idle is freed now, what is out when it comes back.
+  // Stops recycling: frees idle memory now, and blocks in use when they return.
   void close() noexcept;
 
   struct Usage {
-    std::size_t live;  // bytes in blocks that are out
+    std::size_t live;  // bytes of blocks in use
     std::size_t idle;  // bytes kept for later
-    std::size_t peak;  // the most that live + idle has been
+    std::size_t peak;  // the largest sum of live and idle
   };
   Usage usage() const;
 
@@ -59,7 +59,7 @@ class Pool : public std::enable_shared_from_this<Pool> {
   std::map<std::size_t, Blocks> free_;  // capacity -> blocks
 };
 
-// One block of a pool; hands its memory back when it dies.
+// One block of a pool; the destructor returns its memory.
 class Block {
  public:
   Block(std::shared_ptr<Pool> pool, std::size_t bytes) : pool_(std::move(pool)), bytes_(bytes) {

@@ -1,4 +1,4 @@
-// Keys and row-keyed draws: splitmix64 for mixing keys, Philox4x64-10 for what a row draws.
+// Keys and row-keyed draws: splitmix64 for mixing keys, Philox4x64-10 for the draws of a row.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ constexpr std::uint64_t mix(std::uint64_t first, std::uint64_t second) {
   return scramble((state ^ second) + kIncrement);
 }
 
-// First 64-bit draw of Philox4x64-10 (Salmon et al. 2011) with key (key, row), counting from 0 as NumPy does: its first
+// First 64-bit draw of Philox4x64-10 (Salmon et al. 2011) with key (key, row), counting from 0 like NumPy, whose first
 // block is that of counter 1.
 std::uint64_t first_draw(std::uint64_t key, std::uint64_t row);
 

@@ -17,12 +17,12 @@ using Status = ReadOutcome::Status;
 constexpr std::int64_t kLead = 12;      // TFRecord: 8 bytes of length, 4 of its checksum
 constexpr std::int64_t kTrail = 4;      // 4 bytes of the record's checksum
 constexpr std::size_t kAhead = 3;       // records
-constexpr std::size_t kTouched = 8;     // records whose pages are asked for at a time
+constexpr std::size_t kTouched = 8;     // records whose pages are requested at a time
 constexpr std::int64_t kFetched = 640;  // bytes
 constexpr std::int64_t kCacheLine = 64;
-constexpr std::size_t kProbes = 8;       // records whose pages are looked for before all are asked for
-constexpr std::int64_t kNear = 1 << 16;  // bytes between two records that are read as one
-constexpr std::size_t kFew = 4;          // files of one call, all of which are looked at once it is done
+constexpr std::size_t kProbes = 8;       // records whose pages are checked before all are requested
+constexpr std::int64_t kNear = 1 << 16;  // bytes between two records that are read together
+constexpr std::size_t kFew = 4;          // files of one call, all of which are checked afterwards
 
 template <class Word>
 Word load(const unsigned char* at) noexcept {
@@ -33,21 +33,21 @@ Word load(const unsigned char* at) noexcept {
 
 bool is_tfrecord_head(const unsigned char* at) noexcept { return load<std::uint32_t>(at + 8) == masked_crc32c(at, 8); }
 
-// Has the cache fetch the beginning of a record: drawn at random, each would be waited for (a third of the time).
+// Prefetches the beginning of a record: random records would otherwise wait for memory (a third of the time).
 void prefetch(const Found& record) noexcept {
   if (!record.data) return;  // of an empty file
   for (std::int64_t at = -kLead; at < std::min(record.size, kFetched); at += kCacheLine)
     __builtin_prefetch(record.data + at);
 }
 
-// Has the processor find the pages of some records: side by side, which takes hardly longer than one, and one takes a
-// fifth of the time of a record that is parsed.
+// Looks up the pages of some records in parallel, which takes hardly longer than one lookup; one takes a fifth of the
+// time to parse a record.
 void touch(const Found* records, std::size_t first, std::size_t last) noexcept {
   for (std::size_t i = first; i < last; ++i)
     if (records[i].data) __builtin_prefetch(records[i].data - kLead);
 }
 
-// Copies a record and checks the copy, not the mapping: it is what is handed out, and it is in the cache.
+// Copies a record and checks the copy, not the mapping: the copy is returned, and in the cache.
 inline Status copy_record(Found record, unsigned char* into, bool check_tfrecord) noexcept {
   const auto size = static_cast<std::size_t>(record.size);
   if (size) std::memcpy(into, record.data, size);
@@ -57,7 +57,7 @@ inline Status copy_record(Found record, unsigned char* into, bool check_tfrecord
   return load<std::uint32_t>(record.data + size) == masked_crc32c(into, size) ? Status::kOk : Status::kBadChecksum;
 }
 
-// What a guarded body works on, and how far it got.
+// The data and progress of a guarded body.
 struct Copying {
   const Found* records;
   std::size_t count;
@@ -82,7 +82,7 @@ void copy_records(void* context) noexcept {
     if (!work.copy(i, work.into[i])) return;
 }
 
-// The same, each shown to somebody.
+// The same, passing each record to a callback.
 struct Showing : Copying {
   unsigned char* next;
   bool end_to_end;
@@ -108,7 +108,7 @@ struct Trimming {
   volatile std::size_t at = 0;
 };
 
-// Takes the end off lines: where they end can only be seen in the file.
+// Removes the ends of lines, which are only known from the file.
 void trim_lines(void* context) noexcept {
   auto& work = *static_cast<Trimming*>(context);
   for (std::size_t i = 0; i < work.count; ++i) {
@@ -162,7 +162,7 @@ RecordFiles::RecordFiles(std::vector<std::string> paths, std::vector<Spans> span
 }
 
 std::size_t RecordFiles::file_of(std::int64_t row) const noexcept {
-  // By halves without a branch that hangs on the row: they come in any order.
+  // Binary search without a branch on the row, since rows come in any order.
   const std::int64_t* first = starts_.data();
   for (std::size_t left = starts_.size(); left > 1;) {
     const std::size_t half = left / 2;
@@ -241,8 +241,8 @@ ReadOutcome RecordFiles::find(const std::int64_t* rows, std::size_t count, Locat
   return {};
 }
 
-// Asks the system for all the records at once, where some of them are not in memory: it reads them side by side, in the
-// order of the disk, where touching them would wait for one after another.
+// Requests all records from the system at once, if some are not in memory: the system reads them in parallel, in disk
+// order, while touching them would wait for one after another.
 void RecordFiles::read_ahead(const Located& located, const std::vector<std::uint32_t>& file_of) const {
   const auto& records = located.records;
   std::vector<const MappedFile*> by_number(spans_.size());

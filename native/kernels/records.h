@@ -1,4 +1,4 @@
-// Records of files by their number, from where an index says that they lie.
+// Records of files by number, located by an index.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace penstock {
 
-// How a record lies between the two offsets that the index has for it.
+// The form of a record between its two offsets in the index.
 enum class Framing : int {
-  kPlain,     // it is all of them
+  kPlain,     // all bytes
   kTfRecord,  // length and its checksum before it, its own checksum after it
   kLine,      // a line: without the \n or \r\n at its end, and without empty lines after it
 };
 
-// Where the records of a file lie: record i from begins[i] to ends[i]; or, where they are null and all are of one
-// length, from first + i * step, `length` bytes.
+// The places of a file's records: record i from begins[i] to ends[i]; or, if these are null and all have one length,
+// `length` bytes from first + i * step.
 struct Spans {
   const std::int64_t* begins;
   const std::int64_t* ends;
@@ -35,39 +35,39 @@ struct Spans {
   std::int64_t end(std::int64_t record) const { return ends ? ends[record] : first + record * step + length; }
 };
 
-// Whether their index was cut short while it was mapped: what was found in it may be zeros.
+// Returns whether an index was truncated while mapped: its values may be zeros.
 bool are_cut(const Spans& spans);
 
-// What became of one call: all went well, or what is wrong with which of the rows that were asked for.
+// The outcome of one call: success, or the error and the requested row that failed.
 struct ReadOutcome {
   enum class Status : int {
     kOk,
     kCannotOpen,   // `detail`: errno
-    kOtherSize,    // the file is not as large as when it was indexed; `detail`: its size now
-    kBadIndex,     // the index points outside of the file
-    kTruncated,    // the file has shrunk while it was read
+    kOtherSize,    // the size of the file has changed since indexing; `detail`: its size now
+    kBadIndex,     // the index points outside the file
+    kTruncated,    // the file shrank while it was read
     kBadLength,    // TFRecord: length and index differ, or the length's checksum is wrong
     kBadChecksum,  // TFRecord: the record's checksum is wrong
-    kRewritten,    // the file was written to since it was indexed
+    kRewritten,    // the file was changed since it was indexed
   };
   Status status = Status::kOk;
   std::size_t failed = 0;  // which of the rows
   std::int64_t detail = 0;
 };
 
-// Where one record that was asked for is, in memory that is mapped while the `Located` of its call lives.
+// The place of one requested record, in memory mapped while the `Located` of its call lives.
 struct Found {
   const unsigned char* data;  // of the payload
   std::int64_t size;          // bytes of it
 };
 
-// A file that records lie in: its mapping, its number, and the first of the rows asked for that lies in it.
+// A file with requested records: its mapping, its number, and the first requested row in it.
 struct InFile {
   std::shared_ptr<const MappedFile> mapped;
   std::size_t number, asked;
 };
 
-// The records of some rows, found; holds the files' mappings.
+// The located records of some rows, with the files' mappings.
 struct Located {
   std::vector<Found> records;
   std::vector<InFile> files;
@@ -75,7 +75,7 @@ struct Located {
 
 class RecordFiles {
  public:
-  // The memory of `spans` is the caller's, and stays.
+  // The caller owns the memory of `spans`, which must stay.
   RecordFiles(std::vector<std::string> paths, std::vector<Spans> spans, Framing framing, bool verify,
               std::size_t most_open);
 
@@ -86,21 +86,21 @@ class RecordFiles {
   std::int64_t start(std::size_t file) const { return starts_[file]; }  // its first row
   const Spans& spans(std::size_t file) const { return spans_[file]; }
   Framing framing() const { return framing_; }
-  // The mapping of a file, which is as it was indexed; or what is wrong with it for who asks for record `asked`.
+  // The mapping of an unchanged file, or its error for the requested record `asked`.
   ReadOutcome open(std::size_t file, std::size_t asked, std::shared_ptr<const MappedFile>& mapped);
-  // What became of a call once records are copied out of these files: `outcome`, or that one was written to meanwhile.
+  // The outcome of a call after copying records from these files: `outcome`, or the error of a file changed meanwhile.
   ReadOutcome settled(const std::vector<InFile>& from, ReadOutcome outcome) noexcept;
 
-  // Finds the records at `rows`, 0 <= row < count(), and has the system begin to read those that are not in memory.
+  // Finds the records at `rows`, 0 <= row < count(), and asks the system to begin to read those not in memory.
   ReadOutcome locate(const std::int64_t* rows, std::size_t count, Located& located);
-  // Has the system begin to read the records at `rows`, 0 <= row < count(), where they are not in memory; what is wrong
-  // with them is left to who reads them.
+  // Asks the system to begin to read the records at `rows`, 0 <= row < count(), that are not in memory; errors are left
+  // to the reader.
   void advise(const std::int64_t* rows, std::size_t count);
-  // Copies each record to `into[i]`, which has room for its size; checks it on the way where that is asked for.
+  // Copies each record to `into[i]`, which has room for its size; checks it if requested.
   ReadOutcome copy(const Located& located, unsigned char* const* into) noexcept;
-  // Copies one record after another to `into`, end to end or each over the one before, checks it, and shows it to
-  // `take` while it is in the cache, until one is not taken: kOk with that one as `failed`, or how many there are.
-  // `into` has room for all, or for the longest. `take` must own nothing, see `guarded`.
+  // Copies one record after another to `into`, end to end or each over the one before, checks it, and passes it to
+  // `take` while in the cache, until `take` refuses one: kOk with that one as `failed`, or with their number. `into`
+  // has room for all, or for the longest. `take` must own nothing, see `guarded`.
   enum class Placing { kEndToEnd, kInOnePlace };
   using Take = bool (*)(void* taker, std::size_t number, const unsigned char* begin, const unsigned char* end);
   ReadOutcome each(const Located& located, unsigned char* into, Placing placing, Take take, void* taker) noexcept;
@@ -112,13 +112,13 @@ class RecordFiles {
 
   MappedFiles files_;
   std::vector<Spans> spans_;
-  std::vector<std::int64_t> starts_;  // the first row of each file, and the number of all
+  std::vector<std::int64_t> starts_;  // the first row of each file, and the total number
   Framing framing_;
   bool verify_;
 };
 
-// Scans of whole files that make an index. Each writes up to `capacity` offsets and goes on from `position`, which it
-// moves.
+// Scans of whole files that make an index. Each writes up to `capacity` offsets and continues from `position`, which it
+// advances.
 struct ScanOutcome {
   enum class Status : int { kMore, kEnd, kTruncated, kShort, kBadLength, kBadChecksum };
   Status status = Status::kMore;
@@ -126,10 +126,10 @@ struct ScanOutcome {
 };
 
 // The beginning of each TFRecord; the checksum of each length is checked, and with `verify` that of each record.
-// kShort: the file ends inside of the record at `position`.
+// kShort: the file ends inside the record at `position`.
 ScanOutcome scan_tfrecords(const MappedFile& file, std::int64_t& position, std::int64_t* offsets, std::size_t capacity,
                            bool verify) noexcept;
-// The same of memory that holds a beginning of a file: kShort is then that there has to be more.
+// The same for memory with a beginning of a file: kShort then means that more must follow.
 ScanOutcome scan_tfrecords(const unsigned char* data, std::int64_t size, std::int64_t& position, std::int64_t* offsets,
                            std::size_t capacity, bool verify) noexcept;
 

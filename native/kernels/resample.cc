@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kLanes = 8;
 
-// The sum of products, in eight sums that go side by side.
+// The sum of products, as eight parallel sums.
 float dot(const float* a, const float* b, std::int64_t count) noexcept {
   float sums[kLanes] = {};
   std::int64_t i = 0;

@@ -1,12 +1,12 @@
-// Another sample rate: a polyphase filter, whose weights are given.
+// Conversion of sample rates: a polyphase filter with given weights.
 #pragma once
 
 #include <cstdint>
 
 namespace penstock {
 
-// A filter from one rate to `up / down` times it: of output i, phase i * down % up has the weights, and its middle one
-// is that of input i * down / up. Beyond the ends there is silence.
+// A filter from one rate to `up / down` times it: output i has the weights of phase i * down % up, and its middle one
+// belongs to input i * down / up. Silence extends beyond the ends.
 struct PolyphaseFilter {
   const float* weights;  // (up, taps)
   std::int64_t up, down;

@@ -49,8 +49,7 @@ struct Span {
   int64_t first, count;
 };
 
-// The box in coordinates of its own: input 0 is the pixel that holds the box's near edge, `offset` inside which it
-// begins.
+// The box in its own coordinates: input 0 is the pixel with the box's near edge, at `offset` inside that pixel.
 struct Box {
   double offset, step;
   int64_t inputs;
@@ -121,8 +120,8 @@ void vertical_portable(const int16_t* const* rows, const int16_t* weights, int64
   }
 }
 
-// Moves the weights from rows of `most` to rows of the even count that is really used, and the outputs near the far
-// edge to the left, with zeros before their weights, so that at most one input past `high` is looked at.
+// Moves the weights from rows of `most` to rows of the even count in use, and the outputs near the far edge to the
+// left, with zeros before their weights, so that at most one input past `high` is read.
 void compact(int64_t most, Taps& taps) {
   taps.count += taps.count % 2;
   for (int64_t i = 0; i < static_cast<int64_t>(taps.first.size()); ++i) {

@@ -2,8 +2,8 @@
 //
 // All arithmetic after the weights is on integers, so that every path (vector or scalar, fused or composed, and the
 // NumPy twin) gives the same pixels: weights have 14 fractional bits and sum to exactly 1; the horizontal pass keeps
-// the difference from 128 with 7 fractional bits in int16, which has room for what bicubic overshoots (-128 to 383);
-// the vertical pass rounds to uint8, and is the only one to clip.
+// the difference from 128 with 7 fractional bits in int16, which has room for bicubic overshoot (-128 to 383); the
+// vertical pass rounds to uint8, and is the only one to clip.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace penstock::kernels {
 
 enum class Filter : int { nearest = 0, bilinear = 1, bicubic = 2 };
 
-// Where the outputs of one axis lie on the input. Positions are in pixels of the decoded image.
+// The places of the outputs of one axis on the input. Positions are in pixels of the decoded image.
 struct Axis {
   double start, size;           // the source box: [start, start + size)
-  int64_t resized;              // how many outputs the whole box becomes
-  int64_t window, outputs;      // which of them are wanted: [window, window + outputs)
+  int64_t resized;              // number of outputs of the whole box
+  int64_t window, outputs;      // the requested ones: [window, window + outputs)
   bool mirror_source = false;   // the box is read from its far end
-  bool mirror_outputs = false;  // the wanted outputs are written from the last to the first
+  bool mirror_outputs = false;  // the requested outputs are written from the last to the first
 };
 
 // For output i: the inputs first[i] .. first[i] + count - 1, with weights[i * count ..]. `count` is even, so that taps
@@ -28,12 +28,12 @@ struct Taps {
   int64_t count = 0;
   std::vector<int32_t> first;    // shape (outputs,)
   std::vector<int16_t> weights;  // shape (outputs, count)
-  int64_t low = 0, high = 0;     // the inputs that have weight: [low, high)
+  int64_t low = 0, high = 0;     // the inputs with weight: [low, high)
   std::vector<double> exact;     // scratch, shape (count,)
 
-  // The same for vectors over rows of three channels, which prepare() fills in a layout of its own: how many bytes of
-  // the row a vector (or lane) takes its values from, 0 where neighbouring outputs lie too far apart for any; where
-  // these bytes begin in a row that begins at `low`; which of them go where; and the weights they meet there.
+  // The same for vectors over rows of three channels, which prepare() fills in a layout of its own: the number of bytes
+  // of the row that a vector (or lane) reads, 0 if neighboring outputs lie too far apart; the begins of these bytes in
+  // a row that begins at `low`; their permutation; and their weights.
   int window = 0;
   std::vector<int32_t> window_begins;
   std::vector<uint8_t> window_shuffles;
@@ -41,7 +41,7 @@ struct Taps {
 };
 
 // Fills `taps`, with inputs counted from pixel 0 of the image. With `antialias` the filter is as wide as the reduction
-// (Pillow, torchvision); without it, bilinear is plain two-tap interpolation at half-pixel centres and bicubic the
+// (Pillow, torchvision); without it, bilinear is plain two-tap interpolation at half-pixel centers and bicubic the
 // four-tap kernel with a = -0.75 (OpenCV, torch).
 void make_taps(Filter filter, bool antialias, const Axis& axis, Taps& taps);
 
@@ -53,7 +53,7 @@ using HorizontalPass = void (*)(const uint8_t* row, int64_t origin, const Taps& 
 using VerticalPass = void (*)(const int16_t* const* rows, const int16_t* weights, int64_t count, int64_t length,
                               uint8_t* out);
 
-// Fills what the horizontal pass wants besides the taps themselves.
+// Fills the data of the horizontal pass besides the taps.
 using PrepareTaps = void (*)(int64_t channels, Taps& taps);
 
 struct ResizePasses {
@@ -63,11 +63,10 @@ struct ResizePasses {
 };
 
 const ResizePasses& portable_resize();
-const ResizePasses* avx2_resize();  // null where the processor or the compiler has none
+const ResizePasses* avx2_resize();  // null without support of processor and compiler
 const ResizePasses& best_resize();
 
-// Turns rows that arrive one by one, top to bottom, into resized rows: only the rows that the next output needs are
-// kept.
+// Converts rows that arrive one by one, top to bottom, to resized rows, keeping only the rows for the next output.
 class RowResizer {
  public:
   using Emit = void (*)(void* context, int64_t y, const uint8_t* row);
@@ -75,7 +74,7 @@ class RowResizer {
   // The taps must outlive the rows. `origin` is the image column at which the pushed rows begin.
   void begin(Taps& horizontal, const Taps& vertical, int64_t origin, int64_t channels);
 
-  // Takes image row y (rows outside [vertical.low, vertical.high) may be left out) and emits what it completes. With
+  // Takes image row y (rows outside [vertical.low, vertical.high) may be left out) and emits completed rows. With
   // `direct` set, the row is written at direct + y * stride instead of into scratch memory before it is emitted.
   void push(int64_t y, const uint8_t* row, uint8_t* direct, int64_t stride, Emit emit, void* context);
 

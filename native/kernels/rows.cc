@@ -6,12 +6,12 @@ namespace penstock {
 
 namespace {
 
-// Divides rows by a length, and hardly ever has to: neighbours lie in one epoch.
+// Divides rows by a length, rarely with a division: neighboring rows lie in one epoch.
 class Epochs {
  public:
   explicit Epochs(std::int64_t length) : length_(length) {}
 
-  // Makes `epoch` and `start`, its first row, those of `row`.
+  // Sets `epoch`, and `start`, its first row, for `row`.
   void find(std::int64_t row) {
     if (static_cast<std::uint64_t>(row - start) < static_cast<std::uint64_t>(length_)) return;
     epoch = row / length_;

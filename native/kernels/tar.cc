@@ -14,10 +14,10 @@ namespace {
 using Status = TarOutcome::Status;
 
 constexpr std::int64_t kBlock = 512;
-constexpr std::int64_t kRecord = 20 * kBlock;  // what most programs fill an archive up to
+constexpr std::int64_t kRecord = 20 * kBlock;                                 // the usual unit of archive sizes
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4;  // bytes of a member; sums do not overflow
 
-// Where the fields of a header are.
+// The places of the fields of a header.
 constexpr std::size_t kNameSize = 100, kSizeAt = 124, kSizeSize = 12, kChecksumAt = 148, kChecksumSize = 8;
 constexpr std::size_t kTypeAt = 156, kMagicAt = 257, kPrefixAt = 345, kPrefixSize = 155;
 
@@ -30,7 +30,7 @@ std::size_t length_of(const unsigned char* text, std::size_t most) noexcept {
   return end ? static_cast<std::size_t>(static_cast<const unsigned char*>(end) - text) : most;
 }
 
-// A number in octal digits, or in binary where the first bit is set.
+// Reads a number in octal digits, or in binary if the first bit is set.
 bool read_number(const unsigned char* at, std::size_t width, std::int64_t& value) noexcept {
   value = 0;
   if (*at & 0x80) {
@@ -47,7 +47,7 @@ bool read_number(const unsigned char* at, std::size_t width, std::int64_t& value
   return i == width || at[i] == ' ' || at[i] == 0;
 }
 
-// The sum of the bytes, that of the checksum itself counted as spaces; old programs took bytes to be signed.
+// The sum of the bytes, with the checksum itself counted as spaces; old programs used signed bytes.
 bool has_checksum(const unsigned char* head) noexcept {
   std::int64_t told;
   if (!read_number(head + kChecksumAt, kChecksumSize, told)) return false;
@@ -68,7 +68,7 @@ struct Text {
   std::size_t size = 0;
 };
 
-// What extended headers say of the member that follows.
+// The values of extended headers for the next member.
 struct Extended {
   Text path;
   std::int64_t size = -1;
@@ -90,7 +90,7 @@ bool begins_with(Text text, std::string_view start) noexcept {
 
 bool is(Text text, std::string_view other) noexcept { return text.size == other.size() && begins_with(text, other); }
 
-// Lines of "LENGTH KEY=VALUE\n", of which LENGTH is that of the whole line.
+// Parses lines of "LENGTH KEY=VALUE\n", where LENGTH is that of the whole line.
 bool read_pax(const unsigned char* at, std::int64_t size, Extended& extended) noexcept {
   while (size > 0) {
     if (*at == 0) return is_zero(at, size);  // some writers count the padding
@@ -114,13 +114,13 @@ bool read_pax(const unsigned char* at, std::int64_t size, Extended& extended) no
   return true;
 }
 
-// One member under way: its headers, from the first extended one on.
+// The current member: its headers, from the first extended one on.
 class Member {
  public:
   Member(const unsigned char* data, std::int64_t size, bool whole, std::int64_t position) noexcept
       : data_(data), size_(size), whole_(whole), at_(position) {}
 
-  // Reads its headers; kMore is that all went well.
+  // Reads the headers; returns kMore on success.
   Status read() noexcept {
     for (;;) {
       if (!has(at_ + kBlock)) return Status::kShort;
@@ -143,11 +143,11 @@ class Member {
   std::int64_t end() const noexcept { return end_; }
   std::int64_t next() const noexcept { return at_; }
   std::int64_t needed() const noexcept { return needed_; }
-  // Which of the kinds that are skipped it is, or -1 where it is a regular file.
+  // Returns the kind of a skipped member, or -1 for a regular file.
   int skipped() const noexcept { return skipped_; }
   bool is_folder() const noexcept { return is_folder_; }
 
-  // Writes its name to memory of kLongestTarName bytes; 0 where it has none that could be taken.
+  // Writes the name to memory of kLongestTarName bytes; returns 0 without a valid name.
   std::size_t write_name(unsigned char* into) const noexcept {
     Text name = extended_.path;
     Text prefix;
@@ -215,7 +215,7 @@ class Member {
   bool is_folder_ = false;
 };
 
-// What the guarded body works on, and how far it got.
+// The data and progress of the guarded body.
 struct Scanning {
   const unsigned char* data;
   std::int64_t size;
@@ -225,8 +225,8 @@ struct Scanning {
   TarOutcome outcome;
 };
 
-// Whether blocks of zeros between two members may be the end of an archive to which another was joined. Where the last
-// one is filled up, so are the others.
+// Returns whether blocks of zeros between two members may be the end of an archive with another joined to it. If the
+// last archive is filled up, so are the others.
 bool may_join(const Scanning& work, std::int64_t begin, std::int64_t end) noexcept {
   if ((work.origin + end) % kRecord == 0) return true;
   const bool is_filled =
@@ -234,7 +234,7 @@ bool may_join(const Scanning& work, std::int64_t begin, std::int64_t end) noexce
   return end - begin == 2 * kBlock && !is_filled;
 }
 
-// Passes over zeros, up to a header, for which there is kMore; else it is the end, or it should not be.
+// Skips zeros up to a header, and returns kMore; otherwise returns the status of a valid or invalid end.
 Status find_header(const Scanning& work, std::int64_t& position) noexcept {
   const std::int64_t begin = position;
   while (work.size - position >= kBlock && is_zero(work.data + position, kBlock)) position += kBlock;
@@ -275,7 +275,7 @@ void scan(void* context) noexcept {
       return;
     }
     if (member.skipped() >= 0) ++members.skipped[member.skipped()];
-    if (is_file && members.names[named + name_size - 1] != '/') {  // the first tar had folders as files
+    if (is_file && members.names[named + name_size - 1] != '/') {  // the first tar stored folders as files
       members.heads[outcome.count] = outcome.position;
       members.begins[outcome.count] = member.begin();
       members.ends[outcome.count] = member.end();

@@ -17,8 +17,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are taken from records as they lie there");
 
-constexpr std::ptrdiff_t kBlock = 16;              // bytes looked at in one go
-constexpr std::ptrdiff_t kReach = kBlock + 8 - 1;  // bytes that a number of a block is read from
+constexpr std::ptrdiff_t kBlock = 16;              // bytes scanned at once
+constexpr std::ptrdiff_t kReach = kBlock + 8 - 1;  // bytes read for a number of a block
 constexpr std::int64_t kLongest = 8;               // bytes of a number taken in one word
 
 // A bit for each of sixteen bytes: whether it is the last of its number.
@@ -38,7 +38,7 @@ inline std::uint32_t last_bytes(const std::uint8_t* at) {
 #endif
 }
 
-// The seven low bits of each of the first `length` bytes of a word, side by side.
+// Joins the seven low bits of each of the first `length` bytes of a word.
 inline std::uint64_t joined(std::uint64_t word, std::int64_t length) {
   word &= ~std::uint64_t{0} >> (64 - 8 * length);
   word = (word & 0x007f007f007f007f) | (word & 0x7f007f007f007f00) >> 1;
@@ -46,8 +46,7 @@ inline std::uint64_t joined(std::uint64_t word, std::int64_t length) {
   return (word & 0x000000000fffffff) | (word & 0x0fffffff00000000) >> 4;
 }
 
-// Appends the numbers of up to eight bytes that begin at `at`, as far as they end within one block; returns where the
-// next begins.
+// Appends the numbers of up to eight bytes from `at` on that end within one block; returns the begin of the next.
 template <class Joined>
 inline __attribute__((always_inline)) const std::uint8_t* unpack_block(const std::uint8_t* at, const std::uint8_t* end,
                                                                        std::int64_t*& out, const Joined& join) {
@@ -71,7 +70,7 @@ inline __attribute__((always_inline)) bool unpack(Bytes packed, const std::uint8
                                                   const Joined& join) {
   const std::uint8_t* at = packed.begin;
   while (at != packed.end) {
-    // A number has one byte at least, so that the values fit where the room is as many.
+    // A number has at least one byte, so the values fit if there is room for that many.
     if (readable - at >= kReach && sink->room - sink->count >= packed.end - at) {
       std::int64_t* out = sink->values + sink->count;
       const std::uint8_t* next = unpack_block(at, packed.end, out, join);
@@ -106,16 +105,16 @@ __attribute__((target("bmi,bmi2"))) bool unpack_bmi2(Bytes packed, const std::ui
 #define PENSTOCK_LANES target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")
 
 constexpr std::uint64_t kEvery = ~std::uint64_t{0};
-constexpr std::int64_t kLanes = 8;  // numbers unpacked in one go, each in a lane of eight bytes
+constexpr std::int64_t kLanes = 8;  // numbers unpacked at once, each in a lane of eight bytes
 
-// Where bytes are, in the order of `which` of them, for 64 bytes.
+// The positions of set bits in `which`, in order, for 64 bytes.
 __attribute__((PENSTOCK_LANES)) inline __m512i places_of(std::uint64_t which) {
   const __m512i all = _mm512_set_epi64(0x3f3e3d3c3b3a3938, 0x3736353433323130, 0x2f2e2d2c2b2a2928, 0x2726252423222120,
                                        0x1f1e1d1c1b1a1918, 0x1716151413121110, 0x0f0e0d0c0b0a0908, 0x0706050403020100);
   return _mm512_maskz_compress_epi8(which, all);
 }
 
-// The seven low bits of each byte of a lane, side by side.
+// Joins the seven low bits of each byte of a lane.
 __attribute__((PENSTOCK_LANES)) inline __m512i joined_lanes(__m512i bytes) {
   const __m512i low = _mm512_and_si512(bytes, _mm512_set1_epi8(0x7f));
   const __m512i pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(static_cast<short>(0x8001)), low);  // 1 and 128 times
@@ -124,8 +123,8 @@ __attribute__((PENSTOCK_LANES)) inline __m512i joined_lanes(__m512i bytes) {
   return _mm512_or_si512(_mm512_and_si512(fours, lower), _mm512_srli_epi64(_mm512_andnot_si512(lower, fours), 4));
 }
 
-// Eight numbers in one go, however long each is: which bytes end a number tells where all of them lie, without a branch
-// on any. Neither reads nor writes anything outside.
+// Unpacks eight numbers at once, of any lengths: the bytes that end a number determine all places, without branches. No
+// byte outside is read or written.
 __attribute__((PENSTOCK_LANES)) bool unpack_lanes(Bytes packed, const std::uint8_t* readable,
                                                   Sink<std::int64_t>* sink) {
   const __m512i lane = _mm512_set_epi64(0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
@@ -160,7 +159,7 @@ __attribute__((PENSTOCK_LANES)) bool unpack_lanes(Bytes packed, const std::uint8
   return at == packed.end || unpack_bmi2({at, packed.end}, readable, sink);
 }
 
-// Where the processor has bit extraction, and not as a slow program of its own.
+// Whether the processor has fast bit extraction, not in microcode.
 bool has_bmi2() { return __builtin_cpu_supports("bmi2") && !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2"); }
 
 bool has_lanes() {

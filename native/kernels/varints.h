@@ -1,4 +1,4 @@
-// Packed varints: a run of them, one after another, as a repeated integer field of protocol buffers has.
+// Packed varints, one after another, as in a repeated integer field of protocol buffers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// Room for values, and how many there are: those beyond the room are counted, and lost.
+// Room for values, and their number: values beyond the room are counted and dropped.
 template <class Value>
 struct Sink {
   Value* values;
@@ -22,11 +22,11 @@ struct Sink {
   }
 };
 
-// Appends all varints of `packed`, which fill it exactly; false if they do not, or one has more than ten bytes. Bytes
-// up to `readable`, at or after the end of `packed`, may be read; what is there does not matter.
+// Appends all varints of `packed`, which fill it exactly; returns false otherwise, or if one has more than ten bytes.
+// Bytes up to `readable`, at or after the end of `packed`, may be read, whatever their values.
 bool unpack_varints(Bytes packed, const std::uint8_t* readable, Sink<std::int64_t>* sink);
 
-// All ways to do it that this machine has, which give the same; the last is the fastest, and the one above.
+// All implementations for this machine, with equal results; the last is the fastest, used above.
 using UnpackVarints = bool (*)(Bytes packed, const std::uint8_t* readable, Sink<std::int64_t>* sink);
 std::vector<UnpackVarints> ways_to_unpack_varints();
 

@@ -12,7 +12,7 @@ constexpr std::int64_t kChunkHead = 8;
 constexpr std::uint32_t kUnknownLength = 0xFFFFFFFFu;
 constexpr std::uint16_t kPcm = 1, kFloat = 3, kExtensible = 0xFFFE;
 constexpr std::int32_t kMostChannels = 1024;
-// The end of the identifiers of formats that are a 16-bit tag in disguise.
+// The end of format identifiers that contain a 16-bit tag.
 constexpr unsigned char kTagged[] = {0x00, 0x00, 0x00, 0x00, 0x10, 0x00, 0x80,
                                      0x00, 0x00, 0xAA, 0x00, 0x38, 0x9B, 0x71};
 
@@ -97,8 +97,7 @@ struct Sample<SampleType::kF64> {
   static constexpr std::int64_t kWidth = 8;
   static float at(const unsigned char* p) noexcept {
     const double value = load<double>(p);
-    constexpr double kMost =
-        3.4028234663852886e38;  // of numbers beyond, but not of infinity, a conversion is undefined
+    constexpr double kMost = 3.4028234663852886e38;  // conversion of numbers beyond, except infinity, is undefined
     if (std::isinf(value)) return static_cast<float>(value);
     return static_cast<float>(value > kMost ? kMost : value < -kMost ? -kMost : value);
   }

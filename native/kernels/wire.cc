@@ -41,7 +41,7 @@ bool WireReader::skip(std::uint32_t number, Wire wire, int depth) {
         if (!skip(inner, static_cast<Wire>(tag & 7), depth - 1)) return false;
       }
       return false;
-    default:  // the end of a group that did not begin, or none of the types
+    default:  // the end of a group that did not begin, or an unknown type
       return false;
   }
 }

@@ -1,4 +1,4 @@
-// The wire format of protocol buffers: tags, varints, lengths, and fields that nobody asked for.
+// The wire format of protocol buffers: tags, varints, lengths, and skipped fields.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ struct Bytes {
 
 enum class Wire : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kGroupEnd = 4, kFixed32 = 5 };
 
-// One field of a message; `payload` is the content of kBytes, and of other types what follows the tag.
+// One field of a message; `payload` is the content of kBytes, for other types the bytes after the tag.
 struct Field {
   std::uint32_t number;
   Wire wire;
   Bytes payload;
 };
 
-// The bytes of a field at `at`, if it has this tag (of one byte) and a length of one or two bytes, and ends by `end`;
-// else `begin` is null, and the field is to be looked at with more care.
+// Returns the bytes of a field at `at`, if it has this tag (of one byte) and a length of one or two bytes, and ends by
+// `end`; otherwise `begin` is null, and the field needs the general parser.
 inline Bytes short_field(const std::uint8_t* at, const std::uint8_t* end, std::uint8_t tag) {
   if (end - at < 3) return {nullptr, nullptr};
   if (at[0] != tag) return {nullptr, nullptr};
@@ -37,7 +37,7 @@ inline Bytes short_field(const std::uint8_t* at, const std::uint8_t* end, std::u
   return {at, at + size};
 }
 
-// Takes a message apart, field by field. Nothing outside of it is ever read.
+// Parses a message, field by field. No byte outside is ever read.
 class WireReader {
  public:
   explicit WireReader(Bytes message) : at_(message.begin), end_(message.end) {}
@@ -45,7 +45,7 @@ class WireReader {
   bool done() const { return at_ == end_; }
   const std::uint8_t* at() const { return at_; }
 
-  // The next field, passed over whole: groups with all that is in them. False if the message is damaged there.
+  // Reads the next field as a whole: groups with all their content. Returns false if the message is damaged there.
   bool next(Field* field) {
     std::uint64_t tag;
     if (!varint(&tag) || !valid(tag)) return false;
@@ -58,7 +58,7 @@ class WireReader {
     return true;
   }
 
-  // A number of up to ten bytes; bits beyond the 64th are dropped, as protobuf does.
+  // Reads a number of up to ten bytes; bits beyond the 64th are dropped, as in protobuf.
   bool varint(std::uint64_t* value) {
     if (at_ != end_ && *at_ < 0x80) {
       *value = *at_++;
@@ -67,7 +67,7 @@ class WireReader {
     return long_varint(value);
   }
 
-  // A length, and as many bytes.
+  // Reads a length, and that many bytes.
   bool bytes(Bytes* payload) {
     std::uint64_t size;
     if (!varint(&size) || size > static_cast<std::size_t>(end_ - at_)) return false;

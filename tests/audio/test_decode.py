@@ -93,11 +93,11 @@ def test_a_flac_that_is_cut_short_is_an_error():
     ("data", "told"),
     [
         (b"", "empty"),
-        (wav(tone(100))[:-1], "says it has 200 bytes of samples, and 199 are there; it was cut short"),
+        (wav(tone(100))[:-1], "should have 200 bytes of samples and has 199; it was cut short"),
         (wav(tone(100))[:36], "no samples"),
         (b"RIFF\0\0\0\0WAVEdata\0\0\0\0", "no format chunk"),
         (wav(tone(4)).replace(b"\x01\0\x01\0", b"\x01\0\0\0", 1), "contradicts itself"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(50), "no format known here"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), "not a known format"),
         ("text", "not str"),
     ],
 )

@@ -65,7 +65,7 @@ def test_more_rows_find_more():
 
 @pytest.mark.parametrize(("rows", "error"), [(0, ValueError), (1.5, TypeError)])
 def test_rows_are_counted_from_1(rows, error):
-    with pytest.raises(error, match=r"check\(rows="):
+    with pytest.raises(error, match=r"check\(count="):
         DS.check(count=rows)
 
 

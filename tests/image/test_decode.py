@@ -99,8 +99,8 @@ def test_bytes_may_come_as_any_kind_of_bytes() -> None:
     [
         (b"", "it is empty"),
         (b"\xff\xd8\xff", "it is truncated: its 3 bytes end before the pixels begin"),
-        (b"<!DOCTYPE html>", "begin with b'<!DOCTYP', which is no format known here"),
-        (b"GIF89a", "no format known here|truncated|Truncated"),
+        (b"<!DOCTYPE html>", "begin with b'<!DOCTYP', which is not a known format"),
+        (b"GIF89a", "not a known format|truncated|Truncated"),
         ("photo.jpg", "takes the bytes of an image file, not str"),
         (None, "not NoneType"),
         (np.zeros((3, 3, 3), np.uint8), "not an array of uint8"),
@@ -146,7 +146,7 @@ def test_hostile_files_are_images_or_errors(name) -> None:
     [
         ("huge-65500.jpg", "more than the limit"),
         ("many-scans.jpg", "more than 200 scans"),
-        ("two-components.jpg", "2 colour components"),
+        ("two-components.jpg", "2 color components"),
         ("truncated-pixels.jpg", "truncated: its .* bytes end in row"),
         ("marker-in-pixels.jpg", "Corrupt JPEG data"),
         ("lossless.jpg", "Unsupported JPEG process"),

@@ -305,5 +305,5 @@ def test_specs_say_what_comes_out() -> None:
 
 
 def test_keys_and_operations_go_together() -> None:
-    with pytest.raises(ValueError, match="one key an operation"):
+    with pytest.raises(ValueError, match="one key for each operation"):
         fuse([image.decode()], [])

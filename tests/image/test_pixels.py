@@ -53,7 +53,7 @@ def test_channels_that_do_not_match_are_refused() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: image.normalize((0, 0), (1, 1, 1)), ValueError, "as many means as deviations"),
+        (lambda: image.normalize((0, 0), (1, 1, 1)), ValueError, "equally many means and deviations"),
         (lambda: image.normalize(0, 0), ValueError, "above 0"),
         (lambda: image.normalize(0, -1), ValueError, "above 0"),
         (lambda: image.normalize("mean", 1), TypeError, "expected a number"),

@@ -69,8 +69,8 @@ def test_what_is_behind_the_end_of_one_that_was_cut_short_is_zeros_and_an_error(
     file.check()  # nothing was read that is not there
     assert maps_cut() == before
     assert not np.count_nonzero(file.content[8192:])
-    with pytest.raises(DataError, match="file: the file was cut short, or could not be read any more, while it was"):
+    with pytest.raises(DataError, match="file: the file was cut short, or became unreadable, while"):
         file.check()
     assert maps_cut() == before + 1
     other.check()
-    assert capfd.readouterr().err.count("what is read behind its end is zeros") == 1
+    assert capfd.readouterr().err.count("reads beyond its end return zeros") == 1

@@ -97,7 +97,7 @@ def test_what_belongs_to_no_sample_is_passed_over(tmp_path):
     samples = scanned(tmp_path, data)
     assert files_of(samples, data) == [("a.txt", b"1"), ("b.txt", b"2")]
     assert samples.skipped.tolist() == [2, 1, 0]
-    assert skipped_in_words(samples.skipped) == "2 links and 1 devices and pipes are passed over"
+    assert skipped_in_words(samples.skipped) == "2 links and 1 devices and pipes are skipped"
 
 
 def test_archives_that_were_joined_are_read_to_the_end(tmp_path):
@@ -160,10 +160,10 @@ SPARSE = pax(b"GNU.sparse.major", b"1") + pax(b"GNU.sparse.name", b"a.txt")
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"no archive at all".ljust(600), "the member, at byte 0: there is no header"),
-        (member(b"a.txt", b"x") + b"\1" * 512, "the member, at byte 1024: there is no header"),
-        (member(b"a.txt", b"x")[:300], "the member, at byte 0: the archive ends inside of it"),
-        (member(b"a.txt", b"x" * 600)[:1100], "the member, at byte 0: the archive ends inside of it"),
+        (b"no archive at all".ljust(600), "the member, at byte 0: there is no member header"),
+        (member(b"a.txt", b"x") + b"\1" * 512, "the member, at byte 1024: there is no member header"),
+        (member(b"a.txt", b"x")[:300], "the member, at byte 0: the archive ends inside it"),
+        (member(b"a.txt", b"x" * 600)[:1100], "the member, at byte 0: the archive ends inside it"),
         (header(b"a.txt", at124=b"\x80" + b"\x7f" * 11), "'a.txt', at byte 0: its size"),
         (header(b"a.txt", at124=b"\xff" * 12), "at byte 0: its size"),
         (header(b"a.txt", at124=b"12345678901x"), "at byte 0: its size"),
@@ -176,10 +176,10 @@ SPARSE = pax(b"GNU.sparse.major", b"1") + pax(b"GNU.sparse.name", b"a.txt")
         (member(b"x", pax(b"size", b"-1"), b"x") + member(b"a.txt", b""), "its extended header"),
         (member(b"g", pax(b"path", b"all"), b"g") + member(b"a.txt", b""), "a global header"),
         (header(b""), "it has no name"),
-        (member(b"x", pax(b"path", b"a\0b.txt"), b"x") + member(b"a.txt", b""), "no name, or one that has a zero"),
-        (member(b"L", b"n" * 70_000, b"L") + member(b"a.txt", b""), "longer than 64 KiB"),
-        (member(b"x", pax(b"path", b"b.txt"), b"x"), "at byte 0: the archive ends inside of it"),
-        (member(b"a.txt", b"1") + member(b"a.TXT", b"2"), "'a.TXT', at byte 1024: the sample has a file of that"),
+        (member(b"x", pax(b"path", b"a\0b.txt"), b"x") + member(b"a.txt", b""), "no name, or a name with a zero"),
+        (member(b"L", b"n" * 70_000, b"L") + member(b"a.txt", b""), "of more than 64 KiB"),
+        (member(b"x", pax(b"path", b"b.txt"), b"x"), "at byte 0: the archive ends inside it"),
+        (member(b"a.txt", b"1") + member(b"a.TXT", b"2"), "'a.TXT', at byte 1024: the sample already has a file"),
         (b"".join(member(b"img.%d.jpg" % i, b"") for i in range(4100)), "'img.4096.jpg'.*more than 4096 extensions"),
     ],
 )  # fmt: skip

@@ -91,7 +91,7 @@ IN_STREAMS = {
     "map(refuse)": lambda ds: ds.filter(lambda x: True).map(refuse),
     "scan(..., step)": lambda ds: ds.scan(0, step),
     "take_while(predicate=accept)": lambda ds: ds.take_while(accept),
-    "unique(key=refuse)": lambda ds: ds.unique(refuse),
+    "unique(key_func=refuse)": lambda ds: ds.unique(refuse),
     "flat_map(begun)": lambda ds: ds.flat_map(begun),
     "group_by_window(key_func=refuse)": lambda ds: ds.group_by_window(refuse, lambda key, window: window, 2),
     "group_by_reducer(abs, abs, last)": lambda ds: ds.group_by_reducer(abs, abs, last),
@@ -206,7 +206,7 @@ def leaving(state, x):
         (Dataset.range(1, 9).map(leave), "map(leave)"),
         (Dataset.range(1, 9).map(leave, vectorized=False).batch(2), "map(leave, vectorized=False)"),
         (Dataset.range(1, 9).filter(lambda x: leave(x) < 9), "filter(lambda)"),
-        (Dataset.range(1, 9).unique(leave), "unique(key=leave)"),
+        (Dataset.range(1, 9).unique(leave), "unique(key_func=leave)"),
         (Dataset.range(1, 9).scan(0, leaving), "scan(..., leaving)"),
     ],
 )

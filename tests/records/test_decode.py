@@ -32,5 +32,5 @@ def test_features_without_values_are_left_out():
 
 @pytest.mark.parametrize("record", [b"\xff\xd8\xff\xe0", b"this is text", b"\x0a\x05ab"])
 def test_what_is_no_example_is_refused(record):
-    with pytest.raises(ps.errors.DataError, match=r"no tf\.train\.Example"):
+    with pytest.raises(ps.errors.DataError, match=r"not a tf\.train\.Example"):
         ps.records.decode_example(record)

@@ -15,7 +15,7 @@ FEATURES = {"x": R.FixedLenFeature([], "int64"), "t": R.FixedLenFeature([], str,
 @pytest.mark.parametrize(
     ("record", "said"),
     [
-        (b"\x0a\x05ab", "no tf.train.Example, or is damaged"),
+        (b"\x0a\x05ab", "not a tf.train.Example, or is damaged"),
         (wire.example([]), '"x": it is missing.*default_value='),
         (wire.example([("x", b"")]), '"x": it is missing'),
         (wire.example([("x", wire.feature("float32", [1.0]))]), '"x": it holds float32, not int64.*dtype="float32"'),

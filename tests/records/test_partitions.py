@@ -66,7 +66,7 @@ def test_rows_that_do_not_divide_the_values_are_refused(partition, said: list) -
 
 @pytest.mark.parametrize("partitions", [(P.UniformRowLength(2),), (P.UniformRowLength(2), P.RowLengths("p"))])
 def test_uniform_rows_have_to_come_out_even(partitions) -> None:
-    with pytest.raises(ps.errors.DataError, match="do not make rows of 2"):
+    with pytest.raises(ps.errors.DataError, match="do not divide into rows of 2"):
         parse_with(*partitions)(R.encode_example({"v": [1, 2, 3], "p": [1, 1, 1]}))
 
 
@@ -77,5 +77,5 @@ def test_lists_are_cut_step_by_step() -> None:
     bad = R.encode_sequence_example({}, {"v": [[1], [2]], "p": [[1], [2]]})
     with pytest.raises(ps.errors.DataError, match=r'record 2 .*"x": its 1 values are not divided'):
         parse([record, b"", bad, record])
-    with pytest.raises(ps.errors.DataError, match="another number of steps"):
+    with pytest.raises(ps.errors.DataError, match="number of steps differs"):
         parse(R.encode_sequence_example({}, {"v": [[1], [2]], "p": [[1]]}))

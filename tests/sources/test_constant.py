@@ -37,7 +37,7 @@ def test_a_function_cannot_change_the_element_for_the_next_epoch():
 
 @pytest.mark.parametrize("nothing", [None, {}, ()])
 def test_nothing_is_refused(nothing):
-    with pytest.raises(ElementError, match="there is no value in it"):
+    with pytest.raises(ElementError, match="the structure has no value"):
         constant(nothing)
 
 

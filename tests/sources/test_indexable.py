@@ -123,7 +123,7 @@ class NoLength:
         ({1, 2}, "needs from_generator"),
         (iter([1]), "needs from_generator"),
         (NoLength(), "define __len__"),
-        (Squares, "pass an object of it"),
+        (Squares, "pass an instance"),
         (Frame(), "from_tensor_slices"),
         (5, "neither"),
         (None, "neither"),

@@ -33,7 +33,7 @@ def test_an_element_that_fails_stands_for_each(tmp_path, wrong):
             with pytest.raises(DataError, match=r"\d\.npy") as error:
                 source.read_many(np.array([good[0], row]))
             assert error.value.element == 1
-            assert source.describe(row) == "what cannot be read of a file"
+            assert source.describe(row) == "the unreadable part of a file"
         else:
             assert f"{value // 10}.npy" in source.describe(row)
     source.advise(np.arange(source.length))

@@ -77,5 +77,5 @@ def test_a_compression_is_asked_for_or_told_by_the_name():
     assert written_compression("w", None, "a.gz") is None
     assert written_compression("w", "GZIP", "a.zst") == "gzip"
     assert [written_compression("w", "auto", f"a{end}") for end in ("", ".gz", ".ZST")] == [None, "gzip", "zstd"]
-    with pytest.raises(PlanError, match="w writes gzip, zlib, zstd, or files as they are; not bz2"):
+    with pytest.raises(PlanError, match="w writes gzip, zlib, zstd or uncompressed files, not bz2"):
         written_compression("w", "bz2", "a")

@@ -196,7 +196,7 @@ def test_a_file_that_changes_while_it_is_indexed_is_an_error(tmp_path):
             growing.write(b"more")
         return {"bytes": np.zeros(0, np.int64)}
 
-    with pytest.raises(DataError, match="changed while it was indexed"):
+    with pytest.raises(DataError, match="changed while being indexed"):
         index_files([file(tmp_path / "d", "a")], Kind("plain", scan, anything))
     assert os.listdir(tmp_path / "d") == ["a"]
 

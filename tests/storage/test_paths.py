@@ -56,7 +56,7 @@ def test_relative_patterns(tree, monkeypatch):
             r"no file matches '.*\*\.jpg': looked in .*, which has 6 entries \(\.hidden\.txt, a\.bin, a\.txt, \.\.\.\)",
         ),
         ("deep/*/x/*.txt", "looked in .*deep, which has 1 entry"),
-        ("no/such/*.txt", "there is no folder .*no/such; the nearest that exists is"),
+        ("no/such/*.txt", "the folder .*no/such does not exist; the nearest that does is"),
         ("c.txt", "looked in "),
         ("deep", r"is a folder, not a file; its files match '.*deep/\*\*/\*'"),
     ],

@@ -148,11 +148,11 @@ def test_what_is_no_index_or_a_newer_one_is_refused(tmp_path):
     data = bytearray((tmp_path / "i").read_bytes())
     data[8] = 2
     (tmp_path / "i").write_bytes(data)
-    with pytest.raises(DataError, match="an index of version 2, and this Penstock knows version 1"):
+    with pytest.raises(DataError, match="an index of version 2; this Penstock reads version 1"):
         Sidecar.load(path)
     for content in (b"", b"PSINDEX", b"something else altogether" * 5):
         (tmp_path / "i").write_bytes(content)
-        with pytest.raises(DataError, match="no index file"):
+        with pytest.raises(DataError, match="not an index file"):
             Sidecar.load(path)
 
 

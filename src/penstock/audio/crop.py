@@ -1,4 +1,4 @@
-"""Cut seconds out of audio: anywhere, or from the middle."""
+"""Crop audio to a number of seconds: at random, or from the middle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.plan.operation import Operation
 
 @dataclass(frozen=True, repr=False)
 class RandomCrop(Operation):
-    """Cut out some seconds anywhere."""
+    """Crop to some seconds at a random place."""
 
     name: ClassVar[str] = "random_crop"
     random: ClassVar[bool] = True
@@ -35,7 +35,7 @@ class RandomCrop(Operation):
 
 @dataclass(frozen=True, repr=False)
 class CenterCrop(Operation):
-    """Cut out the seconds in the middle."""
+    """Crop to the seconds in the middle."""
 
     name: ClassVar[str] = "center_crop"
     arguments: ClassVar[int] = 2
@@ -52,9 +52,9 @@ class CenterCrop(Operation):
 
 
 def random_crop(seconds: float, sample_rate: int) -> RandomCrop:
-    """Cut out `seconds` anywhere, each place being equally likely: float32 (frames,) or (frames, channels).
+    """Crop to `seconds` at a random place, uniformly: float32 (frames,) or (frames, channels).
 
-    `sample_rate` is that of the samples. What is shorter is an `ElementError`; `pad` it first.
+    `sample_rate` is that of the samples. Shorter audio raises an `ElementError`; `pad` it first.
 
     >>> import numpy as np
     >>> rng = np.random.Generator(np.random.Philox(key=[7, 0]))
@@ -66,9 +66,9 @@ def random_crop(seconds: float, sample_rate: int) -> RandomCrop:
 
 
 def center_crop(seconds: float, sample_rate: int) -> CenterCrop:
-    """Cut out the `seconds` in the middle: float32 (frames,) or (frames, channels).
+    """Crop to the `seconds` in the middle: float32 (frames,) or (frames, channels).
 
-    `sample_rate` is that of the samples. What is shorter is an `ElementError`; `pad` it first.
+    `sample_rate` is that of the samples. Shorter audio raises an `ElementError`; `pad` it first.
 
     >>> import numpy as np
     >>> center_crop(0.5, 8)(np.arange(9, dtype=np.float32)).tolist()
@@ -79,7 +79,7 @@ def center_crop(seconds: float, sample_rate: int) -> CenterCrop:
 
 
 def cut(samples: NDArray[np.float32], first: int, frames: int) -> NDArray[np.float32]:
-    """Return some frames as a copy, which does not hold on to the others."""
+    """Return some frames as a copy, which does not keep the others alive."""
     return samples[first : first + frames].copy()
 
 
@@ -88,7 +88,7 @@ def _fitting(op: RandomCrop | CenterCrop, value: Any) -> tuple[NDArray[np.float3
     frames = check_frames(op.name, op.seconds, op.sample_rate)
     if len(samples) < frames:
         raise ElementError(
-            f"{op.name}: {op.seconds} s at {op.sample_rate} Hz are {frames} frames, and there are {len(samples)}; "
+            f"{op.name}: {op.seconds} s at {op.sample_rate} Hz are {frames} frames, and the audio has {len(samples)}; "
             "put ps.audio.pad() before it"
         )
     return samples, frames

@@ -1,4 +1,4 @@
-"""Decode the bytes of an audio file, to one sample rate."""
+"""Decode the bytes of audio files to one sample rate."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Decode(Operation):
 def decode(sample_rate: int | None = None, *, mono: bool = True, max_samples: int = MOST_SAMPLES) -> Decode:
     r"""Decode the bytes of an audio file to `float32` samples, shape (frames,), or (frames, channels) if not `mono`.
 
-    A file of another rate than `sample_rate` (Hz) is resampled to it, as by `resample`; `None` leaves each file at its
-    own rate, which `ps.audio.info` tells. Integers become fractions of their range, in [-1, 1), but that the highest of
-    32 bits round to 1.0; floats stay as they are, infinities too. `mono` is the mean of the channels. WAV is decoded
-    natively (PCM of 8 to 32 bits, floats of 32 and 64); FLAC, Ogg, MP3 and others need soundfile. More than
-    `max_samples` samples of all channels, a file that is cut short and anything that is no audio is a `DecodeError`.
+    A file of another rate than `sample_rate` (Hz) is resampled, as by `resample`; `None` keeps the rate of each file,
+    which `ps.audio.info` returns. Integers become fractions of their range, in [-1, 1), except that the highest of 32
+    bits round to 1.0; floats, including infinities, are unchanged. `mono` averages the channels. WAV is decoded
+    natively (PCM of 8 to 32 bits, floats of 32 and 64 bits); FLAC, Ogg, MP3 and others need soundfile. More than
+    `max_samples` samples in all channels, truncated files and other data raise a `DecodeError`.
 
     >>> decode(16000)
     decode(16000)

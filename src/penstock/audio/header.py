@@ -1,4 +1,4 @@
-"""What an audio file says of itself, and its samples: WAV natively, other formats through soundfile."""
+"""The header and samples of audio files: WAV natively, other formats through soundfile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.core.lazy import require
 from penstock.kernels.audio import WavLayout, WavStatus, wav_layout, wav_samples
 
 MOST_SAMPLES = 1 << 28
-"""The most samples of a file, of all channels: 1 GiB of them."""
+"""The default limit of samples of a file, in all channels: 1 GiB."""
 _AT_ONCE = 1 << 16  # frames
 
 
@@ -28,14 +28,14 @@ class AudioInfo:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """The duration in seconds."""
         return self.frames / self.sample_rate
 
 
 def info(data: bytes) -> AudioInfo:
-    """Return what the bytes of an audio file say of themselves, without decoding them.
+    """Return the sample rate, channels and frames of an audio file, given as bytes, without decoding the samples.
 
-    A file that is no audio, or none that can be decoded here, is a `DecodeError`.
+    A file that is not audio, or of an unsupported format, raises a `DecodeError`.
 
     >>> info(b"RIFF....WAVE")
     Traceback (most recent call last):
@@ -53,7 +53,7 @@ def info(data: bytes) -> AudioInfo:
 
 
 def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_SAMPLES) -> tuple[NDArray[np.float32], int]:
-    """Return the samples of an audio file and their rate: float32 (frames, channels), or (frames,) of their mean."""
+    """Return the samples of an audio file and their rate: float32 (frames, channels), or (frames,) for their mean."""
     data = as_bytes(data)
     layout = wav_layout(data)
     if layout.status != WavStatus.ELSEWHERE:
@@ -64,11 +64,11 @@ def read_audio(data: bytes, *, mono: bool, most_samples: int = MOST_SAMPLES) -> 
         _check_size(file.frames, file.channels, most_samples)
         try:
             samples = _read_all(file)
-        except Exception as error:  # soundfile's own errors, and what libraries under it raise
+        except Exception as error:  # errors of soundfile, and of the libraries below
             raise DecodeError(f"the audio cannot be decoded: {error} ({len(data)} bytes)") from error
         if len(samples) != file.frames:
             raise DecodeError(
-                f"the audio cannot be decoded: it says that it has {file.frames} frames, and {len(samples)} are there; "
+                f"the audio cannot be decoded: its header says {file.frames} frames, and {len(samples)} were read; "
                 "it was cut short"
             )
         rate = int(file.samplerate)
@@ -89,12 +89,12 @@ _REASONS = {
     WavStatus.NO_FORMAT: "the WAV file has no format chunk before its samples",
     WavStatus.NO_DATA: "the WAV file has no samples: it was cut short",
     WavStatus.BAD_FORMAT: "the format chunk of the WAV file contradicts itself",
-    WavStatus.TRUNCATED: "the WAV file says it has {stated} bytes of samples, and {held} are there; it was cut short",
+    WavStatus.TRUNCATED: "the WAV file should have {stated} bytes of samples and has {held}; it was cut short",
 }
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return the bytes of a file, given as `bytes` or as an array of them."""
+    """Return the bytes of a file, given as `bytes` or as an array of bytes."""
     if isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 1:
         value = value.tobytes()
     elif isinstance(value, (bytearray, memoryview)):
@@ -118,13 +118,13 @@ def _opened(data: bytes) -> Any:
         return soundfile.SoundFile(io.BytesIO(data))
     except (soundfile.SoundFileError, TypeError, ValueError, RuntimeError) as error:
         raise DecodeError(
-            f"the audio cannot be decoded: its {len(data)} bytes begin with {data[:8]!r}, which is no format known "
-            f"here ({error})"
+            f"the audio cannot be decoded: its {len(data)} bytes begin with {data[:8]!r}, which is not a known "
+            f"format ({error})"
         ) from error
 
 
 def _read_all(file: Any) -> NDArray[np.float32]:
-    """Return the frames that there are; memory is taken for those, not for as many as the header says."""
+    """Return the existing frames; memory is allocated for these, not for the header's number."""
     parts: list[NDArray[np.float32]] = []
     while len(part := file.read(_AT_ONCE, dtype="float32", always_2d=True)):
         parts.append(part)

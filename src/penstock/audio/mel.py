@@ -1,4 +1,4 @@
-"""The logarithm of the power in bands that are even on the mel scale."""
+"""Log-mel spectrograms: the logarithm of the power in bands of equal width on the mel scale."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from penstock.plan.operation import Operation
 
 Scale = Literal["htk", "slaney"]
 Log = Literal["ln", "log10", "db"]
-_AT_ONCE = 1 << 20  # samples in windows that are transformed together
+_AT_ONCE = 1 << 20  # samples of windows that are transformed together
 
 
 @dataclass(frozen=True, repr=False)
 class LogMel(Operation):
-    """Turn samples into the logarithm of the power in `n_mels` bands."""
+    """Convert samples to the logarithm of the power in `n_mels` bands."""
 
     name: ClassVar[str] = "log_mel"
 
@@ -55,7 +55,7 @@ class LogMel(Operation):
 
     @property
     def _least(self) -> int:
-        """The fewest samples that there is a result for: what is reflected at the ends is inside."""
+        """The minimum number of samples, such that the reflected ends lie inside."""
         return self.n_fft // 2 + 1 if self.center else self.n_fft
 
     def _times(self, frames: int) -> int:
@@ -93,7 +93,7 @@ class LogMel(Operation):
         return power if self.log == "log10" else np.multiply(power, np.float32(10), out=power)
 
 
-def log_mel(  # noqa: PLR0913 - what the field's own functions take
+def log_mel(  # noqa: PLR0913 - the usual parameters in this field
     sample_rate: int,
     n_mels: int = 80,
     *,
@@ -108,20 +108,20 @@ def log_mel(  # noqa: PLR0913 - what the field's own functions take
     floor: float = 1e-10,
     center: bool = True,
 ) -> LogMel:
-    """The logarithm of the power in `n_mels` bands, time first: float32 (frames,) → (times, n_mels).
+    """Convert samples to the logarithm of the power in `n_mels` bands: float32 (frames,) → (times, n_mels).
 
-    Windows of `n_fft` samples, `hop_length` apart, under a periodic Hann window of `window_length` (`n_fft`) in their
-    middle; with `center`, window t is around sample t · hop_length, and the ends are reflected: there are 1 + frames //
-    hop_length, or for an odd `n_fft` 1 + (frames - 1) // hop_length. Their power spectra are summed under triangles
-    between `f_min` and `f_max` (half of `sample_rate`) Hz, even on the mel scale of HTK (2595 · log10(1 + f / 700)) or
-    of Slaney's Auditory Toolbox (linear below 1 kHz); `norm="slaney"` gives each triangle an area of one. What is below
-    `floor` counts as that; the logarithm is natural, to base 10, or in decibels. (frames, channels) become (times,
-    n_mels, channels).
+    Windows have `n_fft` samples, are `hop_length` apart, and are weighted by a centered periodic Hann window of
+    `window_length` (`n_fft`). With `center`, window t is centered on sample t · hop_length, and the ends are reflected:
+    there are 1 + frames // hop_length windows, or 1 + (frames - 1) // hop_length for an odd `n_fft`. Power spectra are
+    summed under triangles between `f_min` and `f_max` (half of `sample_rate`) Hz, of equal width on the mel scale of
+    HTK (2595 · log10(1 + f / 700)) or of Slaney's Auditory Toolbox (linear below 1 kHz); `norm="slaney"` gives each
+    triangle an area of one. Powers below `floor` are raised to `floor`; the logarithm is natural, to base 10, or in
+    decibels. (frames, channels) become (times, n_mels, channels).
 
     The power is that of `librosa.feature.melspectrogram(pad_mode="reflect", htk=True, norm=None)` with the same
-    arguments, which has time last, and with `scale="slaney", norm="slaney"` that of its defaults. It is that of
-    `torchaudio.transforms.MelSpectrogram` too where `n_fft` and `sample_rate` are even: torchaudio takes the highest
-    frequency of the spectrum to be `sample_rate // 2`, which it is not for odd ones.
+    arguments, which has time last; with `scale="slaney", norm="slaney"`, that of librosa's defaults. For even `n_fft`
+    and `sample_rate`, the power also equals that of `torchaudio.transforms.MelSpectrogram`; for odd ones, torchaudio
+    rounds the highest frequency of the spectrum to `sample_rate // 2`.
 
     >>> import numpy as np
     >>> tone = np.sin(np.arange(16000, dtype=np.float32) * 2 * np.pi * 1000 / 16000)
@@ -155,7 +155,7 @@ def log_mel(  # noqa: PLR0913 - what the field's own functions take
 
 @lru_cache(maxsize=16)
 def hann_window(length: int, size: int) -> NDArray[np.float32]:
-    """Return a periodic Hann window of `length` in the middle of `size` samples.
+    """Return a periodic Hann window of `length` centered in `size` samples.
 
     >>> hann_window(2, 4).tolist()
     [0.0, 0.0, 1.0, 0.0]
@@ -185,8 +185,8 @@ def mel_filters(
     return narrow
 
 
-_LINEAR = 200 / 3  # Hz a mel, up to 1 kHz, in Slaney's scale
-_STEP = math.log(6.4) / 27  # logarithm of the frequency a mel, beyond
+_LINEAR = 200 / 3  # Hz per mel, up to 1 kHz, in Slaney's scale
+_STEP = math.log(6.4) / 27  # logarithm of the frequency per mel, beyond
 
 
 def _mels(frequency: float, scale: Scale) -> float:

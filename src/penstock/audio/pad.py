@@ -1,4 +1,4 @@
-"""Make audio at least, or just, some seconds long."""
+"""Pad audio to at least, or exactly, a number of seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.plan.operation import Operation
 
 @dataclass(frozen=True, repr=False)
 class Pad(Operation):
-    """Add silence at the end up to some seconds."""
+    """Add silence at the end, up to some seconds."""
 
     name: ClassVar[str] = "pad"
     arguments: ClassVar[int] = 2
@@ -35,7 +35,7 @@ class Pad(Operation):
 
 @dataclass(frozen=True, repr=False)
 class PadOrCrop(Operation):
-    """Make it just some seconds long: silence added, or the rest cut off, at the end."""
+    """Make audio exactly some seconds long: add silence, or cut off the rest, at the end."""
 
     name: ClassVar[str] = "pad_or_crop"
     arguments: ClassVar[int] = 2
@@ -53,9 +53,9 @@ class PadOrCrop(Operation):
 
 
 def pad(seconds: float, sample_rate: int) -> Pad:
-    """Add silence at the end of what is shorter than `seconds`: float32 (frames,) or (frames, channels).
+    """Add silence at the end of audio shorter than `seconds`: float32 (frames,) or (frames, channels).
 
-    `sample_rate` is that of the samples. What is long enough is returned itself, not a copy.
+    `sample_rate` is that of the samples. Audio that is long enough is returned itself, not as a copy.
 
     >>> import numpy as np
     >>> pad(0.5, 8)(np.ones(3, np.float32)).tolist()
@@ -66,9 +66,9 @@ def pad(seconds: float, sample_rate: int) -> Pad:
 
 
 def pad_or_crop(seconds: float, sample_rate: int) -> PadOrCrop:
-    """Make it just `seconds` long, by silence at the end, or without what comes after them.
+    """Make audio exactly `seconds` long: add silence at the end, or cut off the rest.
 
-    Takes and returns float32 (frames,) or (frames, channels); `sample_rate` is that of the samples.
+    Samples are float32 (frames,) or (frames, channels); `sample_rate` is that of the samples.
 
     >>> import numpy as np
     >>> [pad_or_crop(0.5, 8)(np.ones(frames, np.float32)).tolist() for frames in (3, 9)]

@@ -1,4 +1,4 @@
-"""Resample audio by a polyphase filter: a sinc under a Kaiser window."""
+"""Resample audio with a polyphase filter: a sinc under a Kaiser window."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from penstock.plan.operation import Operation
 CROSSINGS = 32
 """Zero crossings of the sinc on each side of its middle."""
 CUTOFF = 0.91
-"""Where the filter is at half, as a share of the lower of the two Nyquist frequencies."""
+"""The half-amplitude frequency of the filter, as a share of the lower of the two Nyquist frequencies."""
 BETA = 9.0
-"""Of the Kaiser window: 90 dB between what passes and what does not."""
+"""The parameter β of the Kaiser window, for 90 dB of attenuation in the stopband."""
 _MOST_WEIGHTS = 1 << 26
 
 
 @dataclass(frozen=True, repr=False)
 class Resample(Operation):
-    """Turn samples of one rate into those of another."""
+    """Convert samples from one rate to another."""
 
     name: ClassVar[str] = "resample"
     arguments: ClassVar[int] = 2
@@ -45,12 +45,12 @@ class Resample(Operation):
 
 
 def resample(from_rate: int, to_rate: int) -> Resample:
-    """Turn samples of `from_rate` Hz into those of `to_rate`: float32 (frames,) or (frames, channels).
+    """Convert samples from `from_rate` Hz to `to_rate`: float32 (frames,) or (frames, channels).
 
-    n frames become ceil(n · to_rate / from_rate). Output i is at the time of i / to_rate; beyond the ends is silence.
+    n frames become ceil(n · to_rate / from_rate). Output i is at time i / to_rate; samples beyond the ends are silence.
     The filter is a sinc with its cut-off at 0.91 of the lower Nyquist frequency, 32 zero crossings on each side, under
-    a Kaiser window with β = 9: what is below 0.82 passes unchanged to 0.01 %, aliases are 90 dB down. It is computed
-    once for each pair of rates (Smith, "Digital Audio Resampling", 2002; Kaiser 1974).
+    a Kaiser window with β = 9: frequencies below 0.82 of it pass unchanged to 0.01 %, and aliases are attenuated by 90
+    dB. Each pair of rates computes the filter once (Smith, "Digital Audio Resampling", 2002; Kaiser 1974).
 
     >>> import numpy as np
     >>> tone = np.sin(np.arange(4410, dtype=np.float32) * 2 * np.pi * 440 / 44100)
@@ -77,7 +77,7 @@ def resampled(samples: NDArray[np.float32], from_rate: int, to_rate: int) -> NDA
 
 
 def resampled_length(frames: int, from_rate: int, to_rate: int) -> int:
-    """Return how many frames there are at another rate.
+    """Return the number of frames at another rate.
 
     >>> resampled_length(3, 2, 1)
     2
@@ -87,7 +87,7 @@ def resampled_length(frames: int, from_rate: int, to_rate: int) -> int:
 
 @lru_cache(maxsize=16)
 def filter_weights(up: int, down: int) -> NDArray[np.float32]:
-    """Return the weights of the filter to up / down times the rate: float32 (up, taps), each phase summing to one."""
+    """Return the filter weights for up / down times the rate: float32 (up, taps), with sum one for each phase."""
     cutoff = CUTOFF * min(1.0, up / down)  # of the input's Nyquist frequency
     reach = CROSSINGS / cutoff  # input samples on each side of the middle
     half = math.ceil(reach)
@@ -105,7 +105,7 @@ def _ratio(call: str, from_rate: int, to_rate: int) -> tuple[int, int]:
     up, down = to_rate // shared, from_rate // shared
     if up * 2 * (CROSSINGS / CUTOFF * max(1, down / up) + 2) > _MOST_WEIGHTS:
         raise ElementError(
-            f"{call}: from {from_rate} Hz to {to_rate} Hz takes a filter for {up} phases, which is too large; go by a "
-            "rate between that has more in common with both"
+            f"{call}: from {from_rate} Hz to {to_rate} Hz needs {up} filter phases, which is too many; resample "
+            "to an intermediate rate first"
         )
     return up, down

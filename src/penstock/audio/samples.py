@@ -1,4 +1,4 @@
-"""Checks that audio operations share: what samples are, and how many frames some seconds have."""
+"""Checks shared by audio operations: the form of samples, and the number of frames in some seconds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_rate(call: str, name: str, rate: object) -> int:
 
 
 def check_frames(call: str, seconds: object, sample_rate: object) -> int:
-    """Return how many frames some seconds have: the nearest whole number, and at least one."""
+    """Return the number of frames in some seconds: the nearest whole number, and at least one."""
     rate = check_rate(call, "sample_rate", sample_rate)
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.integer, np.floating)):
         raise TypeError(f"{call}(seconds={seconds!r}): expected a number, not {type(seconds).__name__}")
@@ -49,7 +49,7 @@ def check_frames(call: str, seconds: object, sample_rate: object) -> int:
 
 
 def with_frames(spec: Spec, frames: int | None) -> Spec | None:
-    """Return the spec of samples like `spec` with another number of frames; `None` where they are no samples."""
+    """Return the spec of samples like `spec` with another number of frames; `None` if not samples."""
     if not isinstance(spec, ArraySpec) or len(spec.shape) not in (1, 2):
         return None
     return ArraySpec((frames, *spec.shape[1:]), spec.dtype)

@@ -20,7 +20,7 @@ from penstock.kernels.image import Geometry, GeometryKind
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """What a chain comes to: a program, which operations are its geometry, and the result's size where it is fixed."""
+    """A chain as a program, the operations of its geometry, and the size of the result if fixed."""
 
     program: kernel.ImageProgram
     geometric: tuple[int, ...] = ()
@@ -34,13 +34,13 @@ class Chain:
         return np.dtype(self.program.dtype)
 
     def shape(self, height: int, width: int) -> tuple[int, int, int]:
-        """The shape of a result of that many pixels."""
+        """Return the shape of a result of this size."""
         channels = self.program.channels
         return (channels, height, width) if self.program.channels_first else (height, width, channels)
 
 
 def read_chain(ops: tuple[ImageOperation, ...]) -> Chain | None:
-    """Return the chain, or `None` where the kernel does not do these operations in this order."""
+    """Return the chain, or `None` if the kernel does not support these operations in this order."""
     if not ops or not isinstance(ops[0], Decode):
         return None
     decode = ops[0]
@@ -95,7 +95,7 @@ def _with_pixels(chain: Chain, op: ImageOperation) -> Chain | None:
             return replace(chain, program=replace(chain.program, channels_first=True))
         case Normalize() if not chain.normalizes and len(op.mean) in (1, channels):
             if chain.program.channels_first and len(op.mean) > 1 and (chain.size is None or chain.size[1] == channels):
-                return None  # channels last or first is told by the image's shape
+                return None  # the image's shape decides between channels last and first
             affine = _three_channels(op.byte_affine)
             return replace(chain, program=replace(chain.program, dtype=op.dtype, affine=affine), normalizes=True)
         case _:
@@ -103,6 +103,6 @@ def _with_pixels(chain: Chain, op: ImageOperation) -> Chain | None:
 
 
 def _three_channels(affine: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Gains and offsets as the kernel takes them, shape (2, 3)."""
+    """Return gains and offsets in the form for the kernel, shape (2, 3)."""
     wide = affine if affine.shape[1] == 3 else np.repeat(affine[:, :1], 3, axis=1)
     return np.ascontiguousarray(wide)

@@ -1,4 +1,4 @@
-"""Cut a box out of an image: at a given place, in the centre, or anywhere."""
+"""Crop an image to a box: at a given place, in the center, or at random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.kernels import image as kernel
 
 @dataclass(frozen=True, repr=False)
 class Crop(ImageOperation):
-    """Cut out the box of `height` x `width` pixels whose corner is at (`top`, `left`)."""
+    """Crop to the box of `height` x `width` pixels with its corner at (`top`, `left`)."""
 
     name: ClassVar[str] = "crop"
     arguments: ClassVar[int] = 4
@@ -37,7 +37,7 @@ class Crop(ImageOperation):
 
 @dataclass(frozen=True, repr=False)
 class CenterCrop(ImageOperation):
-    """Cut out the middle `size` (height, width) pixels."""
+    """Crop to the middle `size` (height, width) pixels."""
 
     name: ClassVar[str] = "center_crop"
 
@@ -54,7 +54,7 @@ class CenterCrop(ImageOperation):
 
 @dataclass(frozen=True, repr=False)
 class RandomCrop(ImageOperation):
-    """Cut out `size` (height, width) pixels anywhere."""
+    """Crop to `size` (height, width) pixels at a random place."""
 
     name: ClassVar[str] = "random_crop"
     random: ClassVar[bool] = True
@@ -71,10 +71,10 @@ class RandomCrop(ImageOperation):
 
 
 def crop(top: int, left: int, height: int, width: int) -> Crop:
-    """Cut out the box of `height` x `width` pixels whose upper left corner is at (`top`, `left`).
+    """Crop to the box of `height` x `width` pixels with its upper left corner at (`top`, `left`).
 
-    Takes and returns an array (height, width, channels) of any dtype. A box that is not inside the image is an
-    `ElementError`: nothing is padded.
+    The image and the result are arrays (height, width, channels) of any dtype. A box outside the image raises an
+    `ElementError`: there is no padding.
 
     >>> import numpy as np
     >>> image = np.arange(24, dtype=np.uint8).reshape(4, 6, 1)
@@ -90,10 +90,10 @@ def crop(top: int, left: int, height: int, width: int) -> Crop:
 
 
 def center_crop(size: int | tuple[int, int]) -> CenterCrop:
-    """Cut out the middle of an image: `size` is (height, width), or one number for a square.
+    """Crop to the middle of an image: `size` is (height, width), or one number for a square.
 
-    Takes and returns an array (height, width, channels) of any dtype. Where the margins are odd, half pixels are
-    rounded to even, as in torchvision. An image smaller than `size` is an `ElementError`.
+    The image and the result are arrays (height, width, channels) of any dtype. Half pixels of odd margins are rounded
+    to even, as in torchvision. An image smaller than `size` raises an `ElementError`.
 
     >>> import numpy as np
     >>> center_crop((1, 2))(np.arange(24, dtype=np.uint8).reshape(4, 6, 1))[..., 0].tolist()
@@ -103,9 +103,9 @@ def center_crop(size: int | tuple[int, int]) -> CenterCrop:
 
 
 def random_crop(size: int | tuple[int, int]) -> RandomCrop:
-    """Cut out a box of `size`, (height, width) or one number for a square, each place being equally likely.
+    """Crop to a box of `size`, (height, width) or one number for a square, at a uniformly random place.
 
-    Takes and returns an array (height, width, channels) of any dtype. An image smaller than `size` is an
+    The image and the result are arrays (height, width, channels) of any dtype. An image smaller than `size` is an
     `ElementError`.
 
     >>> import numpy as np

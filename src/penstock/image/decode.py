@@ -18,7 +18,7 @@ from penstock.image.sizes import MAX_PIXELS
 from penstock.kernels import image as kernel
 
 _NO_DRAWS = np.empty((1, 0), np.uint64)
-_FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TGA", "TIFF", "WEBP")  # none that runs programs
+_FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TGA", "TIFF", "WEBP")  # none that runs external programs
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,12 +51,12 @@ class Decode(ImageOperation):
 def decode(*, channels: int = 3, exact: bool = False, exif: bool = False, max_pixels: int = MAX_PIXELS) -> Decode:
     """Decode the bytes of an image file to an array of `uint8`, shape (height, width, `channels`).
 
-    JPEG is decoded by libjpeg-turbo (baseline and progressive, gray, colour, CMYK); PNG, WebP, GIF (its first frame),
-    BMP, TIFF and others need Pillow. `channels` is 3 (RGB) or 1 (luma); transparency is dropped. In a pipeline that
-    crops and shrinks, only the pixels that are needed are decoded, and those of a box at least twice as large as its
-    result at 1/2, 1/4 or 1/8 scale: `exact=True` decodes them at full scale. `exif=True` turns the image as its EXIF
-    orientation says. More than `max_pixels` pixels, truncated or damaged data and anything that is no image is a
-    `DecodeError`; damage after the last row that a crop needs is not seen.
+    JPEG is decoded by libjpeg-turbo (baseline and progressive, gray, color, CMYK); PNG, WebP, GIF (its first frame),
+    BMP, TIFF and others need Pillow. `channels` is 3 (RGB) or 1 (luma); transparency is dropped. A pipeline that crops
+    and shrinks decodes only the necessary pixels, and a box at least twice as large as its result at 1/2, 1/4 or 1/8
+    scale: `exact=True` decodes at full scale. `exif=True` rotates the image by its EXIF orientation. More than
+    `max_pixels` pixels, truncated or damaged data, and other data raise a `DecodeError`; damage after the last row that
+    a crop needs is not detected.
 
     >>> decode()(b"GIF89a")
     Traceback (most recent call last):
@@ -73,7 +73,7 @@ def decode(*, channels: int = 3, exact: bool = False, exif: bool = False, max_pi
 
 
 def raise_failure(outcome: kernel.Outcome) -> None:
-    """Raise the `DecodeError` of an image that the kernel could not decode."""
+    """Raise the `DecodeError` for an image that the kernel failed to decode."""
     if outcome.failed >= 0:
         raise DecodeError(f"the JPEG image cannot be decoded: {outcome.message}")
 
@@ -110,15 +110,15 @@ def _decode_with_pillow(decode: Decode, data: bytes) -> NDArray[np.uint8]:
         raise
     except pillow.UnidentifiedImageError as error:
         raise DecodeError(
-            f"the image cannot be decoded: its {len(data)} bytes begin with {data[:8]!r}, which is no format known here"
+            f"the image cannot be decoded: its {len(data)} bytes begin with {data[:8]!r}, which is not a known format"
         ) from error
-    except Exception as error:  # Pillow's plugins raise whatever they stumble over
+    except Exception as error:  # Pillow's plugins raise any kind of error
         raise DecodeError(f"the image cannot be decoded: {error} ({len(data)} bytes, from {data[:8]!r})") from error
     return pixels.reshape(*pixels.shape[:2], decode.channels)
 
 
 def _pixels_of(picture: Any, channels: int) -> NDArray[np.uint8]:
-    if picture.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip
+    if picture.mode.startswith("I"):  # 16 bits per pixel, which Pillow would clip
         values = np.asarray(picture).astype(np.int64)
         gray = np.clip(values >> 8, 0, 255).astype(np.uint8)[..., None]
         return np.repeat(gray, channels, axis=2)
@@ -129,7 +129,7 @@ def _pixels_of(picture: Any, channels: int) -> NDArray[np.uint8]:
 
 
 def _turned(pixels: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
-    """Undo an EXIF orientation: 2 mirrored, 3 upside down, 4 both, 5 to 8 the same with rows and columns exchanged."""
+    """Return the image with an EXIF orientation undone: 2 mirrored, 3 upside down, 4 both, 5 to 8 also transposed."""
     if orientation >= 5:
         pixels = pixels.transpose(1, 0, 2)
         orientation = {5: 1, 6: 2, 7: 3, 8: 4}[orientation]

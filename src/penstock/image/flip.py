@@ -1,4 +1,4 @@
-"""Mirror an image, or not, at random."""
+"""Mirror an image at random."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class RandomFlip(ImageOperation):
 
 
 def random_flip(p: float = 0.5) -> RandomFlip:
-    """Mirror an image, left for right, with probability `p`.
+    """Mirror an image left to right, with probability `p`.
 
-    Takes and returns an array (height, width, channels) of any dtype; an image that is not flipped is returned
-    itself, not a copy.
+    The image and the result are arrays (height, width, channels) of any dtype; an unflipped image is returned itself,
+    not as a copy.
 
     >>> import numpy as np
     >>> random_flip(1.0)(np.array([[[1], [2], [3]]], np.uint8))[..., 0].tolist()

@@ -1,4 +1,4 @@
-"""Run a chain of image operations as one native call for many images, decoding only the pixels it needs."""
+"""Run a chain of image operations as one native call for many images, decoding only the necessary pixels."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from penstock.storage.local import read_file
 class FusedImage:
     """A chain of image operations that starts with `decode`, as one column function; `fuse` makes it.
 
-    The result equals that of the operations one after another, exactly, where the image is decoded at full scale. Where
-    `decode(exact=False)` decodes at reduced scale what a resampling then shrinks at least twofold, it differs by less
-    than 4 of 255 levels in the mean and 64 at most on photographs; without antialias it has less aliasing than they.
-    Images that are not JPEG, or that EXIF says to turn, are computed one after another. Where it `reads`, values are
-    the paths of files: the kernel reads each into the same memory, which spares as many objects and most page faults.
+    At full scale, the result equals exactly that of the operations one after another. If `decode(exact=False)` decodes
+    at reduced scale before a resampling that shrinks at least twofold, the result differs on photographs by less than 4
+    of 255 levels in the mean, and by at most 64; without antialias, the reduced scale has less aliasing. Images that
+    are not JPEG, or that EXIF rotates, are computed one operation at a time. With `reads`, values are the paths of
+    files: the kernel reads each into the same memory, which avoids an object for each and most page faults.
     """
 
     ops: tuple[ImageOperation, ...]
     keys: tuple[int, ...]
     reads: bool = False
-    random: Literal[False] = False  # its keys are bound: it takes no generator
+    random: Literal[False] = False  # keys are bound: there is no generator argument
 
     def __repr__(self) -> str:
         return " → ".join([*(["read"] if self.reads else []), *map(repr, self.ops)])
@@ -44,7 +44,7 @@ class FusedImage:
     def _chain(self) -> Chain:
         chain = read_chain(self.ops)
         if chain is None:
-            raise ValueError(f"{self!r} cannot be run as one: make it with penstock.image.fused.fuse")
+            raise ValueError(f"{self!r} cannot run as one call: create it with penstock.image.fused.fuse")
         return chain
 
     def spec(self, spec: Spec) -> Spec | None:
@@ -56,8 +56,8 @@ class FusedImage:
     def run(self, values: Sequence[Any], rows: Rows, out: NDArray[Any] | None = None) -> NDArray[Any] | list[Any]:
         """Return the results for `values`, images or files at `rows`, shape (k,), written into `out`, shape (k, ...).
 
-        Without `out`, or where an image's size is not that of its place, the result is a new array if the chain fixes
-        the size, else a list of arrays. An error about `values[i]` has `element = i`.
+        Without `out`, or if a result does not fit its place, the result is a new array if the chain fixes the size, and
+        a list of arrays otherwise. An error of `values[i]` has `element = i`.
         """
         values = values if isinstance(values, list) else list(values)
         draws = self._draws(rows)
@@ -77,7 +77,7 @@ class FusedImage:
         return out
 
     def _fits(self, out: NDArray[Any]) -> bool:
-        """Whether the kernel can write there: of the chain's dtype and layout, each image contiguous."""
+        """Return whether the kernel can write to `out`: the chain's dtype and layout, and contiguous images."""
         program = self._chain.program
         return (
             out.ndim == 4
@@ -88,7 +88,7 @@ class FusedImage:
         )
 
     def _run_each(self, values: list[Any], draws: NDArray[np.uint64]) -> list[Any]:
-        """Return the results in arrays of their own, each of its own size."""
+        """Return the results as separate arrays, each of its own size."""
         sizes, outcome = kernel.measure_images(self._chain.program, values, draws, files=self.reads)
         composed = {i: self._compose(values, draws, i) for i in outcome.elsewhere}
         self._raise_failure(outcome)
@@ -109,7 +109,7 @@ class FusedImage:
         return results
 
     def _draws(self, rows: Rows) -> NDArray[np.uint64]:
-        """The draws of the geometric operations, shape (k, operations)."""
+        """Return the draws of the geometric operations, shape (k, operations)."""
         at = self._chain.geometric
         draws = np.zeros((len(rows), len(at)), np.uint64)
         for column, i in enumerate(at):
@@ -144,11 +144,11 @@ class FusedImage:
 
 
 def fuse(ops: Sequence[ImageOperation], keys: Sequence[int]) -> FusedImage | None:
-    """Return the operations as one column function, or `None` where no kernel does them in this order.
+    """Return the operations as one column function, or `None` if the kernel does not support them in this order.
 
-    `keys` holds one 64-bit key an operation; that of an operation that does not draw is ignored. A chain is `decode`,
-    then crops, flips and at most one resampling (`resize`, `random_resized_crop`) in any order, then at most one
-    `normalize` and one `to_chw`.
+    `keys` has one 64-bit key for each operation, ignored for an operation without draws. A chain is `decode`, then
+    crops, flips and at most one resampling (`resize`, `random_resized_crop`) in any order, then at most one `normalize`
+    and one `to_chw`.
 
     >>> import penstock.image as image
     >>> fuse([image.decode(), image.random_resized_crop(224), image.random_flip()], [0, 1, 2]) is None
@@ -157,11 +157,11 @@ def fuse(ops: Sequence[ImageOperation], keys: Sequence[int]) -> FusedImage | Non
     True
     """
     if len(ops) != len(keys):
-        raise ValueError(f"fuse: expected one key an operation, got {len(ops)} operations and {len(keys)} keys")
+        raise ValueError(f"fuse: expected one key for each operation, got {len(ops)} operations and {len(keys)} keys")
     if read_chain(tuple(ops)) is None:
         return None
     return FusedImage(tuple(ops), tuple(keys))
 
 
 def _blame(error: Exception, element: int) -> None:
-    error.element = element  # pyright: ignore[reportAttributeAccessIssue] - how a column function says which it was
+    error.element = element  # pyright: ignore[reportAttributeAccessIssue] - tells which element failed

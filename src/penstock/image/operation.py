@@ -1,4 +1,4 @@
-"""What every image operation is: frozen data, callable on one image, with one random draw at most."""
+"""The base of image operations: frozen data, callable on one image, with at most one random draw."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from penstock.plan.operation import Operation
 
 
 class ImageOperation(Operation):
-    """One step from file bytes towards the pixels a model wants. Subclasses are frozen dataclasses.
+    """One step from file bytes to the pixels for a model. Subclasses are frozen dataclasses.
 
     Native kernels expand the draw of an operation with `random` by splitmix64. Call the lower-case factories instead of
     the classes: they check the arguments.
     """
 
     def apply(self, image: Any, draw: int) -> NDArray[Any]:  # pyright: ignore[reportIncompatibleMethodOverride] - a name
-        """Return the result for one image, under one 64-bit draw."""
+        """Return the result for one image, given one 64-bit draw."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""Turn pixels into what a model takes: normalised floats, channels first."""
+"""Convert pixels to the input of a model: normalized floats, channels first."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class Normalize(ImageOperation):
             turned = kernel.normalize_pixels(image.transpose(1, 2, 0), affine, self.dtype)
             return np.ascontiguousarray(turned.transpose(2, 0, 1))
         raise ElementError(
-            f"normalize has {channels} means, and no end of the image's shape {image.shape} is that long"
+            f"normalize has {channels} means, and neither end of the image's shape {image.shape} has that length"
         )
 
     @cached_property
     def byte_affine(self) -> NDArray[np.float32]:
-        """Gains and offsets, shape (2, channels), for pixels of 0 to 255."""
+        """Return gains and offsets, shape (2, channels), for pixels of 0 to 255."""
         return self._affine(255.0)
 
     @cached_property
     def float_affine(self) -> NDArray[np.float32]:
-        """The same for pixels that are floats already."""
+        """Return gains and offsets for pixels that are already floats."""
         return self._affine(1.0)
 
     def _affine(self, unit: float) -> NDArray[np.float32]:
@@ -84,12 +84,12 @@ class ToChw(ImageOperation):
 def normalize(
     mean: float | Iterable[float], std: float | Iterable[float], *, dtype: FloatName = "float32"
 ) -> Normalize:
-    """Make normalised floats of pixels: `(pixel / 255 - mean) / std` for `uint8`, `(pixel - mean) / std` for `float32`.
+    """Normalize pixels to floats: `(pixel / 255 - mean) / std` for `uint8`, `(pixel - mean) / std` for `float32`.
 
-    `mean` and `std` have one number for all channels or one for each; `dtype` is "float32" or "float16". Takes
-    (height, width, channels), or (channels, height, width) where the last axis is not as long as `mean` and the first
-    is. Computed in `float32` as `pixel * gain + offset`, so the last bit may differ from torchvision's, and `float16`
-    is that value rounded.
+    `mean` and `std` have one number for all channels or one for each; `dtype` is "float32" or "float16". Images are
+    (height, width, channels), or (channels, height, width) if only the first axis has the length of `mean`. The result
+    is computed in `float32` as `pixel * gain + offset`, so the last bit may differ from torchvision's, and `float16` is
+    that value rounded.
 
     >>> import numpy as np
     >>> normalize(0.5, 0.25)(np.array([[[0], [255]]], np.uint8))[..., 0].tolist()
@@ -99,7 +99,7 @@ def normalize(
     channels = max(len(means), len(deviations))
     means, deviations = (v * channels if len(v) == 1 else v for v in (means, deviations))
     if len(means) != len(deviations):
-        raise ValueError(f"normalize(mean={mean!r}, std={std!r}): expected as many means as deviations")
+        raise ValueError(f"normalize(mean={mean!r}, std={std!r}): expected equally many means and deviations")
     if not all(deviation > 0 for deviation in deviations):
         raise ValueError(f"normalize(std={std!r}): expected deviations above 0")
     if not is_one_of(dtype, "float32", "float16"):
@@ -110,7 +110,7 @@ def normalize(
 def to_chw() -> ToChw:
     """Put the channels first: (height, width, channels) becomes (channels, height, width).
 
-    The result is contiguous, of the same dtype. Geometric operations take channels last: put them before it.
+    The result is contiguous, of the same dtype. Geometric operations take channels last: put them before this one.
 
     >>> import numpy as np
     >>> to_chw()(np.zeros((4, 6, 3), np.uint8)).shape

@@ -77,14 +77,14 @@ class RandomResizedCrop(ImageOperation):
 
 
 def resize(size: int | tuple[int, int], *, interpolation: Interpolation = "bilinear", antialias: bool = True) -> Resize:
-    """Resample an image to `size`: (height, width), or one number for its shorter side, the longer being rounded down.
+    """Resample an image to `size`: (height, width), or one number for its shorter side (the longer is rounded down).
 
-    Takes an array (height, width, channels) of `uint8` or `float32` and returns its dtype. With `antialias` the
-    filter widens as the image shrinks (Pillow's and torchvision's default); without it, "bilinear" blends two pixels
-    each way at half-pixel centres (`tf.image.resize`, OpenCV). "bicubic" is Keys' kernel with a = -0.5, without
-    `antialias` -0.75 as in torch; "nearest" takes the pixel under the centre. `uint8` is computed in integers, within
-    1 of the result in floats, and so of OpenCV, and of Pillow but for "bicubic", where Pillow (and torch for `uint8`)
-    clips to 0 to 255 after the first axis too: on noise that differs by up to 20 levels.
+    The image is an array (height, width, channels) of `uint8` or `float32`, and the result has its dtype. With
+    `antialias` the filter widens as the image shrinks (Pillow's and torchvision's default); without it, "bilinear"
+    blends two pixels along each axis at half-pixel centers (`tf.image.resize`, OpenCV). "bicubic" is Keys' kernel with
+    a = -0.5, or -0.75 without `antialias`, as in torch; "nearest" takes the pixel under the center. `uint8` is computed
+    in integers, within 1 of the result in floats, of OpenCV, and of Pillow, except for "bicubic": Pillow (and torch for
+    `uint8`) also clips to 0 to 255 after the first axis, which differs by up to 20 levels on noise.
 
     >>> import numpy as np
     >>> resize((1, 2))(np.array([[[0], [10], [20], [30]]], np.uint8))[..., 0].tolist()
@@ -108,8 +108,8 @@ def random_resized_crop(
     """Resample a random box of an image to `size`, (height, width) or one number for a square.
 
     The box's area is a share in `scale` of the image's, its aspect (width / height) log-uniform in `ratio`; after ten
-    tries that do not fit, the largest centred box of an allowed aspect (Szegedy et al. 2014, as in torchvision).
-    Resampling and dtypes are those of `resize`.
+    tries that do not fit, the largest centered box of an allowed aspect (Szegedy et al. 2014, as in torchvision).
+    Resampling and dtypes follow `resize`.
 
     >>> import numpy as np
     >>> rng = np.random.Generator(np.random.Philox(key=[7, 0]))

@@ -1,4 +1,4 @@
-"""Sizes of images: checking those that callers give, and saying which do not fit."""
+"""Checks of image sizes: of arguments, and of boxes in images."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from penstock.core.errors import ElementError
 from penstock.elements.spec import ArraySpec, Spec
 
 MAX_PIXELS = 178_956_970
-"""The most pixels of an image, by default: 512 MiB of three channels."""
+"""The default limit of pixels of an image: 512 MiB with three channels."""
 
 
 def check_size(call: str, size: object) -> tuple[int, int]:
@@ -36,7 +36,7 @@ def check_fits(name: str, box: tuple[int, int], image: tuple[int, int], at: tupl
 
 
 def sized(spec: Spec, height: int | None, width: int | None) -> Spec | None:
-    """Return the spec of an image like `spec` of another size; `None` where `spec` is not that of an image."""
+    """Return the spec of an image like `spec` of another size; `None` if `spec` is not the spec of an image."""
     if not isinstance(spec, ArraySpec) or len(spec.shape) != 3:
         return None
     return ArraySpec((height, width, spec.shape[2]), spec.dtype)

@@ -1,4 +1,4 @@
-"""Row arithmetic as pure functions on arrays of int64: what every transformation does to the numbers of rows."""
+"""Row arithmetic: the effect of each transformation on row numbers, as pure functions on arrays of int64."""
 
 from typing import TYPE_CHECKING
 

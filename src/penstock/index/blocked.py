@@ -1,4 +1,4 @@
-"""Rows of `shuffle` where a random read is dear: blocks in a random order, and rows within a window of blocks."""
+"""Rows of `shuffle` if a random read is expensive: blocks in random order, and rows shuffled in a window of blocks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from penstock.index.epochs import check_last, split
 from penstock.kernels import permute
 
 _WORD = (1 << 64) - 1
-_ORDERS_KEPT = 4  # epochs whose rows may be asked for in turn
+_ORDERS_KEPT = 4  # epochs whose orders are cached
 
 
 class _Order(NamedTuple):
-    """The blocks of one epoch in their random order, of which some consecutive ones make a window."""
+    """The blocks of one epoch in random order, cut into windows of consecutive blocks."""
 
     key: int
     blocks: NDArray[np.int64]
-    """Which block stands at each place, shape `(m,)`."""
+    """The block at each place, shape `(m,)`."""
     starts: NDArray[np.int64]
     """The place of each block's first row, and the end: shape `(m + 1,)`."""
     windows: NDArray[np.int64]
@@ -33,7 +33,7 @@ class _Order(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """How the positions `[0, length)` lie in blocks that are read as one, and how many to shuffle at a time.
+    """A division of the positions `[0, length)` into blocks that are read as a unit, and the shuffle window.
 
     `bounds`, `int64[m + 1]`, strictly increasing from 0 to the length, are the first positions of the blocks and the
     end. `window` blocks are kept in memory at a time.
@@ -45,25 +45,25 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         return len(self.bounds) - 1
 
     @property
     def length(self) -> int:
-        """How many positions there are."""
+        """The number of positions."""
         return int(self.bounds[-1])
 
     @property
     def widest(self) -> int:
-        """Positions in the largest window of the largest blocks."""
+        """The number of positions in a window of the largest blocks."""
         return int(np.sort(np.diff(self.bounds))[-self.window :].sum())
 
     def permuted(self, rows: Rows, *, key: int, reshuffle: bool = True) -> Rows:
         """Return the input's row of each row: blocks in an order chosen by `key` and, if `reshuffle`, the epoch.
 
         The blocks, put end to end in that order, are cut into windows of at most `window` blocks, and the rows of each
-        window are permuted: a bijection of every epoch. It costs O(m) once an epoch, and a binary search a row. Shapes
-        `(k,)`; a negative row is a `ValueError`.
+        window are permuted: a bijection of every epoch. The cost is O(m) for each epoch, and a binary search for each
+        row. Shapes `(k,)`; a negative row raises a `ValueError`.
 
         >>> Blocks(np.array([0, 2, 4, 6]), window=1).permuted(np.arange(6), key=2).tolist()
         [5, 4, 0, 1, 3, 2]
@@ -81,17 +81,16 @@ class Blocks:
         return moved
 
     def cut(self, length: int, position: Callable[[Rows], Rows]) -> Blocks | None:
-        """The blocks of `length` elements of these, in the same order; `position` says which each of them is.
+        """Return the blocks of `length` chosen elements, in the same order; `position` maps each to its old position.
 
-        Where a block begins among them is found by binary search, so it takes no memory for each element. `None` where
-        there are none left.
+        Binary search finds the new bounds, without memory for each element. The result is `None` if no element is left.
 
         >>> Blocks(np.array([0, 4, 8]), window=1).cut(3, lambda rows: 1 + rows * 3).bounds.tolist()
         [0, 1, 3]
         """
         if length < 1:
             return None
-        low = np.zeros(len(self.bounds), np.int64)  # how many elements lie before each bound: at least, at most
+        low = np.zeros(len(self.bounds), np.int64)  # number of elements before each bound: at least, at most
         high = np.full(len(self.bounds), length, np.int64)
         while bool((low < high).any()):
             middle = np.minimum((low + high) // 2, length - 1)
@@ -101,7 +100,7 @@ class Blocks:
         return Blocks(np.unique(low), self.window)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What the order depends on."""
+        """Return values that the order depends on."""
         return ("blocks", self.count, self.window, digest(self.bounds.tobytes()))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -111,7 +110,7 @@ class Blocks:
         window = order.windows.searchsorted(places, "right") - 1
         inside = np.empty_like(places)
         first, last = int(window[0]), int(window[-1])
-        one = first == last and bool((window == first).all())  # as of nearly every batch
+        one = first == last and bool((window == first).all())  # nearly every batch lies in one epoch
         for number in [first] if one else np.unique(window).tolist():
             here = window == number
             low, high = order.windows[number : number + 2].tolist()
@@ -125,7 +124,7 @@ class Blocks:
         if found is None:
             found = self._made(key)
             while len(self._orders) >= _ORDERS_KEPT:
-                self._orders.pop(next(iter(self._orders.copy()), key), None)  # another thread may have been faster
+                self._orders.pop(next(iter(self._orders.copy()), key), None)  # another thread may have been first
             self._orders[key] = found
         return found
 
@@ -133,13 +132,13 @@ class Blocks:
         count = self.count
         blocks = permute(np.arange(count), count, mix(key, 0))
         starts = np.concatenate([[0], np.cumsum(np.diff(self.bounds)[blocks])])
-        windows = -(-count // self.window)  # all of nearly one size
+        windows = -(-count // self.window)  # all of about the same size
         firsts = np.arange(windows + 1) * count // windows
         return _Order(key, blocks, starts, starts[firsts])
 
 
 def side_by_side(first: Blocks, second: Blocks, length: int) -> Blocks:
-    """The blocks of `length` elements, at least one, of which each is one of `first` beside one of `second`.
+    """Return the blocks of `length` elements, at least one, each a pair of elements of `first` and `second`.
 
     >>> side_by_side(Blocks(np.array([0, 4, 8]), 2), Blocks(np.array([0, 3, 6]), 3), 6).bounds.tolist()
     [0, 3, 4, 6]
@@ -149,7 +148,7 @@ def side_by_side(first: Blocks, second: Blocks, length: int) -> Blocks:
 
 
 def end_to_end(first: Blocks, second: Blocks) -> Blocks:
-    """The blocks of the elements of `first`, and then those of `second`.
+    """Return the blocks of the elements of `first`, followed by those of `second`.
 
     >>> end_to_end(Blocks(np.array([0, 4]), 2), Blocks(np.array([0, 3, 6]), 3)).bounds.tolist()
     [0, 4, 7, 10]
@@ -158,7 +157,7 @@ def end_to_end(first: Blocks, second: Blocks) -> Blocks:
 
 
 def even(length: int, size: int, window: int) -> Blocks:
-    """Blocks of `size` positions, the last perhaps shorter.
+    """Return blocks of `size` positions; the last may be shorter.
 
     >>> even(5, 2, 8).bounds.tolist()
     [0, 2, 4, 5]

@@ -1,4 +1,4 @@
-"""Rows of `choose_from_datasets`: choices that are all known, counted once, so that any of them can be looked up."""
+"""Rows of `choose_from_datasets`: known choices, counted once, so that any slot can be looked up."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from penstock.index.mixed import ENDLESS
 
 
 class Chosen:
-    """Which input each slot of an epoch draws from, and which row of it, where `choices` say so: once, or `endless`ly.
+    """The input and its row of each slot of an epoch, by listed `choices`, made once or repeated `endless`ly.
 
-    Inputs have `lengths` (`None`: endless). At a choice of one that is empty the epoch ends (`first`), or the choice is
-    passed over.
+    Inputs have `lengths` (`None`: endless). At a choice of an empty input the epoch ends (`first`), or the choice is
+    skipped.
 
     >>> chosen = Chosen(np.array([0, 1, 1, 0, 1]), (1, 9))
     >>> which, rank = chosen.split(np.arange(chosen.length))
@@ -35,7 +35,7 @@ class Chosen:
         self.length = None if end == ENDLESS else end
 
     def split(self, slots: Rows) -> tuple[Rows, Rows]:
-        """The input of each slot, and how many of its rows came before: both `int64[k]`."""
+        """Return the input of each slot, and the number of its earlier rows: both `int64[k]`."""
         if len(self._rounds) == 1 or not len(slots):
             return self._rounds[0].split(slots)
         which, ranks = np.empty_like(slots), np.empty_like(slots)
@@ -46,16 +46,16 @@ class Chosen:
         return which, ranks
 
     def drawn_before(self, slot: int) -> Rows:
-        """How many rows of each input come before a slot, `int64[n]`."""
+        """Return the number of rows of each input before a slot, `int64[n]`."""
         return self._rounds[bisect_right(self._starts, slot) - 1].drawn_before(slot)
 
 
 @dataclass(frozen=True, eq=False)
 class _Round:
-    """Choices that are made over and over from slot `start` on: p of them, each of an input that has rows left.
+    """A round of p choices, repeated from slot `start` on, each of an input with rows left.
 
-    `choices`, and `ranks`, the choices of the same input before, have shape (p,); `counts`, how often a round chooses
-    each input, and `bases`, the rows that each had given before, have shape (n,).
+    `choices`, and `ranks` (earlier choices of the same input), have shape (p,); `counts` (choices of each input in a
+    round), and `bases` (rows of each input before `start`), have shape (n,).
     """
 
     start: int
@@ -76,7 +76,7 @@ class _Round:
         return self.bases + rounds * self.counts + np.bincount(self.choices[:place], minlength=len(self.counts))
 
     def slot_of(self, rows: Rows) -> int:
-        """The first slot that draws row `rows[i]` of an input i; `ENDLESS` where that is not chosen, or endless."""
+        """Return the first slot that draws row `rows[i]` of any input i; `ENDLESS` if there is none."""
         order = np.argsort(self.choices, kind="stable")
         begins = np.cumsum(self.counts) - self.counts
         slots: list[int] = []
@@ -87,7 +87,7 @@ class _Round:
 
 
 def _round(start: int, choices: Rows, bases: Rows) -> _Round:
-    """The round of these choices, counted; choices and ranks in few bytes, for there may be millions."""
+    """Return the round of these choices; choices and ranks use small integers, since there may be millions."""
     order = np.argsort(choices, kind="stable")
     counts = np.bincount(choices, minlength=len(bases))
     ranks = np.empty(len(choices), np.int32)
@@ -96,7 +96,7 @@ def _round(start: int, choices: Rows, bases: Rows) -> _Round:
 
 
 def _once(choices: Rows, limits: Rows, *, first: bool) -> tuple[list[_Round], int]:
-    """Choices that are made once, and how many there are to make."""
+    """Return the round of choices made once, and their number."""
     counted = _round(0, choices, np.zeros_like(limits))
     missing = counted.ranks >= limits[choices]
     if not missing.any():
@@ -106,12 +106,12 @@ def _once(choices: Rows, limits: Rows, *, first: bool) -> tuple[list[_Round], in
 
 
 def _endless(choices: Rows, limits: Rows, *, first: bool) -> tuple[list[_Round], int]:
-    """Choices that are made for ever: a round of them until an input is empty, then one without that, and so on."""
+    """Return the rounds of endless choices: one until an input is empty, then one without that input, and so on."""
     if first:
         only = _round(0, choices, np.zeros_like(limits))
         return [only], only.slot_of(limits)
     rounds: list[_Round] = []
-    start, at, bases = 0, 0, np.zeros_like(limits)  # `at`: the choice that comes next
+    start, at, bases = 0, 0, np.zeros_like(limits)  # `at`: the next choice
     while True:
         turned = np.roll(choices, -at)
         kept = np.flatnonzero(bases[turned] < limits[turned])

@@ -1,4 +1,4 @@
-"""Rows of `concatenate`: which of two inputs, and which row of it."""
+"""Rows of `concatenate`: one of two inputs, and its row."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def concatenated(
 ) -> tuple[NDArray[np.bool_], Rows, Rows]:
     """Return which rows come from the first input, `bool[k]`, and the rows of the first and of the second input.
 
-    `first` is how many elements of the first input begin each epoch of `stride` rows; `first_stride` and
-    `second_stride` are the rows that the inputs count to an epoch. Both results keep the order of `rows`. A negative
-    row is a `ValueError`; a result beyond 2**63 - 1 an `OverflowError`.
+    Each epoch of `stride` rows begins with `first` elements of the first input; `first_stride` and `second_stride` are
+    the inputs' rows for each epoch. Both results keep the order of `rows`. A negative row raises a `ValueError`, a
+    result beyond 2**63 - 1 an `OverflowError`.
 
     >>> import numpy as np
     >>> mask, a, b = concatenated(np.arange(6), first=2, stride=3, first_stride=2, second_stride=1)

@@ -1,4 +1,4 @@
-"""Epochs of global rows: `divmod` where one division nearly always does, and where counting would overflow."""
+"""Epochs of global rows: `divmod` for large and small numbers of rows, usually with one division."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _LAST_ROW = (1 << 63) - 1
 
 
 def split(rows: Rows, length: int) -> tuple[Rows | np.int64, Rows]:
-    """Return the epoch and the position of each row, `int64[k]`; one number for the epoch if all rows lie in the same.
+    """Return the epoch and the position of each row, `int64[k]`; a single epoch number if it is the same for all.
 
-    `rows` must not be empty. A negative row, or a row of a dataset without any, is a `ValueError`.
+    `rows` must not be empty. A negative row, or a row of an empty dataset, raises a `ValueError`.
 
     >>> split(np.array([3, 7]), length=3)
     (array([1, 2]), array([0, 1]))
@@ -31,18 +31,18 @@ def split(rows: Rows, length: int) -> tuple[Rows | np.int64, Rows]:
 
 
 def positions(rows: Rows, length: int) -> Rows:
-    """Return the position of each row in its epoch, `int64[k]`. A negative row is a `ValueError`.
+    """Return the position of each row in its epoch, `int64[k]`. A negative row raises a `ValueError`.
 
     >>> positions(np.array([3, 7]), length=3)
     array([0, 1])
     """
-    if len(rows) == 1 and 0 <= rows.item() < length:  # as a dear element's task has: to make no array is cheaper
+    if len(rows) == 1 and 0 <= rows.item() < length:  # common for expensive elements: avoid array operations
         return rows
     return strided(rows, length=length, input_stride=0)
 
 
 def position(row: int, length: int) -> int:
-    """Return the position of one row in its epoch. A negative row is a `ValueError`.
+    """Return the position of one row in its epoch. A negative row raises a `ValueError`.
 
     >>> position(7, length=3)
     1
@@ -57,6 +57,6 @@ def check_last(epochs: Rows | np.int64, stride: int) -> None:
     last = int(epochs.max())
     if (last + 1) * stride - 1 > _LAST_ROW:
         raise OverflowError(
-            f"epoch {last} of an input that counts {stride} rows to an epoch lies beyond row 2**63 - 1: "
+            f"epoch {last} of an input with {stride} rows per epoch lies beyond row 2**63 - 1: "
             f"the dataset repeats more often than rows can be counted"
         )

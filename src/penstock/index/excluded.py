@@ -1,4 +1,4 @@
-"""Rows of `exclude`: the positions between those that are left out."""
+"""Rows of `exclude`: the positions that are not left out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.index.epochs import check_last, split
 
 
 def kept_before(positions: Rows) -> Rows:
-    """Return how many elements that stay come before each of `positions`, which are sorted and come once each.
+    """Return the number of kept elements before each of the excluded `positions`, sorted and unique.
 
     >>> kept_before(np.array([0, 3, 4])).tolist()
     [0, 2, 2]
@@ -18,10 +18,10 @@ def kept_before(positions: Rows) -> Rows:
 
 
 def excluded(rows: Rows, *, kept: Rows, stride: int, input_stride: int) -> Rows:
-    """Return the input's row of each row, where every epoch of the input lacks m positions; `kept_before` makes `kept`.
+    """Return the input's row of each row if m positions of every epoch are excluded; `kept_before` makes `kept`.
 
-    An epoch has `stride` rows, and one of the input `input_stride`. It takes a binary search in m numbers for each row.
-    A negative row is a `ValueError`.
+    An epoch has `stride` rows, and an epoch of the input `input_stride`. Each row takes a binary search in m numbers. A
+    negative row raises a `ValueError`.
 
     >>> excluded(np.arange(6), kept=kept_before(np.array([0, 3])), stride=3, input_stride=5).tolist()
     [1, 2, 4, 6, 7, 9]

@@ -8,11 +8,11 @@ from penstock.kernels import group_rows
 
 
 def grouped(rows: Rows, *, size: int, batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the elements' rows of all batches, one batch after another, and how many each has, `int64[k]`.
+    """Return the elements' rows of all batches, one batch after another, and the size of each, `int64[k]`.
 
-    `size` elements make a batch and `batches` of them an epoch; `length` is the number of input elements that an epoch
-    has, so the last batch may be shorter; `input_stride` is what the input counts to an epoch. A negative row is a
-    `ValueError`; an element beyond row 2**63 - 1 an `OverflowError`.
+    `size` elements make a batch and `batches` of them an epoch; `length` is the number of input elements of an epoch,
+    so the last batch may be shorter; `input_stride` is the input's number of rows for each epoch. A negative row raises
+    a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
 
     >>> import numpy as np
     >>> elements, counts = grouped(np.arange(2), size=3, batches=2, length=5, input_stride=5)
@@ -27,7 +27,7 @@ def grouped(rows: Rows, *, size: int, batches: int, length: int, input_stride: i
 def group_of(rows: Rows, *, size: int, batches: int, input_stride: int) -> tuple[Rows, Rows]:
     """Return the batch's row of each element's row, and its place in the batch: the inverse of `grouped`.
 
-    Shapes `(k,)`. An element that no batch holds (the remainder that is dropped) is a `ValueError`.
+    Shapes `(k,)`. An element of no batch (a dropped remainder) raises a `ValueError`.
 
     >>> import numpy as np
     >>> batch, place = group_of(np.array([0, 4, 5]), size=3, batches=2, input_stride=5)

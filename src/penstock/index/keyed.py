@@ -1,4 +1,4 @@
-"""Random words for many rows at once: what `core.seeds.mix` gives for one."""
+"""Random words for many rows at once, equal to those of `core.seeds.mix` for one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Words = NDArray[np.uint64]
 def mix_each(key: Words | int, part: NDArray[np.integer]) -> Words:
     """Return `mix(*parts, part[i])` for each i, where `key` is `mix(*parts)` or an array of such keys.
 
-    `part` must not be negative. The words are frozen, as those of `mix` are.
+    `part` must not be negative. The words are frozen, like those of `mix`.
 
     >>> from penstock.core.seeds import mix
     >>> mix_each(mix(7), np.array([1, 2])).tolist() == [mix(7, 1), mix(7, 2)]

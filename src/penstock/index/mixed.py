@@ -1,13 +1,13 @@
-"""Rows of a mixture: which input each slot of an epoch draws from, and how many of its rows were drawn before.
+"""Rows of a mixture: the input of each slot of an epoch, and the number of its rows drawn before.
 
 The inputs are the leaves of a binary tree. At each inner node, of the first `s` slots that reach it, `s * a / b` go
-left, rounded to the nearest, where `a` and `b` are the weights below its left child and below itself. So a slot's way
-down, and its rank among those that take the same way, are a few divisions a level: any slot can be looked up alone, and
-no window strays from its share by more than one slot a level.
+left, rounded to the nearest, where `a` and `b` are the weights below its left child and below itself. The way of a slot
+down the tree, and its rank among slots with the same way, take a few divisions for each level: any slot can be looked
+up alone, and no window deviates from its share by more than one slot for each level.
 
-The *random* order moves slots about within blocks of 16, 256 and 4,096 of each node: a block has as many left ones as
-in the even order, and they are dealt out evenly among its 16 parts, but chance says which parts get those that are left
-over. Slots that go the same way keep their order, so each input is still read in its own.
+The *random* order moves slots about within blocks of 16, 256 and 4,096 of each node: a block has as many left slots as
+in the even order, distributed evenly among its 16 parts; the parts that get one more are chosen at random. Slots with
+the same way keep their order, so each input is still read in order.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from penstock.core.arrays import Rows
 from penstock.index.keyed import Words, mix_each
 
 ENDLESS = 1 << 62
-"""How many slots a segment has that never ends."""
+"""The number of slots of an endless segment."""
 
 
 @dataclass(frozen=True, eq=False)
 class Timetable:
     """Segments of slots between which weights change, over a tree of m leaves (a power of two) for n inputs.
 
-    Segment i begins at slot `starts[i]`. The tree is a heap: 1 is the root, 2j and 2j + 1 are the children of j, and
-    m + `leaves(m)[i]` is the leaf of input i. For each segment, `weights` are the sums below each node (under 2**31, so
+    Segment i begins at slot `starts[i]`. The tree is a heap: 1 is the root, 2j and 2j + 1 are the children of j, and m
+    + `leaves(m)[i]` is the leaf of input i. For each segment, `weights` are the sums below each node (under 2**31, so
     that products of two fit) and `sizes` the slots that reach it, shapes (s, 2m); `phases`, shape (s, m), are added
-    before rounding down; `bases`, shape (s, n), are the rows of each input that were drawn before. `first` is the
-    number of the first segment: keys depend on it.
+    before rounding down; `bases`, shape (s, n), are the rows of each input drawn before. `first` is the number of the
+    first segment: keys depend on it.
     """
 
     starts: Rows
@@ -47,7 +47,7 @@ class Timetable:
 
     @cached_property
     def width(self) -> int:
-        """Leaves of the tree."""
+        """The number of leaves of the tree."""
         return self.phases.shape[1]
 
     @cached_property
@@ -57,7 +57,7 @@ class Timetable:
 
 
 def leaves(width: int) -> Rows:
-    """Return the leaf of each input: its bits reversed, so that inputs of equal weight take turns in their order.
+    """Return the leaf of each input: its number with bits reversed, so that inputs of equal weight take turns in order.
 
     >>> leaves(4).tolist()
     [0, 2, 1, 3]
@@ -69,9 +69,10 @@ def leaves(width: int) -> Rows:
 
 
 def mixed(slots: Rows, timetable: Timetable, key: Words | int | None = None) -> tuple[Rows, Rows]:
-    """Return the input of each slot of an epoch, and how many rows of that input came before: both `int64[k]`.
+    """Return the input of each slot of an epoch, and the number of earlier rows of that input: both `int64[k]`.
 
-    Without a key slots are dealt out as evenly as can be; with one, one for all or an array of one each, at random.
+    Without a key, slots are distributed as evenly as possible; with one key, or an array of one for each slot, at
+    random.
 
     >>> from penstock.index.timetable import Schedule
     >>> from penstock.index.weights import Steady
@@ -90,9 +91,9 @@ def mixed(slots: Rows, timetable: Timetable, key: Words | int | None = None) -> 
 
 
 def drawn_before(slot: int, timetable: Timetable, key: int | None = None) -> Rows:
-    """Return how many rows of each input come before a slot of an epoch, `int64[n]`."""
+    """Return the number of rows of each input before a slot of an epoch, `int64[n]`."""
     width, segment = timetable.width, int(np.searchsorted(timetable.starts, slot, "right")) - 1
-    reached = np.zeros(2 * width, np.int64)  # slots before, at each node
+    reached = np.zeros(2 * width, np.int64)  # earlier slots at each node
     reached[1] = slot - timetable.starts[segment]
     nodes = np.ones(1, np.int64)
     while nodes[0] < width:
@@ -104,7 +105,7 @@ def drawn_before(slot: int, timetable: Timetable, key: int | None = None) -> Row
 
 
 def lefts(slots: Rows, left: Rows, whole: Rows, phase: Rows) -> Rows:
-    """Return how many of a node's first `slots` go left: `(slots * left + phase) // whole`, without overflow."""
+    """Return the number of a node's first `slots` that go left: `(slots * left + phase) // whole`, without overflow."""
     rounds, rest = np.divmod(slots, whole)
     return rounds * left + (rest * left + phase) // whole
 
@@ -118,7 +119,7 @@ def _segments(slots: Rows, timetable: Timetable) -> Rows | int:
 def _part(
     slots: Rows, nodes: Rows, segments: Rows | int, timetable: Timetable, key: Words | int | None
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """Of the slots that reach a node, which go left, and how many before them do."""
+    """Return which slots that reach a node go left, and the number of earlier ones that do."""
     left, whole = timetable.weights[segments, 2 * nodes], np.maximum(timetable.weights[segments, nodes], 1)
     phase = timetable.phases[segments, nodes]
     if key is None:
@@ -138,17 +139,17 @@ def _part(
 def _scattered(
     slots: Rows, block: tuple[Rows, Rows, Rows], smallest: Rows, keys: Words
 ) -> tuple[Rows, NDArray[np.bool_]]:
-    """Which slots go left, and how many before them do, if the left ones of their block are dealt out at random.
+    """Return which slots go left, and the number of earlier ones that do, in random order within their block.
 
-    The `block` of each slot has `2**bits` slots; `before` it and `within` it go left. The last block of 16 of a node
-    may be smaller: it has `smallest` slots.
+    The `block` of each slot has `2**bits` slots; `before` and `within` are the numbers of left slots before and in the
+    block. The last block of 16 of a node may be smaller: it has `smallest` slots.
     """
     bits, before, within = block
     subsets = _subsets()
     for scale in (12, 8, 4):
         inside = bits >= scale
         parts = 16 if scale > 4 else smallest
-        share, over = within >> 4, within & 15  # each part has `share` left ones, `over` of the parts one more
+        share, over = within >> 4, within & 15  # each part has `share` left slots, and `over` of the parts one more
         draw = mix_each(keys, (slots >> scale) * 4 + scale // 4) % subsets.number[parts, over]
         chosen = subsets.bits[subsets.begin[over] + draw.astype(np.int64)]
         part = slots >> (scale - 4) & 15

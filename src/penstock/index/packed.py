@@ -1,4 +1,4 @@
-"""Pieces of `pack`: how documents are cut, and in which sequence of a fixed length each piece lies."""
+"""Pieces of `pack`: the cuts of documents, and the fixed-length sequence of each piece."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from penstock.kernels import Fit, pack_bins
 
 
 class Packed(NamedTuple):
-    """The pieces of documents that so many sequences hold, one sequence after another.
+    """The pieces of documents in a number of sequences, one sequence after another.
 
     A row of `pieces`, `int64[p, 5]`, is a document, the index of the piece's first token there, its length, the
-    position of its first token, and its sequence: what `kernels.fill_bins` takes.
+    position of its first token, and its sequence, as `kernels.fill_bins` expects.
     """
 
     pieces: NDArray[np.int64]
     sequences: int
 
     def parts(self, cuts: Sequence[int]) -> list[Packed]:
-        """The sequences between one of `cuts` and the next, each part alone."""
+        """Return one part for the sequences between each of `cuts` and the next."""
         bounds = self.pieces[:, 4].searchsorted(cuts).tolist()
         pieces = self.pieces.copy()
         pieces[bounds[0] : bounds[-1], 4] -= np.repeat(cuts[:-1], np.diff(bounds))
@@ -35,7 +35,7 @@ class Packed(NamedTuple):
 def fitted(lengths: Rows, length: int, fit: Fit, *, keep_positions: bool = False) -> Packed:
     """Pack documents of `lengths` whole; one longer than `length` is cut into pieces of `length` and a rest.
 
-    Positions begin again with each piece, or go on through a document with `keep_positions`.
+    Positions restart with each piece, or continue through a document with `keep_positions`.
 
     >>> fitted(np.array([3, 2, 1, 9]), 4, "best_fit").pieces.tolist()
     [[0, 0, 3, 0, 0], [2, 0, 1, 0, 0], [1, 0, 2, 0, 1], [3, 8, 1, 0, 1], [3, 0, 4, 0, 2], [3, 4, 4, 0, 3]]
@@ -47,7 +47,7 @@ def fitted(lengths: Rows, length: int, fit: Fit, *, keep_positions: bool = False
         starts = (np.arange(len(documents)) - np.repeat(np.cumsum(counts) - counts, counts)) * length
         sizes = np.minimum(lengths[documents] - starts, length)
     bins, sequences = pack_bins(sizes, length, fit)
-    narrow = bins.astype(np.min_scalar_type(sequences))  # of 16 bits or less they are sorted in linear time; -1 is last
+    narrow = bins.astype(np.min_scalar_type(sequences))  # keys of at most 16 bits are sorted in linear time; -1 is last
     order = np.argsort(narrow, kind="stable")[: np.count_nonzero(sizes)]
     return Packed(_table(documents, starts, sizes, bins, keep_positions).take(order, axis=0), sequences)
 
@@ -55,7 +55,7 @@ def fitted(lengths: Rows, length: int, fit: Fit, *, keep_positions: bool = False
 def joined(lengths: Rows, length: int, *, offset: int = 0, keep_positions: bool = False) -> Packed:
     """Join documents end to end, from token `offset` of the first one on, and cut them every `length` tokens.
 
-    The last sequence holds what is left. A document begins a piece, and so does a cut.
+    The last sequence holds the remainder. A piece begins at each document and at each cut.
 
     >>> joined(np.array([3, 2, 1]), 4).pieces.tolist()
     [[0, 0, 3, 0, 0], [1, 0, 1, 0, 0], [1, 1, 1, 0, 1], [2, 0, 1, 0, 1]]

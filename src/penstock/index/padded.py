@@ -1,4 +1,4 @@
-"""Rows of elements that are padded to a number of them."""
+"""Rows of datasets padded to a number of elements."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from penstock.index.epochs import check_last, split
 
 
 def padded(rows: Rows, *, length: int, stride: int, input_stride: int) -> tuple[Rows, NDArray[np.bool_]]:
-    """Return the input's row of each row, and which are real; the others stand at the last element of their epoch.
+    """Return the input's row of each row, and which are real; padding rows repeat the last element of their epoch.
 
-    An epoch has `stride` rows, of which the first `length` are the input's, which counts `input_stride` to one. Shapes
-    `(k,)`. A negative row is a `ValueError`.
+    An epoch has `stride` rows, of which the first `length` are real; an epoch of the input has `input_stride`. Shapes
+    `(k,)`. A negative row raises a `ValueError`.
 
     >>> its_rows, real = padded(np.arange(4), length=3, stride=4, input_stride=3)
     >>> its_rows.tolist(), real.tolist()

@@ -9,7 +9,7 @@ from penstock.index.strided import strided
 
 
 def paired(rows: Rows, *, length: int, strides: Sequence[int]) -> tuple[Rows, ...]:
-    """Return the rows of each input that `rows` pair up; inputs count `strides` rows to an epoch of `length` pairs.
+    """Return the rows of each input for `rows`; inputs have `strides` rows for each epoch of `length` pairs.
 
     >>> import numpy as np
     >>> [each.tolist() for each in paired(np.arange(4), length=2, strides=(2, 5))]

@@ -9,8 +9,8 @@ from penstock.kernels import permute_rows, permute_rows_within
 def permuted(rows: Rows, *, length: int, key: int, window: int | None = None, reshuffle: bool = True) -> Rows:
     """Return the input's row of each row: its epoch's rows in an order chosen by `key` and, if `reshuffle`, the epoch.
 
-    The length is part of the key. With a `window` the order is that of a shuffle buffer of as many elements; see
-    `kernels.permute_within`. Shapes `(k,)`; a negative row is a `ValueError`.
+    The length is part of the key. With a `window` the order is that of a shuffle buffer of that many elements; see
+    `kernels.permute_within`. Shapes `(k,)`; a negative row raises a `ValueError`.
 
     >>> import numpy as np
     >>> sorted(permuted(np.arange(10, 20), length=10, key=1).tolist()) == list(range(10, 20))

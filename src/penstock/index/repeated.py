@@ -1,4 +1,4 @@
-"""Rows of `repeat`: global rows count through the epochs already, so repeating is the identity."""
+"""Rows of `repeat`: global rows already count through the epochs, so repeating is the identity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.core.arrays import Rows
 
 
 def repeated(rows: Rows) -> Rows:
-    """Return `rows`: row `g` of a repeated dataset is row `g` of its input, whose epochs follow one another.
+    """Return `rows`: row `g` of a repeated dataset is row `g` of its input, whose epochs are consecutive.
 
     >>> import numpy as np
     >>> repeated(np.arange(3)).tolist()

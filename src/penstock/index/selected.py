@@ -1,4 +1,4 @@
-"""Rows of a part whose positions are listed."""
+"""Rows of a part with listed positions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from penstock.index.epochs import check_last, split
 
 
 def selected(rows: Rows, *, positions: Rows, input_stride: int) -> Rows:
-    """Return the input's row of each row, where an epoch consists of the input's `positions`, in that order.
+    """Return the input's row of each row if an epoch consists of the input's `positions`, in that order.
 
-    A negative row is a `ValueError`.
+    A negative row raises a `ValueError`.
 
     >>> import numpy as np
     >>> selected(np.arange(4), positions=np.array([1, 4]), input_stride=5).tolist()

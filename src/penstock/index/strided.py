@@ -9,8 +9,8 @@ from penstock.kernels import stride_rows
 def strided(rows: Rows, *, length: int, input_stride: int, start: int = 0, step: int = 1) -> Rows:
     """Return `epoch * input_stride + start + position * step`, where `epoch, position = divmod(row, length)`.
 
-    Shapes `(k,)`. A negative `step` runs backwards. A negative row is a `ValueError`; a result outside `[0, 2**63)` an
-    `OverflowError`.
+    Shapes `(k,)`. A negative `step` runs backwards. A negative row raises a `ValueError`, a result outside `[0, 2**63)`
+    an `OverflowError`.
 
     >>> import numpy as np
     >>> strided(np.arange(6), length=3, input_stride=10, start=1, step=3).tolist()

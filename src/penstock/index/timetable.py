@@ -1,4 +1,4 @@
-"""Plan a mixture: segments of slots between which weights change or an input runs out, a page of them at a time."""
+"""Plan a mixture, one page at a time: segments of slots between changes of weights or ends of inputs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from penstock.index.mixed import ENDLESS, Timetable, drawn_before, leaves, lefts
 from penstock.index.weights import Weights
 
 PAGE = 256  # segments planned together
-MOST_PAGES = 16  # kept in memory; others are planned again when they are asked for
-MOST_SEGMENTS = 1 << 20  # within which a mixture that ends must do so
-MOST_EMPTY = 1 << 16  # changes of weights in a row that leave nothing to draw
+MOST_PAGES = 16  # kept in memory; others are planned again on request
+MOST_SEGMENTS = 1 << 20  # limit for the end of a finite mixture
+MOST_EMPTY = 1 << 16  # consecutive changes of weights that leave nothing to draw
 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """Where a segment begins: at which slot, and what came before.
+    """The state at the begin of a segment: its slot, and the totals before.
 
-    `ahead` is how much earlier than planned weights have changed, because there was nothing else left to draw. A node
-    of the tree has dealt out `owed / of` of a slot that it has not yet, both `int64[m]`: rounding goes on from there.
+    `ahead` is the number of slots by which weights have changed early, because nothing else was left to draw. Each node
+    of the tree carries a rounding remainder of `owed / of` slots, both `int64[m]`, into the segment.
     """
 
     slot: int
@@ -48,14 +48,14 @@ class _Segment:
 
 
 class Schedule:
-    """Which input each slot of an epoch draws from, where inputs have `lengths` (`None`: endless) and end.
+    """The input of each slot of an epoch, for inputs of finite `lengths` (`None`: endless).
 
-    Where an input runs out the epoch ends (`first`), at the slot that would draw from it, or the others go on in the
-    proportions that they have to each other, until all are empty. `without` are inputs that are never drawn, and
-    `begin` is the slot of the weights that the first slot has.
+    When an input runs out, the epoch ends (`first`) at the slot that would draw from it, or the others continue in
+    proportion to their weights until all are empty. `without` are inputs that are never drawn, and `begin` is the slot
+    whose weights the first slot has.
 
-    Segments are planned as they are needed and kept in pages, so memory is bounded; a row far from those used lately
-    costs the planning of its page: with weights that change at every 1,024th row, some 20 ms.
+    Segments are planned on demand and kept in pages, so memory is bounded; a row far from recent ones costs the
+    planning of its page: about 20 ms with weights that change at every 1,024th row.
 
     >>> from penstock.index.weights import Steady
     >>> which, rank = Schedule(Steady((2.0, 1.0)), (2, 3)).split(np.arange(5))
@@ -82,7 +82,7 @@ class Schedule:
         self._leaves = width + leaves(width)[: len(self._lengths)]
         halves = np.ones(width, np.int64)
         begins = _State(0, np.zeros(len(self._lengths), np.int64), halves, 2 * halves, ahead=begin)
-        self._begins = [begins]  # of each page that was planned, and of the next
+        self._begins = [begins]  # of each planned page, and of the next
         self._pages: OrderedDict[int, Timetable] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -91,7 +91,7 @@ class Schedule:
 
     @property
     def length(self) -> int | None:
-        """Slots of an epoch; `None` where it never ends."""
+        """The slots of an epoch; `None` if endless."""
         endless = self._lengths == ENDLESS
         if endless.all() or (endless.any() and not self._first and not self._weights.settle):
             return None
@@ -107,13 +107,13 @@ class Schedule:
         return None if end == ENDLESS else end
 
     def within(self, slots: Rows) -> Rows:
-        """Those of these consecutive slots that come before the end of the epoch."""
+        """Return the slots before the end of the epoch, of these consecutive slots."""
         self._plan_to(int(slots[-1]))
         end = self._begins[-1]
         return slots[: max(end.slot - int(slots[0]), 0)] if end.over else slots
 
     def split(self, slots: Rows, key: Words | int | None = None) -> tuple[Rows, Rows]:
-        """The input of each slot, and how many of its rows came before: see `mixed`; both `int64[k]`."""
+        """Return the input of each slot, and the number of its earlier rows, as `mixed` does; both `int64[k]`."""
         pages = self._pages_of(slots)
         if len(pages) == 1:
             return mixed(slots, pages[0][1], key)
@@ -124,13 +124,13 @@ class Schedule:
         return which, ranks
 
     def drawn_before(self, slot: int, key: int | None = None) -> Rows:
-        """How many rows of each input come before a slot, `int64[n]`."""
+        """Return the number of rows of each input before a slot, `int64[n]`."""
         (_, page), *_ = self._pages_of(np.array([slot]))
         end = self._begins[-1]
         return end.counts if end.over and slot == end.slot else drawn_before(slot, page, key)
 
     def timetable(self, page: int) -> Timetable:
-        """The segments of one page; pages are planned in their order, each for the first time after the one before."""
+        """Return the segments of one page; plan all pages before it first, in order."""
         with self._lock:
             if page not in self._pages:
                 self._pages[page], end = self._planned(self._begins[page])
@@ -142,7 +142,7 @@ class Schedule:
             return self._pages[page]
 
     def _pages_of(self, slots: Rows) -> list[tuple[Any, Timetable]]:
-        """Which slots lie in a page, and the page."""
+        """Return the pages of these slots, each with the slots in it."""
         if not len(slots):
             return [(slice(None), self.timetable(0))]
         self._plan_to(int(slots.max()))
@@ -155,7 +155,7 @@ class Schedule:
         return [(pages == page, self.timetable(page)) for page in np.unique(pages).tolist()]
 
     def _plan_to(self, slot: int) -> None:
-        """Plan the page of a slot, or all there are."""
+        """Plan the pages up to that of a slot, or all."""
         with self._lock:
             while not self._begins[-1].over and self._begins[-1].slot <= slot:
                 self.timetable(len(self._begins) - 1)
@@ -202,7 +202,7 @@ class Schedule:
         )
 
     def _weights_at(self, at: _State, left: Rows) -> tuple[Rows, int, int]:
-        """The weights of what can be drawn, how far ahead they change, and the slots to the next change."""
+        """Return the weights of drawable inputs, the new `ahead`, and the number of slots to the next change."""
         drawable = self._drawable if self._first else self._drawable & (left > 0)
         ahead = at.ahead
         for _ in range(MOST_EMPTY if drawable.any() else 1):
@@ -215,12 +215,12 @@ class Schedule:
         if not drawable.any():
             return np.zeros_like(left), ahead, ENDLESS
         raise PlanError(
-            f"at row {at.slot:,} of the mixture the datasets that are not empty have weight 0, and keep it for the "
-            f"next {MOST_EMPTY:,} changes of the weights; give them some"
+            f"at row {at.slot:,} of the mixture all datasets that are not empty have weight 0, for the "
+            f"next {MOST_EMPTY:,} changes of the weights; give one of them a positive weight"
         )
 
     def _size(self, weights: Rows, phases: Rows, left: Rows, gap: int) -> int:
-        """Slots until an input runs out, at most `gap`."""
+        """Return the number of slots until an input runs out, at most `gap`."""
         reached = _sizes(gap, weights, phases)[self._leaves]
         if (reached <= left).all():
             return gap
@@ -238,7 +238,7 @@ def _schedule(
 
 
 def _sums(inputs: Rows, places: Rows) -> Rows:
-    """The weights below each node of a tree whose leaves, at `places`, weigh `inputs`: `int64[2m]`."""
+    """Return the weight sums below each node of a tree with weights `inputs` at the leaves `places`: `int64[2m]`."""
     width = 1 << (len(inputs) - 1).bit_length()
     sums = np.zeros(2 * width, np.int64)
     sums[places] = inputs
@@ -249,7 +249,7 @@ def _sums(inputs: Rows, places: Rows) -> Rows:
 
 
 def _sizes(size: int, weights: Rows, phases: Rows) -> Rows:
-    """How many of the first `size` slots reach each node, `int64[2m]`."""
+    """Return the number of the first `size` slots that reach each node, `int64[2m]`."""
     sizes = np.zeros_like(weights)
     sizes[1] = size
     width = 1
@@ -263,27 +263,27 @@ def _sizes(size: int, weights: Rows, phases: Rows) -> Rows:
 
 
 def _rest(weights: Rows, phases: Rows, sizes: Rows) -> Rows:
-    """What is left over of each node's weight, after `sizes` slots, when the left ones are rounded down."""
+    """Return the rounding remainder of each node after `sizes` slots, with the left ones rounded down."""
     nodes = np.arange(len(phases))
     whole = np.maximum(weights[nodes], 1)
     return (sizes[nodes] % whole * weights[2 * nodes] + phases) % whole
 
 
 def _may_be_first(left: Rows, shares: np.ndarray) -> np.ndarray:
-    """Which inputs may be the first to run out, `bool[n]`: by an estimate, for the exact slots take longer to find."""
-    slots, wide = left / shares, 64 / shares  # a row strays by one a level, of fewer than 64
+    """Return which inputs may run out first, `bool[n]`, by an estimate that is cheaper than the exact slots."""
+    slots, wide = left / shares, 64 / shares  # a row deviates by one for each of fewer than 64 levels
     slack = wide + 1e-9 * slots
     return slots - slack <= (slots + slack).min()
 
 
 def _soonest(ranks: dict[int, int], weights: Rows, phases: Rows) -> int:
-    """The first slot that draws row `rank` of any of these leaves, in Python's integers."""
+    """Return the first slot that draws row `rank` of any of these leaves, in Python's integers."""
     while 1 not in ranks:
         above: dict[int, int] = {}
         for node, rank in ranks.items():
             parent = node // 2
             whole, phase, share = int(weights[parent]), int(phases[parent]), int(weights[node])
-            if node % 2:  # the slots that go right round the other way
+            if node % 2:  # slots that go right are rounded the other way
                 phase = whole - 1 - phase
             slot = -(-((rank + 1) * whole - phase) // share) - 1
             above[parent] = min(slot, above.get(parent, slot))

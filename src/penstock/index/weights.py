@@ -1,4 +1,4 @@
-"""The weights of a mixture's inputs, as whole numbers: the same for good, changing at given slots, or asked for."""
+"""The weights of a mixture's inputs, as whole numbers: constant, changing at given slots, or from a function."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ import numpy as np
 from penstock.core.arrays import Rows
 
 SCALE = 1 << 30
-"""What weights add up to, within rounding, once they are whole numbers."""
+"""The sum of whole-number weights, within rounding."""
 ASKED_EVERY = 1024
-"""Slots from one call of a function of weights to the next."""
-MOST_EQUAL = 1024  # calls after which a segment ends although the weights stayed as they were
+"""Slots between two calls of a function of weights."""
+MOST_EQUAL = 1024  # calls after which a segment ends even with unchanged weights
 
 
 class Weights(Protocol):
-    """What the weights of n inputs are from a slot of the epoch on."""
+    """The weights of n inputs from a slot of the epoch on."""
 
     @property
     def settle(self) -> bool:
-        """Whether there is a last change."""
+        """True if there is a last change."""
         ...
 
     def at(self, slot: int, /) -> tuple[Rows, int | None]:
-        """The weights at a slot, `int64[n]`, and the slot of the next change, if there is one."""
+        """Return the weights at a slot, `int64[n]`, and the slot of the next change, if any."""
         ...
 
 
 @dataclass(frozen=True)
 class Steady:
-    """The same weights for good.
+    """Constant weights.
 
     >>> Steady((0.5, 1.5)).at(7)[0].tolist()
     [268435456, 805306368]
@@ -48,7 +48,7 @@ class Steady:
         return self._whole, None
 
     def thinned(self, step: int) -> Steady:
-        """The weights of every `step`-th slot."""
+        """Return the weights of every `step`-th slot."""
         return self
 
     @cached_property
@@ -61,7 +61,7 @@ class Steady:
 
 @dataclass(frozen=True)
 class Stepped:
-    """Weights that change at the slots given, each with those from then on; the first slot is 0."""
+    """Weights that change at given slots, each with the weights from there on; the first slot is 0."""
 
     steps: tuple[tuple[int, tuple[float, ...]], ...]
     settle = True
@@ -72,7 +72,7 @@ class Stepped:
         return whole(self.steps[after - 1][1]), change
 
     def thinned(self, step: int) -> Stepped:
-        """The weights of every `step`-th slot."""
+        """Return the weights of every `step`-th slot."""
         return Stepped(tuple({-(-slot // step): weights for slot, weights in self.steps}.items()))
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class Stepped:
 
 @dataclass(frozen=True)
 class Asked:
-    """What `function(step * slot)` returns at every 1,024th slot, for the slots up to the next."""
+    """The weights that `function(step * slot)` returns at every 1,024th slot, valid up to the next."""
 
     function: Callable[[int], Any]
     count: int
@@ -97,7 +97,7 @@ class Asked:
         return whole(weights), end * ASKED_EVERY
 
     def thinned(self, step: int) -> Asked:
-        """The weights of every `step`-th slot."""
+        """Return the weights of every `step`-th slot."""
         return replace(self, step=self.step * step)
 
     def _weights(self, block: int) -> tuple[float, ...]:
@@ -109,7 +109,7 @@ class Asked:
 
 
 def checked(weights: Any, count: int, told: str, of: str = "dataset") -> tuple[float, ...]:
-    """Return `count` weights as floats, or say what is wrong with what was `told`.
+    """Return `count` weights as floats; raise a `ValueError` that begins with `told` if they are invalid.
 
     >>> checked([1, -1], 2, "weights=")
     Traceback (most recent call last):
@@ -131,8 +131,8 @@ def checked(weights: Any, count: int, told: str, of: str = "dataset") -> tuple[f
 def whole(weights: Sequence[float]) -> Rows:
     """Return weights in the same proportions as whole numbers, `int64[n]`, that add up to 2**30 or less.
 
-    They are exact where they are whole numbers already that add up to no more; else each is rounded to a 2**30th of
-    their sum, and one above 0 to no less than that.
+    Whole numbers with such a sum stay exact; others are rounded to a 2**30th of their sum, and weights above 0 to at
+    least that.
 
     >>> whole([3, 1]).tolist(), whole([1e-20, 1.0]).tolist()
     ([3, 1], [1, 1073741824])
@@ -140,7 +140,7 @@ def whole(weights: Sequence[float]) -> Rows:
     if all(weight == int(weight) for weight in weights) and sum(map(int, weights)) <= SCALE:
         return np.array(weights, np.int64)
     largest = max(weights)
-    shares = [weight / largest for weight in weights]  # whose sum is finite
+    shares = [weight / largest for weight in weights]  # so that the sum is finite
     total, pairs = fsum(shares), zip(shares, weights, strict=True)
     return np.array([max(round(share / total * SCALE), weight > 0) for share, weight in pairs], np.int64)
 

@@ -1,4 +1,4 @@
-"""Rows of `window`, and of batches of several sizes: which elements each consists of."""
+"""Rows of `window`, and of batches of several sizes: the elements of each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from penstock.index.epochs import check_last, split
 
 
 def windows_in(length: int, *, size: int, shift: int, step: int, drop: bool) -> int:
-    """Return how many windows of `size` elements, `step` apart, begin `shift` apart among `length` elements.
+    """Return the number of windows of `size` elements, `step` apart, that begin `shift` apart among `length` elements.
 
-    The last ones have fewer elements, unless `drop` leaves out all that are not full.
+    The last windows have fewer elements, unless `drop` leaves out incomplete ones.
 
     >>> windows_in(5, size=3, shift=1, step=1, drop=False), windows_in(5, size=3, shift=1, step=1, drop=True)
     (5, 3)
@@ -25,10 +25,10 @@ def windows_in(length: int, *, size: int, shift: int, step: int, drop: bool) -> 
 def windowed(
     rows: Rows, *, size: int, shift: int, step: int, windows: int, length: int, input_stride: int
 ) -> tuple[Rows, Rows]:
-    """Return the input's rows of all windows, one window after another, and how many each has, `int64[k]`.
+    """Return the input's rows of all windows, one window after another, and the size of each, `int64[k]`.
 
-    An epoch has `windows` of them over `length` elements; the input counts `input_stride` rows to one. A negative row
-    is a `ValueError`.
+    An epoch has `windows` windows over `length` elements, and an epoch of the input has `input_stride` rows. A negative
+    row raises a `ValueError`.
 
     >>> elements, counts = windowed(np.arange(3), size=2, shift=2, step=2, windows=3, length=5, input_stride=5)
     >>> elements.tolist(), counts.tolist()
@@ -44,7 +44,7 @@ def windowed(
 
 
 def cycled_in(length: int, *, sizes: Sequence[int], drop: bool) -> int:
-    """Return how many batches of `sizes`, taken in turn, `length` elements make; the last is shorter, or dropped.
+    """Return the number of batches of `length` elements, with `sizes` in turn; the last is shorter, or dropped.
 
     >>> cycled_in(8, sizes=[3, 1], drop=False), cycled_in(6, sizes=[3, 1], drop=True)
     (4, 2)
@@ -57,10 +57,10 @@ def cycled_in(length: int, *, sizes: Sequence[int], drop: bool) -> int:
 
 
 def cycled(rows: Rows, *, sizes: Sequence[int], batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the input's rows of all batches, one batch after another, and how many each has, `int64[k]`.
+    """Return the input's rows of all batches, one batch after another, and the size of each, `int64[k]`.
 
-    Batches have `sizes` in turn; an epoch begins with the first and has `batches` over `length` elements, of which the
-    input counts `input_stride` rows. A negative row is a `ValueError`.
+    Batches have `sizes` in turn; an epoch begins with the first size and has `batches` batches over `length` elements,
+    and an epoch of the input has `input_stride` rows. A negative row raises a `ValueError`.
 
     >>> elements, counts = cycled(np.arange(4), sizes=[3, 1], batches=4, length=8, input_stride=8)
     >>> elements.tolist(), counts.tolist()
@@ -78,7 +78,7 @@ def cycled(rows: Rows, *, sizes: Sequence[int], batches: int, length: int, input
 
 
 def _runs(starts: Rows, counts: Rows, step: int) -> Rows:
-    """`counts[i]` numbers from `starts[i]` on, `step` apart, one run after another."""
+    """Return `counts[i]` numbers from `starts[i]` on, `step` apart, one run after another."""
     ends = np.cumsum(counts)
-    place = np.arange(counts.sum()) - np.repeat(ends - counts, counts)  # of each number in its run
+    place = np.arange(counts.sum()) - np.repeat(ends - counts, counts)  # the place of each number in its run
     return np.repeat(starts, counts) + place * step

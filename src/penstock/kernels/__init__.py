@@ -1,4 +1,4 @@
-"""Native kernels behind plain NumPy signatures; `kernels.reference` holds the twins that tests hold them against."""
+"""Native kernels behind plain NumPy signatures; `kernels.reference` has the twins for tests."""
 
 from penstock.kernels.files import MappedFile, advise_files, advise_ranges, maps_cut, read_regular_files
 from penstock.kernels.memory import Ahead, Begun, Pool, SideThread, gather

@@ -12,7 +12,7 @@ from penstock.kernels import _native
 
 
 class WavStatus(IntEnum):
-    """What became of looking for the samples of a file."""
+    """The result of locating the samples of a file."""
 
     OK = 0
     ELSEWHERE = 1
@@ -23,7 +23,7 @@ class WavStatus(IntEnum):
 
 
 class WavLayout(NamedTuple):
-    """What a WAV file says of itself: `stated` bytes of samples, of which `held` are there."""
+    """The layout of a WAV file: `stated` bytes of samples by the header, of which `held` are present."""
 
     status: WavStatus
     channels: int
@@ -34,7 +34,7 @@ class WavLayout(NamedTuple):
 
 
 def wav_layout(data: bytes) -> WavLayout:
-    """Return what a WAV file says of itself; where the status is not OK or TRUNCATED, the rest is of no meaning."""
+    """Return the layout of a WAV file; unless the status is OK or TRUNCATED, other fields are meaningless."""
     status, *rest = _native.wav_layout(data)
     return WavLayout(WavStatus(status), *rest)
 

@@ -1,4 +1,4 @@
-"""What a thread has taken of the clock and of the cores; `reference.clocks` is the twin."""
+"""The wall and CPU time of threads; `reference.clocks` is the twin."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from penstock.kernels import _native
 
 
 def thread_times() -> tuple[int, int, int, int, int]:
-    """The time, and since the calling thread began its CPU time, its time in the run queue, how often it waited, reads.
+    """Return the time, and the calling thread's CPU time, time in the run queue, number of waits, and reads.
 
-    The first is that of `time.perf_counter_ns`, the third is 0 where the system does not tell; these are in ns. Reads
-    are blocks of 512 bytes that had to come from a disk, also those that it asked for ahead of time.
+    The first is that of `time.perf_counter_ns`, the third is 0 if the system does not report it; times are in ns. Reads
+    are blocks of 512 bytes read from a disk, including those read ahead.
 
     >>> before, after = thread_times(), thread_times()
     >>> all(one <= other for one, other in zip(before, after))
@@ -21,7 +21,7 @@ def thread_times() -> tuple[int, int, int, int, int]:
 
 
 def process_reads() -> int:
-    """The blocks of 512 bytes that this process has had read from a disk, by any of its threads.
+    """Return the number of blocks of 512 bytes that all threads of this process have read from a disk.
 
     >>> process_reads() <= process_reads()
     True

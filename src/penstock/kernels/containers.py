@@ -1,4 +1,4 @@
-"""Containers made anew, perhaps around other leaves; `reference.containers` is the twin."""
+"""Copies of containers, with leaves changed by type; `reference.containers` is the twin."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 from penstock.kernels import _native
 
 ChangeOf: TypeAlias = Callable[[type], Callable[[Any], Any] | None]
-"""Return the function that changes the values of a type, or `None` where they stay."""
+"""A function from a type to the function that changes its values, or `None` if they stay."""
 
 
 def remade(values: list[Any], change_of: ChangeOf, *, always: bool) -> list[Any]:
-    """Return the values with new dicts, lists and tuples, at all depths, for those in which something changes.
+    """Return the values with new dicts, lists and tuples, at all depths, wherever something changes.
 
-    `change_of(type)` says how values of any other type change. Where `always`, dicts and lists count as changed. The
-    list `values` itself is returned where none of its values changes, and never written to. Nesting that contains
-    itself is a `RecursionError`.
+    `change_of(type)` returns the change for values of any other type. With `always`, dicts and lists count as changed.
+    If no value changes, the list `values` itself is returned; it is never modified. Nesting that contains itself raises
+    a `RecursionError`.
 
     >>> element = {"x": [1, 2.5]}
     >>> (copy,) = remade([element], lambda cls: None, always=True)

@@ -14,20 +14,20 @@ from penstock.kernels import _native
 from penstock.kernels.reference import example as reference
 
 RecordRuns: TypeAlias = list[Any]
-"""Records: `bytes` and other buffers, each one of them, or pairs of bytes end to end and `int64` splits."""
+"""Records: `bytes` and other buffers, one for each record, or pairs of joined bytes and `int64` splits."""
 
 ANY = -1
-"""The size of a slot that takes any number of values."""
-_FIRST_GUESS = 4  # values of a record for which there is room at first
-_SPARE = 1.25  # room beside what was needed before
-_KNOWN = 1.1  # times as much is no news
+"""The size of a slot for any number of values."""
+_FIRST_GUESS = 4  # initial room, in values for each record
+_SPARE = 1.25  # spare room beyond earlier needs
+_KNOWN = 1.1  # ratio to ignore
 
 _INT64 = np.dtype(np.int64)
 _NO_SPLITS = np.zeros(0, _INT64)
 
 
 class Kind(IntEnum):
-    """What a feature holds, numbered as the fields of tf.train.Feature are."""
+    """The kind of a feature's values, numbered like the fields of tf.train.Feature."""
 
     BYTES = 1
     FLOAT = 2
@@ -38,7 +38,7 @@ _DTYPES = {Kind.FLOAT: np.dtype(np.float32), Kind.INT64: _INT64}
 
 
 class Status(IntEnum):
-    """How the kernel ended."""
+    """The result of the kernel."""
 
     DONE = 0
     NO_ROOM = 1
@@ -50,10 +50,10 @@ class Status(IntEnum):
 
 
 class Slot(NamedTuple):
-    """One feature that is wanted: `size` values of it, or `ANY`, in each record, or in each step `in_lists`.
+    """One requested feature: `size` values, or `ANY` number, in each record, or in each step if `in_lists`.
 
-    A record without it is at fault if it is `required`; else it has the `default` where the size is fixed: an array of
-    as many values, or a list of texts. `text` is for bytes that are decoded to `str`.
+    A record without a `required` feature is a fault; otherwise a slot of fixed size has the `default`: an array of that
+    many values, or a list of texts. `text` is true for bytes that are decoded to `str`.
     """
 
     name: str
@@ -66,20 +66,20 @@ class Slot(NamedTuple):
 
     @property
     def fixed(self) -> bool:
-        """Whether every record has as many values."""
+        """True if every record has the same number of values."""
         return self.size != ANY and not self.in_lists
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of its values' array."""
+        """The dtype of the array of values."""
         return _DTYPES.get(self.kind, np.dtype(object))
 
 
 class Values(NamedTuple):
-    """What all records have of one slot, end to end.
+    """The values of one slot in all records, end to end.
 
-    Those of record i are from `splits[i]` to `splits[i + 1]`; in lists these are its steps, and the values of step s
-    are those from `step_splits[s]` on. Where there are no records of any size, or no lists, there are no such splits.
+    Record i has values `splits[i]` to `splits[i + 1]`; in lists these are its steps, and the values of step s begin at
+    `step_splits[s]`. Slots of fixed size have no `splits`, and slots outside lists no `step_splits`.
     """
 
     values: NDArray[Any]
@@ -88,7 +88,7 @@ class Values(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """The first record that does not have what is wanted: `slot` is `None` where it is damaged as a whole."""
+    """The first invalid record; `slot` is `None` if the record is damaged as a whole."""
 
     status: Status
     record: int
@@ -97,7 +97,7 @@ class Fault(NamedTuple):
 
 
 def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
-    """Return the kind of each feature of an Example (0: none) and how many values it has; `None` where it is damaged.
+    """Return the kind (0: none) and number of values of each feature of an Example; `None` if it is damaged.
 
     >>> features_in(bytes.fromhex("0a0e0a0c0a017812071a050a03010203"))
     {'x': (3, 3)}
@@ -113,18 +113,18 @@ class ExampleKernel:
         self.spec = _native.ExampleSpec(
             [(slot.name.encode(), int(slot.kind), slot.size, slot.in_lists, slot.required) for slot in self.slots]
         )
-        # How many steps and values a record had at most on average: only how much room is tried first hangs on it.
+        # The largest averages of steps and values for a record: these only determine the room tried first.
         self._guesses = [(float(_FIRST_GUESS), float(_FIRST_GUESS)) for _ in self.slots]
         self.learnt = 0
-        """How often it has learnt that there is more in records than it thought."""
+        """The number of times that records turned out larger than expected."""
 
     def room(self, slot: int, count: int) -> int:
-        """How many values of a slot so many records may have: as many as they have, or a guess."""
+        """Return the room for values of a slot in this many records: the exact number if fixed, else an estimate."""
         wanted = self.slots[slot]
         return count * wanted.size if wanted.fixed else _room_for(self._guesses[slot][1], count)
 
     def learn(self, used: Sequence[int], count: int, steps: Sequence[int] | None = None) -> None:
-        """Take in how many values of each slot so many records had, and how many steps."""
+        """Update the estimates with the numbers of values and steps of this many records."""
         if not count:
             return
         for i, values in enumerate(used):
@@ -140,10 +140,10 @@ class ExampleKernel:
         out: Sequence[NDArray[Any] | None] | None = None,
         allocate: Allocate = np.empty,
     ) -> list[Values] | Fault:
-        """Return the values of each slot, in one call without the interpreter's lock, or what was wrong first.
+        """Return the values of each slot, in one call without the GIL, or the first fault.
 
-        `out` may hold for a slot of fixed size a contiguous array of its dtype with k times as many values, which are
-        written there. No byte outside of a record is read.
+        `out` may hold, for a slot of fixed size, a contiguous array of its dtype for the values of k records, which are
+        written there. No byte outside a record is read.
 
         >>> kernel = ExampleKernel([Slot("x", Kind.INT64)])
         >>> kernel.parse([b"", b""])
@@ -178,7 +178,7 @@ class ExampleKernel:
 
 
 class _Room:
-    """Memory for the values of one slot, which grows where more come than were expected."""
+    """Memory for the values of one slot, which grows when necessary."""
 
     def __init__(
         self, slot: Slot, count: int, out: NDArray[Any] | None, guess: tuple[float, float], allocate: Allocate
@@ -191,17 +191,17 @@ class _Room:
         if slot.in_lists:
             self._step_splits = _splits(steps)
         self._room = count * slot.size if slot.fixed else values
-        self._values = np.empty(0, object)  # texts are kept elsewhere until all are there
+        self._values = np.empty(0, object)  # texts are kept elsewhere until complete
         if slot.kind != Kind.BYTES:
             self._values = out.reshape(-1) if out is not None else allocate((self._room,), slot.dtype)
 
     def column(self) -> tuple[Any, ...]:
-        """The memory as the kernel takes it."""
+        """Return the memory in the form for the kernel."""
         values = self._room if self.slot.kind == Kind.BYTES else self._values
         return values, self.slot.default, self._splits, self._step_splits
 
     def grow(self, needed: int, record: int, *, in_steps: bool) -> None:
-        """Make room for as many values or steps, and as many more as the records after this one are likely to have."""
+        """Make room for this many values or steps, and for those that the following records are likely to have."""
         size = int(needed * _SPARE * self._count / (record + 1)) + 8
         if in_steps:
             larger = _splits(size)
@@ -215,24 +215,24 @@ class _Room:
             self._values = more
 
     def take(self, texts: list[Any]) -> None:
-        """Take what the texts have become."""
+        """Take the decoded texts."""
         self._values = np.empty(len(texts), object)
         self._values[:] = texts
 
     @property
     def steps(self) -> int:
-        """How many steps there are."""
+        """The number of steps."""
         return int(self._splits[-1]) if len(self._step_splits) else 0
 
     @property
     def used(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         if self.slot.fixed:
             return self._count * self.slot.size
         return int(self._step_splits[self._splits[-1]] if len(self._step_splits) else self._splits[-1])
 
     def record_of(self, value: int) -> int:
-        """Which record has the value at this position."""
+        """Return the record of the value at this position."""
         if self.slot.fixed:
             return value // self.slot.size
         if len(self._step_splits):
@@ -240,7 +240,7 @@ class _Room:
         return int(np.searchsorted(self._splits, value, side="right")) - 1
 
     def made(self) -> Values:
-        """The values, without the room that was not needed."""
+        """Return the values, without unused room."""
         return Values(self._values[: self.used], self._splits, self._step_splits[: self.steps + 1])
 
 
@@ -257,7 +257,7 @@ def _splits(count: int) -> NDArray[np.int64]:
 def places_in_rows(splits: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
     """Return the row and the place in it of each value, `int64[n, 2]`, and the length of the longest row.
 
-    Row i has the values from `splits[i]` to `splits[i + 1]`. Splits that do not begin with 0, or decrease, are a
+    Row i has the values from `splits[i]` to `splits[i + 1]`. Splits that do not begin with 0, or decrease, raise a
     `ValueError`.
 
     >>> places_in_rows(np.array([0, 1, 1, 3]))
@@ -271,9 +271,9 @@ def places_in_rows(splits: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
 
 
 def example_features(record: bytes) -> dict[str, tuple[Kind, list[Any]]] | None:
-    """Return the kind and the values of every feature of a record, whatever it holds; `None` if it is no Example.
+    """Return the kind and the values of every feature of a record; `None` if the record is not an Example.
 
-    For looking at records, not for reading many: it is the twin that does it.
+    Use this function to inspect single records: the slow twin does the work.
 
     >>> example_features(b"")
     {}

@@ -1,4 +1,4 @@
-"""Examples in files into columns, natively: each record is read, checked and parsed in one go, and kept nowhere."""
+"""Examples in files into columns, natively: each record is read, checked and parsed in one pass, without a copy."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from penstock.kernels.example import ExampleKernel, Kind
 from penstock.kernels.records import RecordReader
 
 MOST_SHARED = 1 << 16
-"""Bytes of a feature that has memory of its own: smaller ones share theirs, which one that is kept keeps whole."""
+"""Smallest size, in bytes, of features with memory of their own; a reference to a smaller one keeps all that share."""
 _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 _NOWHERE = (-1, 0)
 
 
 class Parsed(NamedTuple):
-    """What some records have of each slot: its values end to end, and where those of each begin, if sizes differ."""
+    """The values of each slot in some records, end to end, and their splits if sizes differ."""
 
     values: list[NDArray[Any]]
     splits: list[NDArray[Any] | None]
 
 
 class ExampleFiles:
-    """Parses records of files by the slots of a kernel, none of them in lists; any thread may use it.
+    """Parses records of files by the slots of a kernel, none of them in lists; safe for any thread.
 
     Slots in `narrow` have splits of `int32`, others of `int64`.
     """
@@ -41,10 +41,10 @@ class ExampleFiles:
         self._layouts: dict[int, _Layout] = {}
 
     def parse(self, rows: Rows, allocate: Allocate = np.empty) -> Parsed | None:
-        """Return what the records at `rows`, positions in [0, len) of the reader, have of each slot.
+        """Return the values of each slot in the records at `rows`, positions in [0, len) of the reader.
 
-        `None` where anything is wrong, be it a file, a record, or only that there was too little room: reading and
-        parsing apart from each other says what, and tells the kernel how much room there should be.
+        The result is `None` for any failure: a bad file, a bad record, or too little room. Reading and parsing
+        separately then finds the error, and updates the kernel's estimate of room.
         """
         count = len(rows)
         layout = self._layout(count)
@@ -63,11 +63,11 @@ class ExampleFiles:
         return Parsed(values, splits)
 
     def _layout(self, count: int) -> _Layout:
-        """The layout for so many records: made once, and again where the kernel has learnt that there are larger."""
+        """Return the layout for this many records: made once, and again when the kernel has met larger records."""
         layout = self._layouts.get(count)
         if layout is None or layout.learnt != self._kernel.learnt:
             layout = _Layout(self._kernel, count, self._splits)
-            others = {} if len(self._layouts) > 1 else self._layouts  # whole batches, and the last one of an epoch
+            others = {} if len(self._layouts) > 1 else self._layouts  # whole batches, and the last batch of an epoch
             self._layouts = {**others, count: layout}
         return layout
 
@@ -79,15 +79,15 @@ def _array_of(texts: list[Any]) -> NDArray[Any]:
 
 
 class _Layout:
-    """Where what `count` records have of each slot is to be: which blocks there are, and which parts of them.
+    """The memory layout of `count` records: the blocks, and the part of a block for each slot.
 
-    Values of one kind share a block, unless they are many: a leaf that is kept does not keep much else.
+    Values of one kind share a block, unless large, so that a kept leaf keeps little else alive.
     """
 
     def __init__(self, kernel: ExampleKernel, count: int, splits: Sequence[np.dtype[Any]]) -> None:
         self.learnt = kernel.learnt
         self.blocks: list[tuple[np.dtype[Any], int]] = []  # dtype and size
-        self.values: list[tuple[int, int]] = []  # of each slot: the block, and where in it
+        self.values: list[tuple[int, int]] = []  # for each slot: the block, and the offset in it
         self.splits: list[tuple[int, slice]] = []
         self._shared: dict[tuple[np.dtype[Any], str], int] = {}
         places: list[int] = []
@@ -101,7 +101,7 @@ class _Layout:
         self.places = np.array(places, np.int64)
 
     def _place(self, dtype: np.dtype[Any], size: int, use: str) -> tuple[int, int]:
-        """A place for so many values, in a block that is shared by those of one use, or in one of its own."""
+        """Return a place for this many values, in a block shared by values of one use, or in a block of its own."""
         if size * dtype.itemsize >= MOST_SHARED:
             self.blocks.append((dtype, size))
             return len(self.blocks) - 1, 0

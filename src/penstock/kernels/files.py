@@ -1,4 +1,4 @@
-"""Whole local files, several at a time, read without the GIL; and mapped, so that they may be cut short."""
+"""Read whole local files, several at a time, without the GIL; map files so that truncation is safe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.kernels import _native
 def read_regular_files(paths: list[str]) -> list[bytes | None]:
     """Return the content of each path that is a regular, readable, non-empty file, and `None` for others.
 
-    The GIL is let go twice for up to 64 files, where Python's own calls would let it go four times for each.
+    The GIL is released twice for up to 64 files; Python's own calls release it four times for each file.
 
     >>> read_regular_files(["/"])
     [None]
@@ -24,7 +24,7 @@ def read_regular_files(paths: list[str]) -> list[bytes | None]:
 
 
 def advise_files(paths: list[str]) -> None:
-    """Have the system begin to read each path that is a regular file, without waiting for it, nor for the GIL.
+    """Ask the system to begin to read each path that is a regular file, without waiting, and without the GIL.
 
     >>> advise_files(["/", "/nothing/here"])
     """
@@ -32,7 +32,7 @@ def advise_files(paths: list[str]) -> None:
 
 
 def advise_ranges(path: str, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-    """Have the system begin to read `path` from `begins[i]` up to `ends[i]`, without waiting for it, nor for the GIL.
+    """Ask the system to begin to read `path` from `begins[i]` up to `ends[i]`, without waiting, and without the GIL.
 
     >>> advise_ranges("/nothing/here", np.array([0]), np.array([10]))
     """
@@ -40,12 +40,11 @@ def advise_ranges(path: str, begins: NDArray[np.int64], ends: NDArray[np.int64])
 
 
 class MappedFile:
-    """A file mapped into memory, read-only, for as long as this or a view of its `content` lives.
+    """A file mapped into memory, read-only, as long as this object or a view of its `content` lives.
 
-    Where the file is cut short meanwhile, the system ends a process that touches what is gone. Here that is zeros from
-    then on, a line on standard error says so, and `check()` is an error: to be asked for after reading, before what was
-    read is believed. Where somebody has written into the file, `check_unchanged()` is one. A file that cannot be opened
-    is an `OSError`.
+    Normally the system ends a process that touches a truncated part of a mapped file. Here that part reads as zeros, a
+    line on standard error reports it, and `check()` raises: call it after reading, before using the content. If the
+    file was changed, `check_unchanged()` raises. A file that cannot be opened raises an `OSError`.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "file"
@@ -69,32 +68,31 @@ class MappedFile:
 
     @property
     def mtime_ns(self) -> int:
-        """When the file had last been written to as it was mapped."""
+        """The time of the file's last change when mapped, in ns."""
         return self._native.mtime
 
     def check(self) -> None:
-        """Raise a `DataError` if something was read that is not there any more."""
+        """Raise a `DataError` if a truncated part was read."""
         if self._native.is_cut:
             raise DataError(
-                f"{self.path}: the file was cut short, or could not be read any more, while it was mapped; make the "
-                "dataset again"
+                f"{self.path}: the file was cut short, or became unreadable, while mapped; make the dataset again"
             )
 
     def check_unchanged(self) -> None:
-        """Raise a `DataError` if the file was cut short or written to since it was mapped, whatever was read of it.
+        """Raise a `DataError` if the file was truncated or changed since it was mapped, whatever parts were read.
 
-        Where another file has taken its path, what is mapped stays as it was.
+        If another file has taken its path, the mapped content stays as it was.
         """
         self.check()
         if not self._native.is_unchanged(self._name):
             raise DataError(
                 f"{self.path}: the file was written to while it was mapped; make the dataset again, and write a new "
-                "file under another name and rename it, in place of writing into one that is read"
+                "file under another name and rename it, instead of writing into a file that is read"
             )
 
 
 def maps_cut() -> int:
-    """Return how many mapped files were read behind an end that they have lost: while it is 0, no `check()` is needed.
+    """Return the number of mapped files read in a truncated part: while it is 0, no `check()` is needed.
 
     >>> maps_cut() >= 0
     True

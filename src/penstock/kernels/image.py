@@ -21,7 +21,7 @@ PIXEL_TYPES = {"uint8": 0, "float16": 1, "float32": 2}
 
 
 class GeometryKind(IntEnum):
-    """The geometric operations that the kernel knows, as it numbers them."""
+    """The geometric operations of the kernel, by number."""
 
     CROP = 1
     CENTER_CROP = 2
@@ -32,7 +32,7 @@ class GeometryKind(IntEnum):
 
 
 class Status(IntEnum):
-    """How the kernel left an image."""
+    """The result of the kernel for an image."""
 
     DONE = 0
     ELSEWHERE = 1
@@ -42,7 +42,7 @@ class Status(IntEnum):
 
 
 class Outcome(NamedTuple):
-    """What the kernel did not do: the images it leaves to its caller, and the first that failed (-1: none)."""
+    """The images that the kernel leaves to its caller, and the first that failed (-1: none)."""
 
     elsewhere: list[int]
     failed: int
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
 
 
 class Geometry(NamedTuple):
-    """One geometric operation; what a kind does not use is ignored. A resize with width 0 sets the shorter side."""
+    """One geometric operation; unused fields are ignored. A resize with width 0 sets the shorter side."""
 
     kind: GeometryKind
     top: int = 0
@@ -65,7 +65,7 @@ class Geometry(NamedTuple):
     probability: float = 0.0
 
     def row(self) -> list[float]:
-        """The operation as the kernel takes it."""
+        """Return the operation in the form for the kernel."""
         return [*map(float, self[:7]), *self.scale, *self.ratio, self.probability]
 
 
@@ -75,7 +75,7 @@ def _identity() -> NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class ImageProgram:
-    """What is done to every image: how it is decoded, its geometry, and what its pixels become."""
+    """The program for every image: decoding, geometry, and conversion of pixels."""
 
     max_pixels: int
     channels: int = 3
@@ -88,7 +88,7 @@ class ImageProgram:
 
     @cached_property
     def table(self) -> NDArray[np.float64]:
-        """The geometry as the kernel takes it, shape (operations, 12)."""
+        """The geometry in the form for the kernel, shape (operations, 12)."""
         return np.array([operation.row() for operation in self.geometry], np.float64).reshape(-1, 12)
 
 
@@ -102,9 +102,9 @@ def run_images(
 ) -> Outcome:
     """Run the program on each value, with `draws[i]` for its operations (shape (k, operations)), into `out[i]`.
 
-    Values are the bytes of images, or with `files` the paths of files that hold them, each read into the same memory.
-    One call, without the interpreter's lock. Stops at the first image that fails. Values that are not the bytes of a
-    JPEG, or that EXIF says to turn, or files that cannot be read, are left to the caller.
+    Values are the bytes of images or, with `files`, paths of image files, each read into the same memory. One call
+    without the GIL stops at the first image that fails. Values that are not JPEG, images that EXIF rotates, and
+    unreadable files are left to the caller.
     """
     return Outcome(
         *_native.run_images(
@@ -127,7 +127,7 @@ def run_images(
 def measure_images(
     program: ImageProgram, values: list[Any], draws: NDArray[np.uint64], *, files: bool = False
 ) -> tuple[list[tuple[int, int]], Outcome]:
-    """Return the height and width of each result, from the headers alone, and what could not be told."""
+    """Return the height and width of each result, from the headers alone, and the images without a result."""
     sizes, outcome = _native.measure_images(values, program.table, draws, program.exif, program.max_pixels, files)
     return sizes, Outcome(*outcome)
 
@@ -150,14 +150,14 @@ def normalize_pixels(image: NDArray[Any], affine: NDArray[np.float32], dtype: st
 
 
 def exif_orientation(data: bytes) -> int:
-    """Return the EXIF orientation of a JPEG file, 1 to 8; 1 where it says nothing."""
+    """Return the EXIF orientation of a JPEG file, 1 to 8; 1 if absent."""
     return _native.exif_orientation(data)
 
 
 def random_resized_crop_box(
     height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float], draw: int
 ) -> Box:
-    """Return a box of random area and aspect: ten tries, then the largest centred one of an allowed aspect."""
+    """Return a box of random area and aspect: ten tries, then the largest centered one of an allowed aspect."""
     return _native.random_resized_crop_box(height, width, scale, ratio, draw)
 
 
@@ -167,7 +167,7 @@ def random_crop_box(height: int, width: int, box_height: int, box_width: int, dr
 
 
 def center_crop_box(height: int, width: int, box_height: int, box_width: int) -> Box:
-    """Return the centred box of the given size, which must fit."""
+    """Return the centered box of the given size, which must fit."""
     return _native.center_crop_box(height, width, box_height, box_width)
 
 
@@ -177,5 +177,5 @@ def random_flip_choice(probability: float, draw: int) -> bool:
 
 
 def shorter_side_size(height: int, width: int, shorter: int) -> tuple[int, int]:
-    """Return the height and width of the image when its shorter side becomes `shorter`."""
+    """Return the height and width of the image resized to a shorter side of `shorter`."""
     return _native.shorter_side_size(height, width, shorter)

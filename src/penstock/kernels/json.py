@@ -1,4 +1,4 @@
-"""The objects of JSON lines; Python's own `json` is what they are held against, and what does the rest."""
+"""Parse the objects of JSON lines; Python's `json` is the reference, and handles the rest."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def parse_objects(
 ) -> tuple[list[dict[str, Any] | None], list[int]]:
     """Return the JSON object on each line of `data` (line i is from `splits[i]` to `splits[i + 1]`), in UTF-8.
 
-    With `names`, objects have only those keys. What is no object, no UTF-8 or not plain (numbers beyond 64 bits, `NaN`,
-    lone surrogates, more than 64 levels) is left to the caller: `None` in its place, and its number in the second list.
+    With `names`, objects have only those keys. Lines that are not objects, not UTF-8, or not plain (numbers beyond 64
+    bits, `NaN`, lone surrogates, more than 64 levels) are left to the caller: `None` in the first list, and their
+    numbers in the second.
 
     >>> parse_objects(b'{"a": [1, 2.5]}{"a": NaN}', np.array([0, 15, 25]))
     ([{'a': [1, 2.5]}, None], [1])

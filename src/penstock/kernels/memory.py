@@ -1,4 +1,4 @@
-"""Copies of chosen rows, and memory that is used again."""
+"""Copies of chosen rows, and recycled memory."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ _INT64 = np.dtype(np.int64)
 
 
 class Begun(Protocol):
-    """Native work that goes on beside whoever began it, without the GIL; once this dies, nothing of it goes on."""
+    """Native work in the background, without the GIL, which stops when this object dies."""
 
     def wait(self) -> tuple[int, int]:
-        """Return once it is done: what it took in ns, by the clock and on the processor."""
+        """Wait for the work, and return its wall and CPU time in ns."""
         ...
 
 
 class Ahead(Protocol):
-    """A queue of batches that native code makes ahead of whoever takes them, without the GIL, while this lives."""
+    """A queue of batches that native code makes ahead of demand, without the GIL, while this object lives."""
 
     def __len__(self) -> int: ...
     def popleft(self) -> Any:
-        """Take out the next batch, once it is made."""
+        """Wait for the next batch, and return it."""
         ...
 
     def took(self) -> tuple[int, int]:
-        """What making them took so far in ns, by the clock and on the processor."""
+        """Return the wall and CPU time of making batches so far, in ns."""
         ...
 
 
 SideThread: TypeAlias = _native.SideThread
-"""A native thread that never takes the GIL, for one piece of work after another; it begins with the first of them.
+"""A native thread that never takes the GIL, for one piece of work after another, started by the first.
 
-It ends once nobody holds it, nor what was begun in it. A child of a fork begins another.
+The thread ends when neither this object nor its work is referenced. A child of a fork starts another.
 """
 
 
 class Pool:
-    """Recycled memory for arrays: what an array and all its views leave behind serves the next one of its size.
+    """Recycled memory for arrays: the memory of an array, once all its views are gone, serves the next of its size.
 
     Memory is new only when no idle block of the size class is left, so a steady run allocates nothing and touches no
-    new pages. At most `idle_limit` bytes are kept idle. Any thread may use it; arrays may outlive it; a fork leaves
-    both sides whole.
+    new pages. At most `idle_limit` bytes are kept idle. Any thread may use it; arrays may outlive it; a fork keeps both
+    sides valid.
 
     >>> pool = Pool(idle_limit=1 << 20)
     >>> array = pool.empty((4, 2), np.dtype("float32"))
@@ -66,9 +66,9 @@ class Pool:
         self._block = self._native.block
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an uninitialised C-contiguous array at an address divisible by 64.
+        """Return an uninitialized C-contiguous array at an address divisible by 64.
 
-        Python objects cannot live here: `TypeError`. A size that the system refuses is a `MemoryError`.
+        A dtype of Python objects raises a `TypeError`, and a size that the system refuses a `MemoryError`.
         """
         if dtype.hasobject:
             raise TypeError(f"a pool holds plain values, not {dtype}")
@@ -89,12 +89,12 @@ class Pool:
     ) -> Ahead | None:
         """Begin `gather` of the same rows of several arrays, `batch` rows to a batch, in another thread.
 
-        It comes after what was begun there before. `sources` have shapes `(n, ...)`, `rows` are `int64[k]`. A batch is
-        `join(arrays)`, an array `(batch, ...)` of each source; what that raises ends the queue. Up to 2 MiB of batches,
-        or two, are made ahead of those taken, each in memory of its own from this pool.
+        The work starts after earlier work of that thread. `sources` have shapes `(n, ...)`, `rows` are `int64[k]`. A
+        batch is `join(arrays)`, with an array `(batch, ...)` of each source; an error of `join` ends the queue. Up to 2
+        MiB of batches, or two, are made ahead, each in memory of its own from this pool.
 
-        A row outside an array is an `IndexError`, and a `k` that is not so many whole batches a `ValueError`, raised
-        here; for arrays that would take NumPy's own path it is `None`, and nothing is begun.
+        A row outside an array raises an `IndexError`, and a `k` that is not a multiple of `batch` a `ValueError`, both
+        here; for arrays that need NumPy's own path the result is `None`, and nothing begins.
 
         >>> pool, rows = Pool(idle_limit=1 << 20), np.array([2, 0, 1, 1])
         >>> ahead = pool.gather_ahead([np.array([10, 11, 12])], rows, 2, tuple, SideThread())
@@ -110,7 +110,7 @@ class Pool:
 
     @property
     def bytes_live(self) -> int:
-        """Bytes in arrays that are in use."""
+        """Bytes of arrays in use."""
         return self._native.bytes_live
 
     @property
@@ -120,15 +120,15 @@ class Pool:
 
     @property
     def bytes_peak(self) -> int:
-        """The most bytes that were live and idle together."""
+        """The peak of live and idle bytes together."""
         return self._native.bytes_peak
 
     def trim(self) -> None:
-        """Give idle memory back to the system."""
+        """Return idle memory to the system."""
         self._native.trim()
 
     def close(self) -> None:
-        """Keep nothing from now on: idle memory is freed now, and that of arrays as soon as they die."""
+        """Stop recycling: free idle memory now, and the memory of each array when it dies."""
         self._native.close()
 
 
@@ -138,9 +138,9 @@ _MOST_BYTES = (1 << 63) - 1
 def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Return `source[rows]`, written to `out` if given; `source` has shape `(n, ...)`, the result `(k, ...)`.
 
-    Unlike indexing it refuses negative rows. A row outside `[0, n)` is an `IndexError` that names it; `out` of another
-    dtype or shape, or sharing memory with `source`, is a `ValueError`. Long copies run without the GIL. Object arrays
-    and arrays that are not C-contiguous take NumPy's own path, which is slower.
+    Unlike indexing, negative rows are refused. A row outside `[0, n)` raises an `IndexError` that names the row; `out`
+    of another dtype or shape, or sharing memory with `source`, raises a `ValueError`. Long copies run without the GIL.
+    Object arrays and arrays that are not C-contiguous take NumPy's own path, which is slower.
 
     >>> gather(np.array([10, 11, 12]), np.array([2, 0])).tolist()
     [12, 10]

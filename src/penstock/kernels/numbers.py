@@ -1,4 +1,4 @@
-"""Lists of Python's own numbers become arrays; `reference.numbers` is the twin."""
+"""Convert lists of Python numbers to arrays; `reference.numbers` is the twin."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _COPIES = {
 
 
 def copy_numbers(values: list[Any], out: NDArray[Any]) -> bool:
-    """Copy numbers into `out`, of `int64`, `float64` or `bool`; whether all were exactly `int`, `float` or `bool`.
+    """Copy numbers into `out` (`int64`, `float64` or `bool`); return whether all are exactly `int`, `float` or `bool`.
 
-    Where one is of another type, or does not fit, it stops there, and what `out` holds means nothing. Another shape
-    than `(k,)` is a `ValueError`, another dtype a `KeyError`.
+    Copying stops at a number of another type, or one that does not fit; the content of `out` is then undefined. Another
+    shape than `(k,)` raises a `ValueError`, another dtype a `KeyError`.
 
     >>> out = np.empty(2, np.int64)
     >>> copy_numbers([3, 4], out), copy_numbers([3, True], out)

@@ -12,10 +12,11 @@ _INT64 = np.dtype(np.int64)
 
 
 def permute(positions: Rows, length: int, key: int) -> Rows:
-    """Return where the order of `key` over `[0, length)` puts each position; shapes `(k,)`.
+    """Return the place of each position in the order of `key` over `[0, length)`; shapes `(k,)`.
 
-    It is a bijection for every length up to 2**62, needs no memory, and its values are frozen. `key` is a 64-bit word.
-    A position outside `[0, length)` is a `ValueError`. The algorithm is described in `native/kernels/permute.h`.
+    The map is a bijection for every length up to 2**62, needs no memory, and its values are frozen. `key` is a 64-bit
+    word. A position outside `[0, length)` raises a `ValueError`. The algorithm is described in
+    `native/kernels/permute.h`.
 
     >>> sorted(permute(np.arange(5), 5, key=1).tolist())
     [0, 1, 2, 3, 4]
@@ -39,8 +40,8 @@ def permute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) -> R
 
     With `epoch, position = divmod(row, length)` a row becomes `epoch * length + permute(position, length, mix(mix(key,
     epoch), length))`; without `reshuffle` every epoch takes the key of epoch 0. The length is part of the key, so that
-    one key gives unrelated orders to datasets of nearly equal lengths. A negative row is a `ValueError`, one whose
-    epoch ends beyond 2**63 - 1 an `OverflowError`.
+    one key gives unrelated orders to datasets of nearly equal lengths. A negative row raises a `ValueError`, a row
+    whose epoch ends beyond 2**63 - 1 an `OverflowError`.
     """
     rows = as_rows(rows)
     out = np.empty(len(rows), _INT64)
@@ -59,8 +60,8 @@ def unpermute_rows(rows: Rows, length: int, key: int, reshuffle: bool = True) ->
 def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
     """Return the positions that come at `positions` from a shuffle buffer of `window` elements; shapes `(k,)`.
 
-    An element comes at most `1.5 * window` places earlier than it was, and less than `6 * window` later. A window
-    of 1 is the identity; one of `length` or more is `permute(positions, length, key)`. The algorithm is described in
+    An element comes at most `1.5 * window` places earlier than before, and less than `6 * window` later. A window of 1
+    is the identity; one of `length` or more is `permute(positions, length, key)`. The algorithm is described in
     `native/kernels/permute_buffer.h`.
 
     >>> moved = np.arange(1000) - permute_within(np.arange(1000), 1000, window=10, key=1)
@@ -89,11 +90,11 @@ def first_draws(key: int, rows: Rows) -> NDArray[np.uint64]:
     return draws
 
 
-_WINDOW_LIMIT = 1 << 62  # the largest length: a window beyond it means the same
+_WINDOW_LIMIT = 1 << 62  # the largest length: a larger window means the same
 
 
 def as_rows(rows: Rows) -> Rows:
-    """Return `rows` as the native code reads them: C-contiguous; any dtype but int64 is a `TypeError`."""
+    """Return `rows` in the form for native code: C-contiguous; raise a `TypeError` for any dtype but int64."""
     if rows.dtype is not _INT64 and rows.dtype != _INT64:
         raise TypeError(f"rows must be an array of int64, not of {rows.dtype}")
     return np.ascontiguousarray(rows)

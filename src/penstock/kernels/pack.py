@@ -22,13 +22,13 @@ _INT64 = np.dtype(np.int64)
 
 
 def pack_bins(lengths: Rows, capacity: int, strategy: Fit = "best_fit") -> tuple[Rows, int]:
-    """Return which bin of `capacity` tokens each sequence goes into, `int64[n]`, and how many bins there are.
+    """Return the bin of `capacity` tokens of each sequence, `int64[n]`, and the number of bins.
 
-    `"first_fit"` takes sequences as they come, each into the first bin with room for it. `"best_fit"` takes the longest
-    first (of equally long ones the one that came first), each into the fullest bin with room for it (of equally full
-    ones the one filled last); its bins are then numbered by the first sequence in each, so that bins come about as
-    their sequences came. The former takes O(n log n), the latter O(n + capacity). A sequence of no tokens is in bin -1;
-    one longer than `capacity` is a `ValueError`, and so is a capacity beyond `MOST_CAPACITY`.
+    `"first_fit"` puts sequences, in order, into the first bin with room. `"best_fit"` puts the longest first (the first
+    of equally long ones), each into the fullest bin with room (the last filled of equally full ones); bins are then
+    numbered by their first sequences, so that bins roughly follow the order of sequences. The former takes O(n log n),
+    the latter O(n + capacity). A sequence without tokens is in bin -1; a sequence longer than `capacity`, or a capacity
+    beyond `MOST_CAPACITY`, raises a `ValueError`.
 
     >>> bins, count = pack_bins(np.array([1, 8, 7, 2, 3]), 10)
     >>> bins.tolist(), count
@@ -42,9 +42,9 @@ def pack_bins(lengths: Rows, capacity: int, strategy: Fit = "best_fit") -> tuple
 
 
 class Held:
-    """One-dimensional arrays of one dtype, whose memory `fill_bins` need not ask for each time; `lengths` are theirs.
+    """One-dimensional arrays of one dtype, with memory held for `fill_bins`; `lengths` are the lengths of the arrays.
 
-    Anything else among them is a `TypeError` that names the first. Nobody can resize an array while it is held.
+    Any other object raises a `TypeError` that names the first. A held array cannot be resized.
 
     >>> Held([np.arange(2), np.arange(3)], np.dtype(np.int64)).lengths.tolist()
     [2, 3]
@@ -67,9 +67,9 @@ def fill_bins(
     """Write tokens, segment numbers and positions into `out`, three arrays of shape `(bins, capacity)`.
 
     A row of `pieces`, shape `(p, 5)`, is a document, the index of the piece's first token there, its length, the
-    position of its first token, and its bin. Documents are numbered through all that are held; they have the dtype of
-    the tokens, and any stride. Pieces of a bin lie side by side in the order given, numbered from 1; what is left is
-    `pad`, segment 0, position 0. A piece that does not fit is a `ValueError`. Long calls run without the GIL.
+    position of its first token, and its bin. Documents are numbered across all held arrays, and have the dtype of the
+    tokens, with any stride. The pieces of a bin are adjacent, in the given order, numbered from 1; the rest is `pad`,
+    segment 0, position 0. A piece that does not fit raises a `ValueError`. Long calls run without the GIL.
 
     >>> out = np.empty((1, 4), np.uint16), np.empty((1, 4), np.int32), np.empty((1, 4), np.int32)
     >>> texts = Held([np.array([7, 8, 9], np.uint16)], np.dtype(np.uint16))
@@ -87,9 +87,9 @@ def begin_filling(
     pad: int,
     side: SideThread | None,
 ) -> Begun:
-    """Begin what `fill_bins` does in another thread, after what was begun there before; at once where that is `None`.
+    """Begin `fill_bins` in another thread, after its earlier work; fill at once if the thread is `None`.
 
-    `out` is filled once `wait()` of what is returned has returned; it holds all the arrays. Errors are raised here.
+    `out` is filled after `wait()` of the result, which holds references to all the arrays. Errors are raised here.
 
     >>> out = np.empty((1, 4), np.int64), np.empty((1, 4), np.int32), np.empty((1, 4), np.int32)
     >>> texts = Held([np.array([7, 8, 9])], np.dtype(np.int64))
@@ -100,7 +100,7 @@ def begin_filling(
     tokens, segment_ids, positions = out
     dtype = tokens.dtype
     if dtype.hasobject:
-        raise TypeError(f"tokens are plain values, not {dtype}")
+        raise TypeError(f"tokens must be plain values, not {dtype}")
     if pieces.dtype != _INT64 or segment_ids.dtype != _INT32 or positions.dtype != _INT32:
         raise TypeError(
             "pieces must be an array of int64, segment_ids and positions arrays of int32, "

@@ -1,4 +1,4 @@
-"""Records of files: found by an index, copied from mapped memory, checked; and the scans that make an index."""
+"""Records of files: located by an index, copied from mapped memory and checked; and the scans that make an index."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from penstock.kernels import _native
 
 
 class ScanError(DataError):
-    """A file cannot be scanned to its end; `arrays` is what its index would be up to there."""
+    """A file that cannot be scanned to its end; `arrays` is the index up to there."""
 
     arrays: Mapping[str, NDArray[Any]] | None = None
 
 
 MOST_OPEN = 1024
-"""Files that one reader keeps mapped at a time; their descriptors are closed."""
+"""The number of files that one reader keeps mapped; their descriptors are closed."""
 _SCANNED_AT_ONCE = 1 << 16  # offsets
 
 
 class Framing(IntEnum):
-    """How a record lies between its two offsets: all of it, within a TFRecord's frame, or a line without its end."""
+    """The form of a record between its two offsets: all bytes, in a TFRecord's frame, or a line without its end."""
 
     PLAIN = 0
     TFRECORD = 1
@@ -48,7 +48,7 @@ class _Status(IntEnum):
 
 
 def crc32c(data: Any, crc: int = 0) -> int:
-    """Return the CRC-32C of a contiguous buffer, continuing `crc`, that of the bytes before.
+    """Return the CRC-32C of a contiguous buffer, continuing `crc` of the bytes before.
 
     >>> hex(crc32c(b"123456789"))
     '0xe3069283'
@@ -57,7 +57,7 @@ def crc32c(data: Any, crc: int = 0) -> int:
 
 
 def masked_crc32c(data: Any) -> int:
-    """Return the CRC-32C as TFRecord stores it.
+    """Return the CRC-32C in TFRecord's masked form.
 
     >>> hex(masked_crc32c(bytes(32)))
     '0xfd7fffa'
@@ -67,15 +67,14 @@ def masked_crc32c(data: Any) -> int:
 
 
 class RecordReader:
-    """The records of some files, by their number over all of them.
+    """The records of some files, numbered across all files.
 
-    Record i of file f lies from `begins[f][i]` to `ends[f][i]`: both `int64` arrays, which stay as they are while the
-    reader lives, or both ranges; `sizes` are those of the files when the index was made, and `times` when they had last
-    been written to by then, in ns. Files are mapped when they are first read; one that has been written to since the
-    index was made, or is while records are copied, is an error, and one that is replaced while it is mapped stays as it
-    was. Safe to use from any number of threads. What goes wrong with a record is a `DataError` (`OSError` where
-    a file cannot be opened) that names the file, the record and the reason, and has its position in the rows asked for
-    as `element`.
+    Record i of file f lies from `begins[f][i]` to `ends[f][i]`: both `int64` arrays, which must not change while the
+    reader lives, or both ranges; `sizes` are the sizes of the files when the index was made, and `times` the times of
+    their last changes, in ns. Files are mapped on first read. A file changed since the index was made, or while records
+    are copied, raises an error; a file replaced while mapped stays as it was. Any number of threads may read. A bad
+    record raises a `DataError` (`OSError` if a file cannot be opened) that names the file, the record and the reason,
+    with its position in the requested rows as `element`.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class RecordReader:
         verify: bool = True,
         faults: Mapping[int, Exception] | None = None,
     ) -> None:
-        """`faults` has what is wrong with the last record of a file, which lies nowhere, by the number of the file."""
+        """Keep the places; `faults` has errors by file number, each of an additional last record without a place."""
         self._faults = faults or {}
         self._paths = paths
         self._begins = begins
@@ -121,7 +120,7 @@ class RecordReader:
     @overload
     def read(self, rows: Rows, out: NDArray[Any] | None) -> list[bytes] | NDArray[Any]: ...
     def read(self, rows: Rows, out: NDArray[Any] | None = None) -> list[bytes] | NDArray[Any]:
-        """Return the records at `rows`, positions in [0, len), as `bytes`: in `out`, k objects, if that is given."""
+        """Return the records at `rows`, positions in [0, len), as `bytes`: in `out`, k objects, if given."""
         records, outcome, _ = self.native.read(rows, None, "", out)
         if records is None:
             self._refuse(outcome, rows)
@@ -138,11 +137,11 @@ class RecordReader:
     ) -> list[str] | NDArray[Any]:
         """Return the records at `rows` as text, in `out` if given; `encoding` and `errors` are those of `bytes.decode`.
 
-        Bytes that are none in that encoding are a `UnicodeDecodeError` with its position in `rows` as `element`.
+        Invalid bytes raise a `UnicodeDecodeError` with the position in `rows` as `element`.
         """
         texts, outcome, failure = self.native.read(rows, encoding, errors, out)
         if failure is not None:
-            failure.element = outcome[1]  # type: ignore[attr-defined] - how a source says which it was
+            failure.element = outcome[1]  # type: ignore[attr-defined] - tells which element failed
             raise failure
         if texts is None:
             self._refuse(outcome, rows)
@@ -151,7 +150,7 @@ class RecordReader:
     def join(
         self, rows: Rows, allocate: Callable[..., NDArray[Any]] = np.empty
     ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """Return the records at `rows`, one after another in one array of bytes, and the k + 1 offsets between them."""
+        """Return the records at `rows`, joined in one array of bytes, and the k + 1 offsets between them."""
         splits = np.empty(len(rows) + 1, np.int64)
         found, outcome = self.native.find(rows, splits)
         if found is None:
@@ -163,14 +162,14 @@ class RecordReader:
         return joined, splits
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the records at `rows`, in the order of the disk, where they are not in memory.
+        """Ask the system to begin to read the records at `rows` that are not in memory, in disk order.
 
-        What is wrong with one is said when it is read.
+        Errors of a record are raised when it is read.
         """
         self.native.advise(rows)
 
     def place(self, row: int) -> tuple[int, int]:
-        """Return which file a row is of, and its number there."""
+        """Return the file of a row, and its number there."""
         file = int(np.searchsorted(self._starts, row, side="right")) - 1
         return file, row - int(self._starts[file])
 
@@ -179,18 +178,18 @@ class RecordReader:
         file, record = self.place(int(rows[element]))
         path = self._paths[file]
         if file in self._faults and record == len(self._begins[file]) - 1:
-            fault = copy(self._faults[file])  # what is noted on one that is raised belongs to that time alone
-            fault.element = element  # type: ignore[attr-defined] - how a source says which it was
+            fault = copy(self._faults[file])  # notes belong to one raise
+            fault.element = element  # type: ignore[attr-defined] - tells which element failed
             raise fault
         try:
             where = f"record {record}, at byte {int(self._begins[file][record])} of {path}"
-        except IndexError:  # the index itself is what is wrong
+        except IndexError:  # the index itself is invalid
             where = f"record {record} of {path}"
         if status == _Status.CANNOT_OPEN:
             failure = OSError(detail, os.strerror(detail), path)
             if detail == errno.ENOENT:
                 failure.add_note("the file has been moved or deleted since the dataset was made")
-            failure.element = element  # type: ignore[attr-defined] - how a source says which it was
+            failure.element = element  # type: ignore[attr-defined] - tells which element failed
             raise failure
         error = DataError(f"{where}: {_REASONS[_Status(status)].format(now=detail, then=self._sizes[file])}")
         error.element = element
@@ -198,15 +197,15 @@ class RecordReader:
 
 
 _REASONS = {
-    _Status.OTHER_SIZE: "the file has {now} bytes, and had {then} when it was indexed; make the dataset again, and the "
-    "index is made again with it",
-    _Status.BAD_INDEX: "its index points outside of the file; remove the index, and it is made again",
-    _Status.TRUNCATED: "the file was cut short, or could not be read any more, while it was read",
-    _Status.BAD_LENGTH: "its length field is damaged, or the file was written anew since it was indexed",
-    _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) is another; ds.ignore_errors() goes on with "
-    "the next record, verify=False reads it as it is",
-    _Status.REWRITTEN: "the file was written to since it was indexed; make the dataset again, and write a new file "
-    "under another name and rename it, in place of writing into one that is read",
+    _Status.OTHER_SIZE: "the file has {now} bytes, and had {then} when indexed; make the dataset again, which "
+    "indexes the file again",
+    _Status.BAD_INDEX: "its index points outside the file; remove the index, and make the dataset again",
+    _Status.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
+    _Status.BAD_LENGTH: "its length field is damaged, or the file was rewritten since it was indexed",
+    _Status.BAD_CHECKSUM: "its content is damaged: the checksum (CRC-32C) does not match; ds.ignore_errors() continues "
+    "with the next record, verify=False reads it as it is",
+    _Status.REWRITTEN: "the file was changed since it was indexed; make the dataset again, and write a new file "
+    "under another name and rename it, instead of writing into a file that is read",
 }
 
 
@@ -228,10 +227,10 @@ def open_scanner(path: str) -> _native.Scanner:
 
 
 def scan_tfrecords(path: str, *, verify: bool = False, seen: Callable[[int], None] | None = None) -> NDArray[np.int64]:
-    """Return where each record of a TFRecord file begins, and where the last one ends: `int64[n + 1]`.
+    """Return the begin of each record of a TFRecord file, and the end of the last: `int64[n + 1]`.
 
-    The checksum of each length is checked and, with `verify`, that of each record; `seen` is told of every position
-    that has been reached. A damaged file is a `DataError` that names the record and its offset.
+    The checksum of each length is checked and, with `verify`, that of each record; `seen` is called with each position
+    reached. A damaged file raises a `DataError` that names the record and its offset.
     """
     scanner = open_scanner(path)
 
@@ -249,9 +248,9 @@ def scan_tfrecords(path: str, *, verify: bool = False, seen: Callable[[int], Non
 
 
 def scan_tfrecord_bytes(data: bytes, *, verify: bool) -> tuple[NDArray[np.int64], str]:
-    """Return where each whole record at the beginning of `data` begins and the last ends, and what is wrong after it.
+    """Return the begins of the first whole records in `data`, the end of the last, and any error after it.
 
-    Nothing is wrong where the data only ends too soon.
+    Data that only ends too soon is not an error.
     """
 
     def scan(position: int, offsets: Rows) -> tuple[int, int, int]:
@@ -267,7 +266,7 @@ def run_scan(
 ) -> tuple[list[NDArray[np.int64]], int, int]:
     """Call `scan(position, offsets) -> (status, offsets written, position)` until its status is not 0.
 
-    Returns the parts of offsets, the status and the position.
+    Return the parts of offsets, the status and the position.
     """
     parts: list[NDArray[np.int64]] = []
     position, status = 0, int(_Scan.MORE)
@@ -280,10 +279,10 @@ def run_scan(
     return parts, status, position
 
 
-BAD_CHECKSUM = "its content is damaged: the checksum (CRC-32C) is another"
+BAD_CHECKSUM = "its content is damaged: the checksum (CRC-32C) does not match"
 _SCAN_REASONS = {
-    _Scan.TRUNCATED: "the file was cut short, or could not be read any more, while it was read",
-    _Scan.SHORT: "the file ends inside of it: it was cut short, or is still being written",
-    _Scan.BAD_LENGTH: "the checksum of its length is another: it is no TFRecord, or damaged from here on",
+    _Scan.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
+    _Scan.SHORT: "the file ends inside it: it was cut short, or is still being written",
+    _Scan.BAD_LENGTH: "the checksum of its length does not match: it is not a TFRecord, or damaged from here on",
     _Scan.BAD_CHECKSUM: BAD_CHECKSUM,
 }

@@ -1,4 +1,4 @@
-"""Arithmetic on global rows in native code; `index` says what it is for, and `reference.rows` is the twin."""
+"""Arithmetic on global rows in native code; `index` uses it, and `reference.rows` is the twin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INT64 = np.dtype(np.int64)
 def stride_rows(rows: Rows, length: int, input_stride: int, start: int, step: int) -> Rows:
     """Return `epoch * input_stride + start + position * step`, where `epoch, position = divmod(row, length)`.
 
-    Shapes `(k,)`. A negative row is a `ValueError`, a result outside `[0, 2**63)` an `OverflowError`.
+    Shapes `(k,)`. A negative row raises a `ValueError`, a result outside `[0, 2**63)` an `OverflowError`.
     """
     rows = as_rows(rows)
     out = np.empty(len(rows), _INT64)
@@ -23,9 +23,9 @@ def stride_rows(rows: Rows, length: int, input_stride: int, start: int, step: in
 
 
 def group_rows(rows: Rows, size: int, batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the rows of the elements of all batches, one batch after another, and how many each has, `int64[k]`.
+    """Return the rows of the elements of all batches, one batch after another, and the size of each, `int64[k]`.
 
-    A negative row is a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
+    A negative row raises a `ValueError`, an element beyond row 2**63 - 1 an `OverflowError`.
     """
     rows = as_rows(rows)
     counts = np.empty(len(rows), _INT64)

@@ -1,4 +1,4 @@
-"""Scans of tar archives: where the content of their members lies, and which belong together as one sample."""
+"""Scans of tar archives: the places of members' contents, and the members of each sample."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class _Status(IntEnum):
 
 
 _REASONS = {
-    _Status.TRUNCATED: "the file was cut short, or could not be read any more, while it was read",
-    _Status.SHORT: "the archive ends inside of it: it was cut short, or is still being written",
-    _Status.BAD_HEADER: "there is no header of a member with its checksum: it is no tar archive, or damaged from here "
-    "on",
-    _Status.BAD_SIZE: "its size is no number that could be one",
+    _Status.TRUNCATED: "the file was cut short, or became unreadable, while it was read",
+    _Status.SHORT: "the archive ends inside it: it was cut short, or is still being written",
+    _Status.BAD_HEADER: "there is no member header with a valid checksum: it is not a tar archive, or damaged from "
+    "here on",
+    _Status.BAD_SIZE: "its size is not a valid number",
     _Status.BAD_EXTENSION: "its extended header (pax) is damaged",
-    _Status.BAD_NAME: "it has no name, or one that has a zero byte or is longer than 64 KiB",
-    _Status.SPARSE: "it is sparse: its content is not there as it is; write it again without --sparse",
-    _Status.PARTED: "it is a part of a file that goes on in another archive; write them again without --multi-volume",
-    _Status.GLOBAL_HEADER: "a global header (pax) gives all members that follow one name or size",
+    _Status.BAD_NAME: "it has no name, or a name with a zero byte or of more than 64 KiB",
+    _Status.SPARSE: "it is sparse: its content is not stored as it is; write it again without --sparse",
+    _Status.PARTED: "it is a part of a file that continues in another archive; write them again without --multi-volume",
+    _Status.GLOBAL_HEADER: "a global header (pax) gives all following members one name or size",
     _Status.ZEROED: "there are zeros, and more members after them: a part of the archive was overwritten, or archives "
     "were joined that are not filled up to 10 KiB; extract what is whole, and write it again",
     _Status.NO_END: "the archive ends without the zeros that mark its end: it was cut short, or is still being "
@@ -62,9 +62,9 @@ _REASONS = {
 class Samples:
     """Members of an archive that belong to samples, sample by sample.
 
-    Member i lies from `begins[i]` to `ends[i]`, and its extension is `extensions[extension[i]]`. Sample k has the
+    Member i lies from `begins[i]` to `ends[i]`, and has the extension `extensions[extension[i]]`. Sample k has the
     members `members[k]` to `members[k + 1]`; its key ends at `key_ends[k]` of `keys`, where the next begins. `heads`
-    are where the headers of the members begin, and `skipped` counts links, devices and others.
+    are the begins of the members' headers, and `skipped` counts links, devices and others.
     """
 
     heads: Rows
@@ -81,7 +81,7 @@ class Samples:
         return len(self.key_ends)
 
     def without_last(self) -> Samples:
-        """Return all but the last sample, which may go on in what could not be read."""
+        """Return all samples but the last, which may continue in the unreadable part."""
         if not len(self):
             return self
         samples = len(self) - 1
@@ -124,22 +124,22 @@ NO_SAMPLES = Samples(
 
 
 class TarError(ScanError):
-    """An archive cannot be scanned to its end; `samples` are those before, which are surely whole."""
+    """An archive that cannot be scanned to its end; `samples` are the whole ones before."""
 
     samples: Samples = NO_SAMPLES
 
 
 def keys_of_archives(archives: Sequence[Samples]) -> Callable[[Rows, Rows], list[str]]:
-    """Return what tells the keys of samples: of sample `numbers[i]` of archive `of[i]`, for each i.
+    """Return a function for the keys of samples: of sample `numbers[i]` of archive `of[i]`, for each i.
 
-    A key that its index does not have, as it was cut short, is empty.
+    A key missing in a truncated index is empty.
     """
     keys = _native.TarKeys([(samples.keys, samples.key_ends) for samples in archives])
     return lambda of, numbers: keys.read(np.ascontiguousarray(of, np.int64), np.ascontiguousarray(numbers, np.int64))
 
 
 def text_of(name: bytes) -> str:
-    """Return a name as text; bytes that are no UTF-8 as Python's file names have them.
+    """Return a name as text, with invalid UTF-8 escaped as in Python's file names.
 
     >>> text_of("café".encode())
     'café'
@@ -148,20 +148,20 @@ def text_of(name: bytes) -> str:
 
 
 def skipped_in_words(skipped: Rows) -> str:
-    """Say what was passed over, or nothing.
+    """Return a description of skipped members, or an empty text.
 
     >>> skipped_in_words(np.array([2, 0, 1]))
-    '2 links and 1 members of unknown types are passed over'
+    '2 links and 1 members of unknown types are skipped'
     """
     told = [f"{count} {kind}" for count, kind in zip(skipped.tolist(), _SKIPPED, strict=True) if count]
-    return f"{' and '.join(told)} are passed over" if told else ""
+    return f"{' and '.join(told)} are skipped" if told else ""
 
 
 def scan_tar(path: str, *, seen: Callable[[int], None] | None = None) -> Samples:
-    """Return the samples of an archive that is not compressed; `seen` is told of every position that was reached.
+    """Return the samples of an uncompressed archive; `seen` is called with each position reached.
 
-    A damaged archive, and one with what cannot be read as it is (sparse files), is a `DataError` that names the member
-    and its offset.
+    A damaged archive, or one with unsupported members (sparse files), raises a `DataError` that names the member and
+    its offset.
     """
     scanner = _native.TarScanner(os.fsencode(path))
     if scanner.error:
@@ -175,10 +175,10 @@ def scan_tar(path: str, *, seen: Callable[[int], None] | None = None) -> Samples
 
 
 def scan_tar_bytes(data: bytes, path: str, *, whole: bool, offset: int = 0) -> tuple[Samples, int, DataError | None]:
-    """Return the samples of a part of an archive, how many more bytes its next member takes, and what is wrong with it.
+    """Return the samples of a part of an archive, the number of missing bytes of its next member, and its error.
 
-    The part begins with a header, at `offset` of the archive. One that is not `whole` may end anywhere: its last
-    sample may go on in what follows.
+    The part begins with a header, at `offset` of the archive. Unless `whole`, it may end anywhere, and its last sample
+    may continue after it.
     """
 
     def scan(position: int, arrays: tuple[NDArray[Any], ...]) -> tuple[int, int, int, int, int]:
@@ -210,7 +210,7 @@ def _scan(
 
 
 class _Gathered:
-    """Puts what each step of a scan finds together."""
+    """Collects the results of the steps of a scan."""
 
     def __init__(self, path: str, offset: int) -> None:
         self._path = path
@@ -248,10 +248,10 @@ class _Gathered:
     def _refuse(self, status: int, name: bytes, position: int) -> NoReturn:
         where = f"{self._path}: {text_of(name)!r}, at byte {position}"
         if status == 1:
-            raise DataError(f"{where}: the sample has a file of that extension already; a sample has each once")
+            raise DataError(f"{where}: the sample already has a file of that extension; each may occur once")
         raise DataError(
-            f"{where}: there are more than {MOST_EXTENSIONS} extensions. All after the first dot of a file name is its "
-            "extension, and what is before it the key of the sample: name the files so"
+            f"{where}: there are more than {MOST_EXTENSIONS} extensions. A file name has the sample's key before "
+            "its first dot, and the extension after it: rename the files accordingly"
         )
 
 

@@ -1,4 +1,4 @@
-"""Look at a tf.train.Example of which nothing is known."""
+"""Inspect a tf.train.Example without a specification."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _DTYPES = {Kind.FLOAT: np.float32, Kind.INT64: np.int64}
 def decode_example(record: bytes) -> dict[str, list[bytes] | NDArray[Any]]:
     """Return each feature of a serialized `tf.train.Example`: a list of `bytes`, or an array of `float32` or `int64`.
 
-    What has no values is left out. For looking at records, and for converting them; to train, `parse_example` is a
-    hundred times as fast. Bytes that are no Example are a `DataError`.
+    Features without values are left out. Use this function to inspect and convert records; for training,
+    `parse_example` is a hundred times as fast. Bytes that are not an Example raise a `DataError`.
 
     >>> from penstock.records import encode_example
     >>> decode_example(encode_example({"name": b"a", "ids": [1, 2]}))
@@ -28,7 +28,7 @@ def decode_example(record: bytes) -> dict[str, list[bytes] | NDArray[Any]]:
         raise TypeError(f"decode_example(record={record!r:.80}): expected bytes, not {type(record).__name__}")
     found = example_features(bytes(record))
     if found is None:
-        refuse("it is no tf.train.Example", 0)
+        refuse("it is not a tf.train.Example", 0)
     return {
         name: values if kind is Kind.BYTES else np.array(values, _DTYPES[kind])
         for name, (kind, values) in found.items()

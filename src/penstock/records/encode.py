@@ -1,4 +1,4 @@
-"""Serialize tf.train.Example and SequenceExample: the same bytes for the same values, whoever writes them."""
+"""Serialize tf.train.Example and SequenceExample deterministically: equal values give equal bytes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 from penstock.core.errors import ElementError
 
-_BYTES, _FLOAT, _INT64 = 0x0A, 0x12, 0x1A  # tags of the three kinds of lists in a Feature
+_BYTES, _FLOAT, _INT64 = 0x0A, 0x12, 0x1A  # tags of the three list types of a Feature
 
 
 def encode_example(features: Mapping[str, Any]) -> bytes:
-    """Serialize a dict of features as a `tf.train.Example`, its names in sorted order.
+    """Serialize a dict of features as a `tf.train.Example`, with names in sorted order.
 
     A value is a number, text, or an array or list of either. Whole numbers and booleans become an int64 list, numbers a
-    float list (`float32`: doubles are rounded), `bytes` and `str` (as UTF-8) a bytes list; an array counts by its
-    dtype, an empty list is of no kind, which reads as a feature that is missing.
+    float list (`float32`: doubles are rounded), `bytes` and `str` (as UTF-8) a bytes list; the dtype of an array
+    decides; an empty list has no kind, and reads as a missing feature.
 
     >>> encode_example({"x": [1, 300]}).hex()
     '0a0e0a0c0a01781207...'
@@ -28,7 +28,7 @@ def encode_example(features: Mapping[str, Any]) -> bytes:
 def encode_sequence_example(
     context: Mapping[str, Any] | None = None, sequences: Mapping[str, Iterable[Any]] | None = None
 ) -> bytes:
-    """Serialize a `tf.train.SequenceExample`: features of the context, and lists of one feature for each step.
+    """Serialize a `tf.train.SequenceExample`: context features, and lists of one feature for each step.
 
     >>> encode_sequence_example({"user": "a"}, {"seen": [[1, 2], []]}) == encode_sequence_example(
     ...     {"user": b"a"}, {"seen": [np.array([1, 2]), []]}
@@ -74,7 +74,7 @@ def _feature(value: Any, where: str) -> bytes:
     try:
         array: np.ndarray[Any, Any] = np.asarray(value)
     except (ValueError, OverflowError) as error:
-        raise ElementError(f"{where}: {value!r:.60} is no array: {error}") from None
+        raise ElementError(f"{where}: {value!r:.60} is not an array: {error}") from None
     if not array.size and not isinstance(value, np.ndarray):
         return b""
     kind = array.dtype.kind
@@ -84,7 +84,7 @@ def _feature(value: Any, where: str) -> bytes:
         return _integers(array.reshape(-1), where)
     if kind == "f":
         return _field(_FLOAT, _packed(np.ascontiguousarray(array.reshape(-1), "<f4").tobytes()))
-    raise ElementError(f"{where}: a record holds whole numbers, numbers and text, not {array.dtype}")
+    raise ElementError(f"{where}: a record holds integers, floats and text, not {array.dtype}")
 
 
 def _texts(values: Iterable[Any], where: str) -> bytes:
@@ -109,7 +109,7 @@ def _packed(content: bytes) -> bytes:
 
 
 def _field(tag: int, content: bytes) -> bytes:
-    """A field of a number below 16 that has this content; its tag is one byte."""
+    """Return a field with this content, and a number below 16, so that its tag is one byte."""
     return bytes((tag,)) + _varint(len(content)) + content
 
 

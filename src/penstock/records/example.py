@@ -27,7 +27,7 @@ class ParseExample(RecordParser):
 
 @dataclass(frozen=True, repr=False)
 class ParseSequenceExample(RecordParser):
-    """Parse serialized tf.train.SequenceExample into dicts of the `features` of the context and of those of `lists`."""
+    """Parse serialized tf.train.SequenceExample into dicts of context `features` and of `lists`."""
 
     name: ClassVar[str] = "parse_sequence_example"
 
@@ -47,15 +47,14 @@ class ParseSequenceExample(RecordParser):
 
 
 def parse_example(features: Mapping[str, Feature]) -> ParseExample:
-    """Parse serialized `tf.train.Example` (`bytes`) into a dict with what `features` ask for, as `tf.io` does.
+    """Parse serialized `tf.train.Example` (`bytes`) into a dict of the requested `features`, as `tf.io` does.
 
     `features` is a dict of names and `FixedLenFeature`, `VarLenFeature`, `RaggedFeature`, `SparseFeature` or
-    `FixedLenSequenceFeature`. What comes back is called with one record, as `tf.io.parse_single_example` is, or with a
-    batch of them (a list, an array of objects), as `tf.io.parse_example` is; or handed to `map`, before or after
-    `batch`: there the records of a task are parsed by one native call, without a Python object for each. Features
-    that are not asked for are passed over. Integers are `int64`, numbers `float32`, text is `bytes`, or `str` where
-    that is asked for. A record that is damaged, or does not have what was asked for, is a `DataError` that names the
-    feature and the record.
+    `FixedLenSequenceFeature`. Call the result with one record, like `tf.io.parse_single_example`, or with a batch of
+    records (a list, an array of objects), like `tf.io.parse_example`; or pass it to `map`, before or after `batch`:
+    there one native call parses the records of a task, without a Python object for each. Other features are skipped.
+    Integers are `int64`, floats `float32`, and text is `bytes`, or `str` if requested. A damaged record, or one without
+    a required feature, raises a `DataError` that names the feature and the record.
 
     >>> import penstock as ps
     >>> parse = ps.records.parse_example(
@@ -80,11 +79,12 @@ def parse_sequence_example(
 ) -> ParseSequenceExample:
     """Parse serialized `tf.train.SequenceExample` into a dict of its context and one of its lists, as `tf.io` does.
 
-    Of one record these are `(context, sequences)`; of a batch `(context, sequences, lengths)`, where `lengths` has the
-    number of steps that each record has of what is padded. The context is parsed as by `parse_example`. Of the lists a
-    `FixedLenSequenceFeature` is an array of shape (steps, *shape), in a batch padded to the longest; a `VarLenFeature`
-    is `Sparse` of shape (steps, most values); a `RaggedFeature` is `Ragged`, one row a step. A record without a list
-    has no steps of it, or for a `FixedLenSequenceFeature` is a `DataError` unless `allow_missing=True`.
+    The result is `(context, sequences)` for one record, and `(context, sequences, lengths)` for a batch, where
+    `lengths` has the number of steps of each record in padded lists. The context is parsed as by `parse_example`. In
+    the lists, a `FixedLenSequenceFeature` is an array of shape (steps, *shape), padded to the longest in a batch; a
+    `VarLenFeature` is `Sparse` of shape (steps, most values); a `RaggedFeature` is `Ragged`, with one row for each
+    step. A missing list has no steps, or for a `FixedLenSequenceFeature` raises a `DataError` unless
+    `allow_missing=True`.
 
     >>> import penstock as ps
     >>> parse = ps.records.parse_sequence_example(
@@ -112,7 +112,7 @@ def _checked(features: Any, call: str, argument: str) -> Features:
         raise TypeError(f"{call}({argument}=): expected a dict of names and features, not {type(features).__name__}")
     for name in features:
         if not isinstance(name, str):
-            raise TypeError(f"{call}: names of features are text, not {name!r}")
+            raise TypeError(f"{call}: names of features must be text, not {name!r}")
     return tuple(features.items())
 
 

@@ -1,4 +1,4 @@
-"""What is said of a record that does not have what was asked for."""
+"""Messages for records that lack a required feature or are damaged."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _KINDS = {0: "nothing", Kind.BYTES: "bytes", Kind.FLOAT: "float32", Kind.INT64: 
 
 
 def refuse(reason: str, record: int, feature: str | None = None) -> NoReturn:
-    """Raise the `DataError` of one record of a run, `record`, which it has as `element`."""
+    """Raise the `DataError` of number `record` of a run, with that number as `element`."""
     error = DataError(reason if feature is None else f'feature "{feature}": {reason}')
     error.element = record
     raise error
 
 
 def refuse_fault(fault: Fault, slots: tuple[Slot, ...]) -> NoReturn:
-    """Raise what the kernel found."""
+    """Raise the error for a fault that the kernel found."""
     if fault.slot is None:
         message = "SequenceExample" if any(slot.in_lists for slot in slots) else "Example"
-        refuse(f"the record is no tf.train.{message}, or is damaged", fault.record)
+        refuse(f"the record is not a tf.train.{message}, or is damaged", fault.record)
     slot = slots[fault.slot]
     refuse(_reason(fault, slot), fault.record, slot.name)
 
@@ -39,11 +39,11 @@ def _reason(fault: Fault, slot: Slot) -> str:
             values = "value" if fault.found == 1 else "values"
             return f"it has {fault.found} {values}{of_step}, and its shape has {slot.size}; {_REMEDY}"
         case Status.MISSING if slot.in_lists:
-            return "it is missing; where records may be without it say allow_missing=True"
+            return "it is missing; if records may lack it, pass allow_missing=True"
         case Status.MISSING:
-            return "it is missing; where records may be without it say default_value="
+            return "it is missing; if records may lack it, pass default_value="
         case _:
             return 'its text is not UTF-8; ask for dtype="bytes"'
 
 
-_REMEDY = "where that differs use RaggedFeature or VarLenFeature"
+_REMEDY = "if sizes vary, use RaggedFeature or VarLenFeature"

@@ -1,4 +1,4 @@
-"""What a parser is told of each feature: the types of tf.io, with its names, arguments and defaults."""
+"""The specifications of features: the types of tf.io, with its names, arguments and defaults."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.core.errors import PlanError
 from penstock.elements.leaves.offsets import split_dtype
 
 FeatureType: TypeAlias = np.dtype[Any] | type
-"""What a feature holds: the dtype `int64` or `float32`, or the type `bytes` or `str`."""
+"""The type of a feature: the dtype `int64` or `float32`, or the type `bytes` or `str`."""
 
 INT64, FLOAT32 = np.dtype(np.int64), np.dtype(np.float32)
 _TEXT: dict[Any, type] = {bytes: bytes, str: str, "bytes": bytes, "string": bytes, "str": str}
 
 
 def feature_type(dtype: Any, call: str) -> FeatureType:
-    """Return what a feature holds, as NumPy, Python or TensorFlow name it.
+    """Return the type of a feature, from its name in NumPy, Python or TensorFlow.
 
     >>> feature_type("int64", "example"), feature_type(bytes, "example")
     (dtype('int64'), <class 'bytes'>)
@@ -33,18 +33,18 @@ def feature_type(dtype: Any, call: str) -> FeatureType:
     except TypeError:
         found = np.dtype(object)
     if found not in (INT64, FLOAT32):
-        hint = "; cast what is read in a map" if found.kind in "iufb" else ""
+        hint = "; cast values in a map" if found.kind in "iufb" else ""
         raise PlanError(f"{call}: a record holds int64, float32 or bytes (str: decoded as UTF-8), not {dtype!r}{hint}")
     return found
 
 
 def type_name(dtype: FeatureType) -> str:
-    """Return its name: `int64`, `float32`, `bytes` or `str`."""
+    """Return the name of a type: `int64`, `float32`, `bytes` or `str`."""
     return dtype.__name__ if isinstance(dtype, type) else str(dtype)
 
 
 class _Shown:
-    """A feature that is shown as the code that makes it, without the arguments that have their defaults."""
+    """A feature whose representation is the code that makes it, without default arguments."""
 
     required: ClassVar[int]
 
@@ -73,7 +73,7 @@ def _set(feature: Any, **values: Any) -> None:
 
 
 def _shape_of(shape: Any, call: str) -> tuple[int, ...]:
-    """A shape as a tuple; a whole number is one dimension."""
+    """Return a shape as a tuple; an integer is one dimension."""
     given = [shape] if isinstance(shape, int) else shape
     try:
         sizes: tuple[Any, ...] = tuple(given)
@@ -86,13 +86,13 @@ def _shape_of(shape: Any, call: str) -> tuple[int, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """A default as plain data that can be compared."""
+    """Return a default as plain data that can be compared."""
     value = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     return tuple(map(_plain, value)) if isinstance(value, list | tuple) else value
 
 
 def as_default(value: Any, dtype: FeatureType, shape: tuple[int, ...], call: str) -> Any:
-    """Return a default as a flat array of the dtype, or a list of texts; nothing is cast that would lose something.
+    """Return a default as a flat array of the dtype, or a list of texts; refuse lossy casts.
 
     >>> as_default((1, 2), INT64, (2,), "example")
     array([1, 2])
@@ -133,8 +133,8 @@ def _check_key(key: Any, call: str) -> str:
 class FixedLenFeature(_Shown):
     """A feature with the same number of values in every record: an array of `shape`, or for `[]` one value.
 
-    A record without it gets `default_value`, which has that shape, or is a `DataError` where there is none; so is a
-    record with another number of values. `dtype` is `int64`, `float32`, `bytes` (as `tf.string`) or `str`.
+    A record without the feature gets `default_value`, of that shape, or raises a `DataError` if there is none; so does
+    a record with another number of values. `dtype` is `int64`, `float32`, `bytes` (as `tf.string`) or `str`.
 
     >>> FixedLenFeature([], "int64", default_value=0)
     ps.records.FixedLenFeature([], "int64", default_value=0)
@@ -156,11 +156,11 @@ class FixedLenFeature(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class FixedLenSequenceFeature(_Shown):
-    """A feature with any number of items of `shape`: an array of shape (n, *shape), without it of n = 0.
+    """A feature with any number of items of `shape`: an array of shape (n, *shape), with n = 0 if missing.
 
-    A batch is padded to its longest with `default_value`, one value: zero or empty text by default. Of an `Example` it
-    needs `allow_missing=True`; of the lists of a `SequenceExample`, where each step is an item, a record without it is
-    a `DataError` unless that is given.
+    A batch is padded to its longest with `default_value`, one value: zero or empty text by default. An `Example`
+    requires `allow_missing=True`; in the lists of a `SequenceExample`, where each step is an item, a missing list
+    raises a `DataError` without it.
 
     >>> records = [ps.records.encode_example({"x": values}) for values in ([1, 2, 3], [4])]
     >>> x = ps.records.FixedLenSequenceFeature([], "int64", allow_missing=True)
@@ -179,14 +179,14 @@ class FixedLenSequenceFeature(_Shown):
         call = "FixedLenSequenceFeature"
         dtype, shape, default = feature_type(self.dtype, call), _shape_of(self.shape, call), _plain(self.default_value)
         if not np.prod(shape, dtype=np.int64):
-            raise PlanError(f"{call}: items of shape {list(shape)} hold nothing, so that they cannot be counted")
+            raise PlanError(f"{call}: items of shape {list(shape)} have no values, so they cannot be counted")
         _set(self, shape=shape, dtype=dtype, default_value=default, allow_missing=bool(self.allow_missing))
         if default is not None:
             as_default(default, dtype, (), call)
 
     @property
     def fill(self) -> Any:
-        """What a batch is padded with."""
+        """The padding value of a batch."""
         if self.default_value is None:
             return self.dtype() if isinstance(self.dtype, type) else self.dtype.type(0)
         return as_default(self.default_value, self.dtype, (), "FixedLenSequenceFeature")[0]
@@ -194,7 +194,7 @@ class FixedLenSequenceFeature(_Shown):
 
 @dataclass(frozen=True, repr=False)
 class VarLenFeature(_Shown):
-    """A feature with any number of values, as `Sparse`: of shape `[n]`, of a batch `[records, longest]`.
+    """A feature with any number of values, as `Sparse`: of shape `[n]`, or `[records, longest]` for a batch.
 
     >>> records = [ps.records.encode_example({"x": values}) for values in ([1, 2, 3], [4])]
     >>> ps.records.parse_example({"x": ps.records.VarLenFeature("int64")})(records)["x"].to_dense().tolist()
@@ -213,8 +213,8 @@ class VarLenFeature(_Shown):
 class SparseFeature(_Shown):
     """A `Sparse` array of `size`, whose values are one feature and whose indices are others, one for each dimension.
 
-    Unless `already_sorted`, values are brought into row-major order. Indices outside of `size`, given twice, or in
-    another number than the values are a `DataError`; tf.io takes them.
+    Unless `already_sorted`, values are sorted into row-major order. Indices outside `size`, duplicate indices, and
+    numbers of indices and values that differ raise a `DataError`; tf.io accepts them.
 
     >>> SparseFeature("index", "value", "float32", 1000)
     ps.records.SparseFeature("index", "value", "float32", 1000)
@@ -260,7 +260,7 @@ class SparseFeature(_Shown):
 
 @dataclass(frozen=True)
 class Keyed:
-    """A partition that is another feature."""
+    """A partition by another feature."""
 
     key: str
 
@@ -273,32 +273,32 @@ class Keyed:
 
 @dataclass(frozen=True, repr=False)
 class RowSplits(Keyed):
-    """Rows begin and end where the feature `key` says: from 0, one number more than there are rows."""
+    """A partition by the begins and ends of rows in the feature `key`: from 0, one number more than rows."""
 
 
 @dataclass(frozen=True, repr=False)
 class RowLengths(Keyed):
-    """Rows have the lengths that the feature `key` says."""
+    """A partition by the lengths of rows in the feature `key`."""
 
 
 @dataclass(frozen=True, repr=False)
 class RowStarts(Keyed):
-    """Rows begin where the feature `key` says, the first at 0."""
+    """A partition by the begins of rows in the feature `key`, the first at 0."""
 
 
 @dataclass(frozen=True, repr=False)
 class RowLimits(Keyed):
-    """Rows end where the feature `key` says."""
+    """A partition by the ends of rows in the feature `key`."""
 
 
 @dataclass(frozen=True, repr=False)
 class ValueRowIds(Keyed):
-    """Values are in the rows that the feature `key` says, one number for each value, which do not decrease."""
+    """A partition by the row number of each value in the feature `key`, in ascending order."""
 
 
 @dataclass(frozen=True)
 class UniformRowLength:
-    """Rows all have this length."""
+    """A partition into rows of this length."""
 
     length: int
 
@@ -316,12 +316,12 @@ Partition: TypeAlias = Keyed | UniformRowLength
 
 @dataclass(frozen=True, repr=False)
 class RaggedFeature(_Shown):
-    """A feature with any number of values: a one-dimensional array, of a batch `Ragged`.
+    """A feature with any number of values: a one-dimensional array, or `Ragged` for a batch.
 
-    `partitions`, from the outermost to the innermost, say how other features cut the values into rows: the result is
-    `Ragged` then, with one more dimension for each, except that innermost `UniformRowLength`s only shape the values.
-    They are always checked, whatever `validate` says. `value_key` is the feature that has the values, if it has another
-    name; `row_splits_dtype` is that of the splits.
+    `partitions`, from the outermost to the innermost, cut the values into rows: the result is then `Ragged`, with one
+    more dimension for each, except that innermost `UniformRowLength`s only shape the values. Partitions are always
+    checked, whatever the value of `validate`. `value_key` is the name of the feature with the values, if different;
+    `row_splits_dtype` is the dtype of the splits.
 
     >>> RaggedFeature("int64", value_key="ids", partitions=[RaggedFeature.RowLengths("lengths")])
     ps.records.RaggedFeature("int64", value_key="ids", partitions=[ps.records.RaggedFeature.RowLengths("lengths")])

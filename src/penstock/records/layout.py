@@ -1,4 +1,4 @@
-"""From features to the slots that the kernel fills, and from what it filled in to the values of each feature."""
+"""Map features to slots of the kernel, and filled slots to the values of each feature."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS = {"int64": Kind.INT64, "float32": Kind.FLOAT, "bytes": Kind.BYTES, "str"
 
 
 def slots_of(features: Mapping[str, Feature], call: str, *, in_lists: bool = False) -> list[Slot]:
-    """Return the slots of all features; several may share one, where they want the same of it."""
+    """Return the slots of all features; features with equal requirements may share one."""
     slots: dict[str, Slot] = {}
     for name, feature in features.items():
         for slot in _slots(name, feature, call, in_lists=in_lists):
@@ -87,7 +87,7 @@ def _size(shape: Any) -> int:
 
 
 def leaf_of(name: str, feature: Feature, found: Mapping[str, Values], count: int) -> Leaf:
-    """Return what some records, or steps of them, have of a feature, given the values of all slots by their names."""
+    """Return the leaf of a feature for some records or steps, given the values of all slots by name."""
     match feature:
         case FixedLenFeature(shape=shape):
             return Fixed(found[name].values.reshape(count, *shape))
@@ -102,7 +102,7 @@ def leaf_of(name: str, feature: Feature, found: Mapping[str, Values], count: int
 
 
 def list_of(name: str, feature: Feature, found: Mapping[str, Values]) -> Leaf:
-    """Return what the lists of some records have of a feature."""
+    """Return the leaf of a feature in the lists of some records."""
     match feature:
         case FixedLenSequenceFeature(shape=shape):
             values, splits, steps = found[name]
@@ -115,7 +115,7 @@ def list_of(name: str, feature: Feature, found: Mapping[str, Values]) -> Leaf:
             splits = found[key].splits
             try:
                 values = _in_rows(name, feature, {k: v._replace(splits=v.step_splits) for k, v in found.items()})
-            except DataError as error:  # it names a step
+            except DataError as error:  # the error names a step
                 error.element = int(np.searchsorted(splits, error.element or 0, side="right")) - 1
                 raise
             return Uneven(made(values, splits), dtype)
@@ -125,7 +125,7 @@ def list_of(name: str, feature: Feature, found: Mapping[str, Values]) -> Leaf:
 
 
 def steps_of(name: str, found: Mapping[str, Values]) -> NDArray[np.int64]:
-    """Return how many steps the list of each record has."""
+    """Return the number of steps in the list of each record."""
     splits = found[name].splits
     return np.diff(splits)
 
@@ -141,7 +141,7 @@ def _in_rows(name: str, feature: RaggedFeature, found: Mapping[str, Values]) -> 
 def _check_aligned(name: str, values: Values, key: str, said: Values) -> None:
     other = np.flatnonzero(np.diff(values.splits) != np.diff(said.splits))
     if len(other):
-        refuse(f'it has another number of steps than its partition "{key}"', int(other[0]), name)
+        refuse(f'its number of steps differs from its partition "{key}"', int(other[0]), name)
 
 
 def _ragged(values: Values) -> Ragged:
@@ -171,7 +171,7 @@ def _sparse(name: str, feature: SparseFeature, found: Mapping[str, Values], coun
         outside = np.flatnonzero((at < 0) | (at >= size))
         if len(outside):
             i = int(outside[0])
-            refuse(f'index {at[i]} in "{key}" is outside of its size {size}', int(record[i]), name)
+            refuse(f'index {at[i]} in "{key}" is outside its size {size}', int(record[i]), name)
         indices.append(at)
     sparse = placed(indices, values, (count, *feature.shape))
     again = np.flatnonzero((np.diff(sparse.indices, axis=0) == 0).all(axis=1))
@@ -182,7 +182,7 @@ def _sparse(name: str, feature: SparseFeature, found: Mapping[str, Values], coun
 
 
 def spec_of_feature(feature: Feature, *, batch: tuple[int | None] | None, in_list: bool = False) -> LeafSpec:
-    """Return the spec of a feature in one record, or in a `batch` of so many."""
+    """Return the spec of a feature in one record, or in a `batch` of that many."""
     k = () if batch is None else batch
     steps = (None,) if in_list else ()
     match feature:
@@ -202,7 +202,7 @@ def spec_of_feature(feature: Feature, *, batch: tuple[int | None] | None, in_lis
 
 
 def _ragged_spec(feature: RaggedFeature, shape: tuple[int | None, ...]) -> LeafSpec:
-    """The spec of values of which the last dimension of `shape` is cut into rows."""
+    """Return the spec of values with the last dimension of `shape` cut into rows."""
     inner: list[int] = []
     rows = len(feature.partitions)
     for partition in reversed(feature.partitions):

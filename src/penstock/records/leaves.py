@@ -1,4 +1,4 @@
-"""The values of one feature in some records: as one column of elements, or as what a batch of them has."""
+"""The values of one feature in some records: as a column of elements, or as one value for a batch."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Leaf(Protocol):
     __penstock_leaf__: ClassVar[bool] = True
 
     def column(self) -> Column:
-        """The feature of each record, as a column of k elements."""
+        """Return the feature of each record, as a column of k elements."""
         ...
 
     def batch(self, low: int, high: int) -> Any:
-        """The feature of records `low` to `high`, as one value."""
+        """Return the feature of records `low` to `high`, as one value."""
         ...
 
 
@@ -61,7 +61,7 @@ class Uneven(Leaf):
 
 @dataclass(frozen=True)
 class Padded(Leaf):
-    """Items, `(k, ~, *shape)`, of which a batch has as many as its longest, padded with `fill`."""
+    """Items, `(k, ~, *shape)`, padded in a batch to its longest with `fill`."""
 
     items: Ragged
     fill: Any
@@ -75,7 +75,7 @@ class Padded(Leaf):
 
 @dataclass(frozen=True)
 class Lengths(Leaf):
-    """How many items each record has, `(k,)`."""
+    """The number of items of each record, `(k,)`."""
 
     counts: NDArray[np.int64]
 
@@ -88,7 +88,7 @@ class Lengths(Leaf):
 
 @dataclass(frozen=True)
 class Listed(Leaf):
-    """Ragged values as `Sparse`, whose shape is that of the longest."""
+    """Ragged values as `Sparse`, with the length of the longest."""
 
     values: Ragged
 
@@ -119,7 +119,7 @@ class Placed(Leaf):
 
 
 def sparse_of(ragged: Ragged) -> Sparse:
-    """Return the values where they would be if every row were padded to the longest.
+    """Return the values as `Sparse`, at their places in rows padded to the longest.
 
     >>> sparse_of(Ragged.from_rows([[5], [], [6, 7]]))
     Sparse({(0, 0): 5, (2, 0): 6, (2, 1): 7}, int64[3, 2])
@@ -144,7 +144,7 @@ def _drop_first(sparse: Sparse) -> Sparse:
 def placed(indices: Sequence[NDArray[np.int64]], values: NDArray[Any], shape: tuple[int, ...]) -> Sparse:
     """Return values of some records, in any order, with a column of indices for each of the dimensions of `shape`.
 
-    The caller has checked that the indices lie inside.
+    The caller has checked the bounds of the indices.
     """
     if prod(shape) < 1 << 62:
         order = np.argsort(np.ravel_multi_index(tuple(indices), shape) if len(values) else values, kind="stable")

@@ -1,4 +1,4 @@
-"""What parses records: callable on one or a batch, and in a pipeline on all of a task in one native call."""
+"""Parsers of records: callable on one record or a batch, and in a pipeline on a whole task in one native call."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from penstock.records.serialized import Counts, Given, batches_of, given_records
 Features: TypeAlias = tuple[tuple[str, Feature], ...]
 
 Make: TypeAlias = Callable[[str, str, Feature], Any]
-"""Makes a leaf of a feature, given its part of the record (`features`, `lists`, or the `lengths` of these) and name."""
+"""A function of a feature, its part of the record (`features`, `lists`, or the `lengths` of these) and its name."""
 
 
 class RecordParser:
-    """A declarative parser; subclasses are frozen dataclasses that say which features there are, and their nesting."""
+    """A declarative parser; subclasses are frozen dataclasses with the features and their nesting."""
 
     name: ClassVar[str]
     random: ClassVar[Literal[False]] = False
@@ -37,22 +37,22 @@ class RecordParser:
     lists: Features = ()
 
     def nested(self, make: Make, *, batch: bool) -> Any:
-        """What a record or a batch of them becomes, with `make(part, name, feature)` for each leaf."""
+        """Return the structure of a parsed record or batch, with `make(part, name, feature)` for each leaf."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Raise a `PlanError` where there are no features, or some that do not go together."""
+        """Raise a `PlanError` if there are no features, or incompatible ones."""
         if not self.kernel.slots:
             raise PlanError(f"{self.name}: there are no features to parse")
 
     def __call__(self, serialized: Any, *, rng: Any = None) -> Any:
-        """Parse one record, or a batch of them: a list, an array of objects, or `Ragged` of `uint8`."""
+        """Parse one record, or a batch of records: a list, an array of objects, or `Ragged` of `uint8`."""
         if is_record(serialized):
             leaves = self._parsed(Given([serialized], None, 1))
             return unflatten(self.structures[False], [leaf.column()[0] for leaf in leaves])
         given = given_records(serialized, self.name)
         if given.counts is not None:
-            raise TypeError(f"{self.name} takes one record or a batch of them, not several batches")
+            raise TypeError(f"{self.name} takes one record or one batch, not several batches")
         leaves = self._parsed(Given(given.runs, np.array([given.total]), given.total))
         return unflatten(self.structures[True], [leaf.batch(0, given.total) for leaf in leaves])
 
@@ -62,7 +62,7 @@ class RecordParser:
         return None if found is None else self._spec(found[1:] if found[0] else None)
 
     def columns(self, values: Column, rows: Rows, out: Sequence[NDArray[Any]] | None, allocate: Allocate) -> Chunk:
-        """Return the results for records or batches at `rows` as columns, written in `out` where they fit there."""
+        """Return the results for records or batches at `rows` as columns, written to `out` if they fit."""
         given = given_records(values, self.name)
         if given.counts is None:
             leaves = self._parsed(given, self._memory(out, given.total), allocate)
@@ -75,7 +75,7 @@ class RecordParser:
     def _parsed(
         self, given: Given, out: Sequence[NDArray[Any] | None] | None = None, allocate: Allocate = np.empty
     ) -> list[Leaf]:
-        """The leaves of all records, in the order of the structure."""
+        """Return the leaves of all records, in the order of the structure."""
         try:
             values = self.kernel.parse(given.runs, out, allocate)
             if isinstance(values, Fault):
@@ -104,7 +104,7 @@ class RecordParser:
 
     @cached_property
     def kernel(self) -> ExampleKernel:
-        """What parses records, and the slots that it fills."""
+        """The native parser, with the slots that it fills."""
         of_features = slots_of(dict(self.features), self.name)
         return ExampleKernel([*of_features, *slots_of(dict(self.lists), self.name, in_lists=True)])
 
@@ -115,18 +115,18 @@ class RecordParser:
 
     @cached_property
     def structures(self) -> dict[bool, Structure]:
-        """The nesting of what a record becomes, and of what a batch does."""
+        """The structures of a parsed record and of a parsed batch."""
         return {batch: flatten(self._spec((None,) if batch else None))[1] for batch in (False, True)}
 
     @cached_property
     def _leaf_slots(self) -> list[int | None]:
-        """For each slot the leaf that it is, unless it is only a part of one, or of no fixed size."""
+        """The leaf of each slot; `None` for a slot that is part of a leaf, or of variable size."""
         names, _ = flatten(self.nested(lambda part, name, feature: f"{part}/{name}", batch=False))
         at = {name: leaf for leaf, name in enumerate(names)}
         return [at.get(f"features/{slot.name}") if slot.fixed else None for slot in self.kernel.slots]
 
     def _memory(self, out: Sequence[NDArray[Any]] | None, count: int) -> list[NDArray[Any] | None] | None:
-        """The memory given for each slot, where the kernel can fill it as it is."""
+        """Return the given memory of each slot that the kernel can fill directly."""
         if out is None or len(out) != self.structures[False].num_leaves:
             return None
         return [
@@ -135,7 +135,7 @@ class RecordParser:
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone."""
+        """Return the description alone."""
         return {"features": self.features, "lists": self.lists}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _fits(memory: NDArray[Any], slot: Slot, count: int) -> bool:
 
 
 def _placed(error: DataError, call: str, counts: Counts | None) -> DataError:
-    """The error of one record of a run, which names the record of its batch, and has the batch as `element`."""
+    """Return the error of one record of a run, which names the record in its batch, with the batch as `element`."""
     record, which = error.element or 0, ""
     if counts is not None:
         ends = np.cumsum(counts)

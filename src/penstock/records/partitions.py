@@ -1,4 +1,4 @@
-"""Rows inside the values of a feature, as other features of the same record say."""
+"""Partition the values of a feature into rows, by other features of the same record."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from penstock.records.faults import refuse
 from penstock.records.features import Keyed, Partition
 
 MOST_ROWS = 1 << 20
-"""Rows of one record that `ValueRowIds` may name: a number in a damaged record must not ask for memory without end."""
+"""The largest row number of `ValueRowIds`: a damaged record must not demand unlimited memory."""
 
 
 def partitioned(values: Ragged, partitions: list[tuple[Partition, Ragged | None]], feature: str) -> Ragged:
     """Return the values of k records, `(k, ~)`, in rows, `(k, ~, ..., ~)`; innermost uniform rows are shape.
 
-    Each partition comes with its feature of the same records, `(k, ~)`, from the outermost to the innermost. One that
-    does not divide the values of its record exactly is a `DataError`.
+    Each partition comes with its feature of the same records, `(k, ~)`, from the outermost to the innermost. A
+    partition that does not divide the values of its record exactly raises a `DataError`.
     """
     flat, ends = values.flat_values, values.row_splits.astype(np.int64, copy=False)
     levels: list[NDArray[np.int64]] = []
     for partition, said in reversed(partitions):
-        counts = np.diff(ends)  # of each record: its values, or the rows that there are of them so far
+        counts = np.diff(ends)  # for each record: its values, or its rows so far
         if isinstance(partition, kinds.UniformRowLength):
             uneven = np.flatnonzero(counts % partition.length)
             if len(uneven):
                 at = int(uneven[0])
-                refuse(f"its {counts[at]} values do not make rows of {partition.length}", at, feature)
+                refuse(f"its {counts[at]} values do not divide into rows of {partition.length}", at, feature)
             ends = ends // partition.length
             if not levels:
                 flat = flat.reshape(-1, partition.length, *flat.shape[1:])
                 continue
             lengths = np.full(int(ends[-1]), partition.length, np.int64)
         else:
-            assert said is not None  # noqa: S101 - what is not uniform has a feature
+            assert said is not None  # noqa: S101 - nonuniform partitions have a feature
             lengths, ends = _rows(partition, said, counts, feature)
         levels.insert(0, begins(lengths))
     return _nested(flat, [ends, *levels])
@@ -46,19 +46,19 @@ def _nested(flat: NDArray[np.generic], levels: list[NDArray[np.int64]]) -> Ragge
     whole: Ragged | NDArray[np.generic] = flat
     for splits in reversed(levels):
         whole = Ragged(whole, splits)
-    assert isinstance(whole, Ragged)  # noqa: S101 - there is one level at least
+    assert isinstance(whole, Ragged)  # noqa: S101 - there is at least one level
     return whole
 
 
 def _rows(
     partition: Keyed, said: Ragged, counts: NDArray[np.int64], feature: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The length of each row, of all records end to end, and which of them each record has, as splits."""
+    """Return the length of each row of all records, and the splits of rows between records."""
     numbers, ends = said.flat_values, said.row_splits.astype(np.int64, copy=False)
     sizes = np.diff(ends)
-    record = np.repeat(np.arange(len(sizes)), sizes)  # that each of the numbers is of
+    record = np.repeat(np.arange(len(sizes)), sizes)  # the record of each number
     wrong = np.zeros(len(sizes), bool)
-    # numbers beyond all values are wrong, and made harmless before anything is computed from them
+    # numbers beyond all values are invalid, and made harmless before any computation
     beyond = (numbers < 0) | (numbers > (MOST_ROWS if isinstance(partition, kinds.ValueRowIds) else counts[record]))
     wrong[record[beyond]] = True
     numbers = np.where(beyond, 0, numbers)
@@ -100,7 +100,7 @@ def _between(
     counts: NDArray[np.int64],
     wrong: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rows between numbers that go up: splits have the first and the last, starts the first, limits the last."""
+    """Return the rows between ascending numbers: splits have both ends, starts only the first, limits only the last."""
     sizes = np.diff(ends)
     full = sizes > 0
     first, last = numbers[ends[:-1][full]], numbers[ends[1:][full] - 1]
@@ -128,13 +128,13 @@ def _counted(
     counts: NDArray[np.int64],
     wrong: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How often each record's row numbers occur, up to the largest of them."""
+    """Return the counts of each record's row numbers, up to the largest."""
     wrong |= np.diff(ends) != counts
     down = np.flatnonzero((np.diff(ids) < 0) & (np.diff(record) == 0))
     wrong[record[down]] = True
     rows = np.zeros(len(counts), np.int64)
     np.maximum.at(rows, record, ids + 1)
-    if wrong.any():  # said by the caller, which is not to count what is wrong
+    if wrong.any():  # the caller reports the error; invalid numbers are not counted
         return np.zeros(0, np.int64), np.zeros(len(ends), np.int64)
     splits = begins(rows)
     return np.bincount(ids + splits[record], minlength=int(splits[-1])).astype(np.int64), splits

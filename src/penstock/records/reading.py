@@ -1,4 +1,4 @@
-"""Read records from their files and parse them in one go, a batch at a time."""
+"""Read records from files and parse them in one step, a batch at a time."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from penstock.records.parser import RecordParser
 from penstock.sources.records.files import RecordFiles
 
 LeafOf: TypeAlias = Callable[[Parsed, int], Any]
-"""Makes a leaf of what a batch of so many records has of each slot."""
+"""A function that makes a leaf of the slots' values for a batch of records."""
 
 
 @dataclass(frozen=True)
 class ReadAndParse:
-    """A parser of batches of records that it reads from `source` itself, given their numbers.
+    """A parser that reads batches of records from `source` itself, given record numbers.
 
-    Where anything is wrong the records are read and parsed apart from each other, and errors are those of a pipeline
-    that does so. No feature may be in the lists of a SequenceExample.
+    If anything fails, the records are read and then parsed, with the errors of a pipeline that does so. No feature may
+    be in the lists of a SequenceExample.
     """
 
     parser: RecordParser
@@ -75,7 +75,7 @@ class ReadAndParse:
 
     @cached_property
     def _narrow(self) -> set[int]:
-        """The slots of which all that is made has splits of `int32`."""
+        """The slots whose leaves all have splits of `int32`."""
         at = {slot.name: i for i, slot in enumerate(self.parser.kernel.slots)}
         narrow, wide = set[int](), set[int]()
         for name, feature in self.parser.features:
@@ -90,7 +90,7 @@ class ReadAndParse:
         return flatten(parsers)[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone."""
+        """Return the description alone."""
         return {"parser": self.parser, "source": self.source}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ def _is_plainly_ragged(feature: Feature, splits_dtype: str) -> bool:
 
 
 def _leaf_of(name: str, feature: Feature, at: Mapping[str, int], narrow: set[int]) -> LeafOf:
-    """What makes a feature's leaf, given where slots are: most in a step or two, for it is made with every batch."""
+    """Return the function that makes a feature's leaf from slots, usually in a step or two: every batch calls it."""
     match feature:
         case FixedLenFeature(shape=()):
             return lambda parsed, _, i=at[name]: parsed.values[i]

@@ -1,4 +1,4 @@
-"""Records as they come: one, several, or several batches of them; and what the kernel takes."""
+"""The input of parsers: one record, several records or batches of records, in the form for the kernel."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from penstock.kernels.example import RecordRuns
 _UINT8 = np.dtype(np.uint8)
 
 Counts: TypeAlias = NDArray[np.int64]
-"""How many records each of several batches has; shape `(batches,)`."""
+"""The number of records in each of several batches; shape `(batches,)`."""
 
 
 class Given(NamedTuple):
-    """Records end to end, and how many each batch has where they came in batches."""
+    """Records end to end, with the number in each batch if they came in batches."""
 
     runs: RecordRuns
     counts: Counts | None
@@ -28,7 +28,7 @@ class Given(NamedTuple):
 
 
 def is_record(value: Any) -> bool:
-    """Whether the value is one record: `bytes` or another buffer of them."""
+    """Return whether the value is one record: `bytes` or another buffer of bytes."""
     if isinstance(value, np.ndarray):
         return value.dtype == _UINT8 and value.ndim == 1
     return isinstance(value, bytes | bytearray | memoryview)
@@ -37,7 +37,7 @@ def is_record(value: Any) -> bool:
 def given_records(values: Any, call: str) -> Given:
     """Take records, or batches of records, from a column of a chunk or from one batch (a list, an array, `Ragged`).
 
-    What is no record is a `TypeError` that has its position as `element`.
+    A value that is not a record raises a `TypeError` with its position as `element`.
     """
     if isinstance(values, Ragged) and values.dtype == _UINT8 and values.flat_values.ndim == 1:
         if values.ragged_rank == 1:
@@ -60,7 +60,7 @@ def given_records(values: Any, call: str) -> Given:
 
 
 def batches_of(spec: Spec | None) -> tuple[bool, int | None] | None:
-    """Whether elements of this spec are batches, and of how many records; `None` where they are no records."""
+    """Return whether elements of this spec are batches, and of how many records; `None` if not records."""
     if isinstance(spec, ObjectSpec) and issubclass(spec.type, bytes | bytearray | memoryview):
         return False, None
     if isinstance(spec, ArraySpec) and len(spec.shape) == 1 and spec.dtype in (_UINT8, np.dtype(object)):
@@ -107,5 +107,5 @@ def _check(records: Sequence[Any], call: str) -> None:
 
 def _hint(values: Any) -> str:
     if isinstance(values, np.ndarray) and values.dtype.kind == "S":
-        return ", which loses the zeros that a record ends with: np.array(records, dtype=object)"
-    return '; where they are one part of the elements say map(..., on="name")' if isinstance(values, dict) else ""
+        return ", which drops trailing zeros of records: np.array(records, dtype=object)"
+    return '; if records are one part of the elements, use map(..., on="name")' if isinstance(values, dict) else ""

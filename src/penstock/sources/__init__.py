@@ -1,4 +1,4 @@
-"""Elements by position, one kind of data a file or a folder."""
+"""Sources of elements by position: one file or folder for each kind of data."""
 
 from typing import TYPE_CHECKING
 

@@ -26,10 +26,10 @@ from penstock.kernels import Ahead, Pool, SideThread
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """Elements whose leaves are the rows of arrays: no copy is made, and slices are read-only views.
+    """Elements whose leaves are the rows of arrays, as read-only views without a copy.
 
-    A leaf of text, bytes or other objects is a list; `Ragged` and `Sparse` leaves are sliced row by row. Rows that
-    follow each other are a view of the arrays; others are gathered.
+    A leaf of text, bytes or other objects is a list; `Ragged` and `Sparse` leaves are sliced row by row. Consecutive
+    rows are a view of the arrays; others are gathered.
     """
 
     structure: Structure
@@ -52,7 +52,7 @@ class ArraySource:
     def begin_reading(
         self, rows: Rows, batch: int, join: Callable[[list[NDArray[Any]]], Any], pool: Pool, side: SideThread
     ) -> Ahead | None:
-        """Begin to make batches of what `read_many` reads, beside the caller, where it is a gather of arrays all."""
+        """Begin to gather batches in the background, if every leaf is a plain array."""
         arrays = [column for column in self.columns if isinstance(column, np.ndarray)]
         if len(arrays) != len(self.columns) or _run(rows) is not None:
             return None
@@ -62,7 +62,7 @@ class ArraySource:
         return f"slice {row} of {self.structure!r}" if len(self.columns) > 1 else f"slice {row} of the array"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return shapes, dtypes and digests: of the whole of up to 64 MiB, of 1,024 evenly spaced 64 KiB of more."""
+        """Return shapes, dtypes and digests: of all bytes up to 64 MiB, else of 1,024 evenly spaced 64 KiB blocks."""
         return self._fingerprint
 
     @cached_property
@@ -91,7 +91,7 @@ def slices(tensors: Any) -> ArraySource:
 
 
 def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
-    """Return a list, tensor or other sequence as an array, of objects where it holds text or bytes."""
+    """Return a list, tensor or other sequence as an array, of objects for text or bytes."""
     if isinstance(values, np.ma.MaskedArray):
         raise ElementError(f"{call}: a masked array{f' at {path}' if path else ''} would lose its mask; {FILL}")
     if isinstance(values, np.ndarray) or is_array_like(values):
@@ -114,7 +114,7 @@ def as_array(values: Any, *, call: str, path: str) -> NDArray[Any]:
 
 
 def _column(leaf: Any, path: str) -> Column:
-    """Return a leaf of `from_tensor_slices` as a read-only array, or as a list where it holds objects."""
+    """Return a leaf of `from_tensor_slices` as a read-only array, or as a list if it holds objects."""
     at = f" at {path}" if path else ""
     if isinstance(leaf, Ragged | Sparse):
         return leaf.frozen()
@@ -141,7 +141,7 @@ def _column(leaf: Any, path: str) -> Column:
 
 
 def _run(rows: Rows) -> slice | None:
-    """Return the slice that `rows` are, if they follow each other."""
+    """Return `rows` as a slice if they are consecutive."""
     count = len(rows)
     if count == 0:
         return slice(0, 0)
@@ -188,7 +188,7 @@ def digest_values(values: Sequence[Any]) -> str:
     for value in values:
         content = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
         if not isinstance(value, (str, bytes, int, float, np.generic)):
-            content = type(value).__qualname__.encode()  # what else it holds may differ from process to process
+            content = type(value).__qualname__.encode()  # other contents of objects may differ from process to process
         hashed.update(f"{type(value).__name__}{len(content)}:".encode())
         hashed.update(content)
     return hashed.hexdigest()

@@ -1,4 +1,4 @@
-"""Has the system read blocks from a disk before they are decoded: those that will be, each told of once."""
+"""Ask the system to read blocks from a disk before they are decoded, each block once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from penstock.core.errors import DataError
 from penstock.kernels.clocks import process_reads
 from penstock.storage.local import Extent, advise_extents
 
-AHEAD_BYTES = 32 << 20  # of the blocks of one task that the system reads before they are decoded
-_TOLD = 64  # blocks that the system was told of last
+AHEAD_BYTES = 32 << 20  # read ahead of decoding, for one task
+_TOLD = 64  # most recently announced blocks that are remembered
 
 
 class BlockAdvice:
-    """Tells of blocks that lie where `extents` says. What is wrong with a file is said when it is read.
+    """Announces blocks to the system by their `extents`. Faults of a file are raised when its blocks are read.
 
-    As long as this process reads nothing from a disk, nothing is told of what is decoded next: all is in memory.
+    As long as this process reads nothing from a disk, the next blocks are not announced: all data is in memory.
     """
 
     def __init__(self, extents: Callable[[int], Iterable[Extent]]) -> None:
@@ -28,10 +28,10 @@ class BlockAdvice:
         self._lock = threading.Lock()
 
     def tell(self, blocks: Iterable[int]) -> int:
-        """Tell of blocks, but for those that were told of lately; how many bytes they are."""
+        """Announce blocks, except recently announced ones, and return their number of bytes."""
         with self._lock:
             new = [block for block in blocks if block not in self._told]
-            self._told.update(dict.fromkeys(new, True))  # the rows of a block are told of a few at a time
+            self._told.update(dict.fromkeys(new, True))  # the rows of a block arrive a few at a time
             while len(self._told) > _TOLD:
                 self._told.popitem(last=False)
         with suppress(DataError, OSError, OverflowError):
@@ -41,14 +41,14 @@ class BlockAdvice:
         return 0
 
     def decoding(self, block: int) -> None:
-        """Tell of a block that is decoded now: its parts are read side by side, and by this thread."""
+        """Announce a block that this thread is about to decode, so that its parts are read in parallel."""
         with self._lock:
             told = self._told.pop(block, False)
         if not told and self._is_cold():
             self.tell([block])
 
     def ahead(self, blocks: Iterable[int]) -> Callable[[int], None]:
-        """Tell of blocks that are decoded one after another; to be called with each as soon as it is."""
+        """Announce blocks that are decoded one after another; call the result with each block once it is decoded."""
         coming, sizes = deque(blocks), dict[int, int]()
         if len(coming) < 2 or not self._is_cold():
             return lambda _: None
@@ -63,7 +63,7 @@ class BlockAdvice:
         return decoded
 
     def _is_cold(self) -> bool:
-        """Whether anything was read from a disk since this was asked last."""
+        """Return whether this process has read from a disk since the previous call."""
         reads = process_reads()
         with self._lock:
             before, self._reads = self._reads, reads

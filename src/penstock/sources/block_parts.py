@@ -1,4 +1,4 @@
-"""Columns put together of rows that lie in several blocks."""
+"""Assemble columns from rows in several blocks."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from penstock.kernels import gather
 
 
 class Parts(Protocol):
-    """One column, of rows from several blocks."""
+    """One column assembled from rows of several blocks."""
 
     def put(self, column: Any, rows: Rows, low: int) -> None:
-        """Take these rows of a block, which stand at `low` and after in the run."""
+        """Take rows of a block for the places from `low` on in the run."""
         ...
 
     def done(self, back: Rows, into: NDArray[Any] | None) -> Column:
-        """The rows at `back` of the run, in the memory given where they fit there."""
+        """Return the rows at `back` of the run, in the given memory if it fits."""
         ...
 
 
 def parts(spec: LeafSpec, count: int) -> Parts:
-    """Return what puts together `count` rows of a column."""
+    """Return an assembler for `count` rows of a column."""
     if isinstance(spec, ArraySpec) and spec.known:
         return _ArrayParts(spec, count)
     return _RaggedParts(count) if isinstance(spec, RaggedSpec | ArraySpec) else _ListParts(count)
 
 
 def picked(column: NDArray[Any], rows: Rows, into: NDArray[Any] | None) -> NDArray[Any]:
-    """Return these rows, in the memory given where they fit there."""
+    """Return these rows, in the given memory if it fits."""
     fits = into is not None and into.shape == (len(rows), *column.shape[1:]) and into.dtype == column.dtype
     return gather(column, rows, into if fits else None)
 
 
 def given(values: NDArray[Any], into: NDArray[Any] | None) -> NDArray[Any]:
-    """Return the values, in the memory given where they fit there."""
+    """Return the values, in the given memory if it fits."""
     if into is None or into.shape != values.shape or into.dtype != values.dtype:
         return values
     np.copyto(into, values)
@@ -59,7 +59,7 @@ class _ArrayParts:
 
 
 class _RaggedParts:
-    """Rows of lists: views until all are there, for a copy of each value and no arithmetic for each block."""
+    """Rows of lists: kept as views until all have arrived, then each value is copied once."""
 
     def __init__(self, count: int) -> None:
         self.rows: list[Any] = [None] * count

@@ -1,4 +1,4 @@
-"""Elements that lie in blocks, decoded as one: row groups, record batches, chunks, stretches of a text file."""
+"""Elements in blocks that are decoded as a unit: row groups, record batches, chunks, sections of a text file."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from penstock.sources.block_parts import given, parts, picked
 from penstock.storage.recent import Recent
 
 CACHE_BYTES = 1 << 30
-"""Bytes of decoded blocks that a source keeps."""
-_DENSE = 16  # of so many rows of a mapped block one is told of: then its pages are read anyhow
+"""Default size, in bytes, of a source's cache of decoded blocks."""
+_DENSE = 16  # a mapped block is read ahead if at least one row in this many is wanted: then most pages are needed
 _NARROW = 64  # bytes of a row: narrower columns are gathered together
 
 
 class Lazy(Protocol):
-    """A column whose values are made of the rows asked for alone: text, which costs most as Python objects."""
+    """A column that makes values only for the requested rows: text, which is most expensive as Python objects."""
 
     @property
     def nbytes(self) -> int: ...
@@ -46,18 +46,18 @@ Held: TypeAlias = NDArray[Any] | Ragged | Lazy
 
 
 class Loose(Protocol):
-    """A block of rows of which some cannot be made: each is made when it is asked for."""
+    """A block with some unreadable rows: each row is made on request."""
 
     @property
     def nbytes(self) -> int: ...
 
     def columns(self, rows: Rows, /) -> list[Held]:
-        """Return the columns of some rows, or raise what is wrong with the first, whose place is its `element`."""
+        """Return the columns of some rows, or raise the error of the first unreadable row, its place as `element`."""
         ...
 
 
 class Store(Protocol):
-    """Where blocks come from: picklable, and safe to decode from any number of threads."""
+    """A provider of blocks: picklable, and safe to decode from any number of threads."""
 
     @property
     def bounds(self) -> NDArray[np.int64]:
@@ -66,17 +66,17 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """The call that made it."""
+        """The call that made the store."""
         ...
 
     @property
     def spec(self) -> Spec:
-        """What one element looks like."""
+        """The spec of one element."""
         ...
 
     @property
     def block_bytes(self) -> int | None:
-        """About how many bytes a decoded block takes; `None` where it costs next to nothing to decode."""
+        """The approximate number of bytes of a decoded block; `None` if decoding is almost free."""
         ...
 
     def decode(self, block: int) -> list[Held] | Loose:
@@ -84,24 +84,24 @@ class Store(Protocol):
         ...
 
     def check(self, block: int) -> None:
-        """Raise a `DataError`, once a block is read, where it is a view of a file that has been cut short since."""
+        """Raise a `DataError` after reading a block that is a view of a file truncated since."""
         ...
 
-    # One whose blocks lie in local files also has `extents(block) -> Iterable[Extent]`.
+    # A store of local files also has `extents(block) -> Iterable[Extent]`.
 
     def describe(self, block: int, row: int) -> str:
-        """Return which record row `row` of a block is."""
+        """Return the name of the record at `row` of a block, for messages."""
         ...
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what identifies the data."""
+        """Return values that identify the data."""
         ...
 
 
 class Block:
     """The columns of some consecutive rows.
 
-    Once rows are picked from it here and there, narrow columns are put side by side, row by row: one copy for all.
+    When scattered rows are picked, narrow columns are first packed row by row, so that one copy takes them all.
     """
 
     def __init__(self, columns: list[Held]) -> None:
@@ -110,7 +110,7 @@ class Block:
         self._packed: NDArray[np.uint8] | None = None
 
     def packed(self, layout: np.dtype[Any], narrow: Sequence[int]) -> NDArray[np.uint8]:
-        """The columns `narrow` side by side, shape `(k, bytes)`."""
+        """Return the columns `narrow` packed row by row, shape `(k, bytes)`."""
         packed = self._packed
         if packed is None:
             records = np.empty(len(self.columns[narrow[0]]), layout)
@@ -125,9 +125,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class BlockedSource:
-    """The elements of a store; the blocks used last are kept, up to `cache_bytes`, and each is decoded by one thread.
+    """The elements of a store, with up to `cache_bytes` of recent blocks; each block is decoded by one thread.
 
-    Consecutive rows of a block are views of it; what is picked from several is gathered block by block.
+    Consecutive rows of a block are views; rows from several blocks are gathered block by block.
     """
 
     store: Store
@@ -146,12 +146,12 @@ class BlockedSource:
 
     @property
     def file_starts(self) -> Rows:
-        """The first row of each file, where the store has files."""
+        """The first row of each file, if the store has files."""
         return self.store.file_starts  # type: ignore[attr-defined] - such a store has them
 
     @cached_property
     def blocks(self) -> Blocks | None:
-        """The blocks, where they are dear to decode; a window of them and the next one's fit the cache."""
+        """The blocks, if they are expensive to decode; a window and the next one fit the cache together."""
         size = self.store.block_bytes
         if size is None or not self.length:
             return None
@@ -176,7 +176,7 @@ class BlockedSource:
 
     @property
     def advise(self) -> Callable[[Rows], None] | None:
-        """What has the system begin to read the blocks of rows, where the store says where they lie."""
+        """A function that asks the system to read the blocks of rows ahead, if the store knows their extents."""
         return None if self._advice is None else self._advise
 
     def _advise(self, rows: Rows) -> None:
@@ -191,7 +191,7 @@ class BlockedSource:
         return self.store.describe(block, row - int(self.store.bounds[block]))
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what the store says of its data."""
+        """Return the fingerprint of the store."""
         return self.store.fingerprint()
 
     def _of_one(self, block: Block, rows: Rows, memory: Sequence[NDArray[Any] | None]) -> Columns:
@@ -214,7 +214,7 @@ class BlockedSource:
         return Columns(self._structure, columns, len(rows))
 
     def _of_several(self, rows: Rows, memory: Sequence[NDArray[Any] | None]) -> Columns:
-        """Gather the rows block by block into one run, and put that into the order that was asked for."""
+        """Gather the rows block by block into one run, then restore the requested order."""
         owner = self.store.bounds.searchsorted(rows, "right") - 1
         order = np.argsort(owner, kind="stable")
         owner = owner[order]
@@ -258,7 +258,7 @@ class BlockedSource:
         return Columns(self._structure, columns, len(rows))
 
     def _ahead(self, blocks: Iterable[int]) -> Callable[[int], None]:
-        """What is to be told of each block that is decoded, so that those after it are being read."""
+        """Return a function to call with each decoded block, which reads the following blocks ahead."""
         if self._advice is None or self.store.block_bytes is None:
             return lambda _: None
         return self._advice.ahead(block for block in blocks if block not in self._recent)
@@ -295,13 +295,13 @@ class BlockedSource:
 
     @cached_property
     def _narrow(self) -> tuple[int, ...]:
-        """The columns that are gathered together, where there are several."""
+        """The narrow columns that are gathered together, if there are several."""
         places = [place for place, spec in enumerate(self._specs) if _width(spec) <= _NARROW]
         return tuple(places) if len(places) > 1 and self.store.block_bytes is not None else ()
 
     @cached_property
     def _layout(self) -> np.dtype[Any]:
-        """A row of those columns."""
+        """The dtype of one packed row of the narrow columns."""
         specs = [(f"f{place}", self._specs[place]) for place in self._narrow]
         fields = [(name, spec.dtype, spec.shape) for name, spec in specs if isinstance(spec, ArraySpec)]
         return np.dtype(fields, align=True)
@@ -311,7 +311,7 @@ class BlockedSource:
 
 
 def _whole(block: Block | Loose, rows: Rows) -> tuple[Block, Rows]:
-    """The block, and rows of it; where it is loose, one of these rows alone."""
+    """Return the block and its rows; for a loose block, a new block of these rows alone."""
     if isinstance(block, Block):
         return block, rows
     return Block(block.columns(rows)), np.arange(len(rows))

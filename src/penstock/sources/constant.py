@@ -42,7 +42,7 @@ class ConstantSource:
         return "the one element of from_tensors"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return the structure, and a digest of each array or the text of each other leaf."""
+        """Return the structure, with a digest of each array and the text of each other leaf."""
         return ("constant", repr(self.structure), *map(_identity, self.leaves))
 
 
@@ -54,7 +54,7 @@ def constant(tensors: Any) -> ConstantSource:
     """
     leaves, structure = structures.flatten(tensors, keep=lambda node: isinstance(node, list))
     if not leaves:
-        raise ElementError(f"from_tensors({structure!r}): there is no value in it")
+        raise ElementError(f"from_tensors({structure!r}): the structure has no value")
     paths = structures.paths(structure)
     return ConstantSource(structure, [_frozen(leaf, path) for leaf, path in zip(leaves, paths, strict=True)])
 

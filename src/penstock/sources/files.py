@@ -1,4 +1,4 @@
-"""The contents of files, one file an element."""
+"""The contents of files, one element for each file."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from penstock.storage.local import read_files
 class FileBytes:
     """The content of each file as `bytes`, or a dict of it and the file's `label` (`int64`).
 
-    `labels` has one label a path. Files are read when their element is: an `OSError` then names the file. Where they
-    are left `unread`, for a kernel that reads them itself, elements have the path in the place of the content.
+    `labels` has one label for each path. A file is read with its element; an `OSError` names the file. With `unread`,
+    for a kernel that reads files itself, elements have the path instead of the content.
     """
 
     paths: list[str]
@@ -59,7 +59,7 @@ class FileBytes:
         return Columns(self._structure, columns, len(rows))
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the files at `rows`."""
+        """Ask the system to begin to read the files at `rows`."""
         paths = self.paths
         advise_files([paths[row] for row in rows.tolist()])
 
@@ -67,7 +67,7 @@ class FileBytes:
         return self.paths[row]
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return how many files there are, and a digest of their paths below their common folder and of the labels."""
+        """Return the number of files, and a digest of the labels and of the paths relative to their common folder."""
         return self._fingerprint
 
     @cached_property
@@ -78,7 +78,7 @@ class FileBytes:
     def _fingerprint(self) -> tuple[Any, ...]:
         hashed = hasher()
         paths = list(map(os.path.abspath, self.paths))
-        # What the first and the last path in order begin with, all begin with; the folder ends at its last separator.
+        # All paths share the common prefix of the first and the last in order; the folder ends at its last separator.
         shared = os.path.commonprefix([min(paths), max(paths)]) if paths else ""  # noqa: RUF071
         start = shared.rfind(os.sep) + 1
         for path in paths:

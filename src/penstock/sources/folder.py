@@ -1,4 +1,4 @@
-"""A folder of images with one folder a class."""
+"""A folder of images with one folder for each class."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def image_folder(
 ) -> ImageFolder:
     """Return the source of `ps.read_image_folder`: the folders in those of `paths`, sorted, are the classes 0, 1, ...
 
-    Images are found at any depth below a class, in sorted order; extensions match in any case. Files beside the
-    class folders are not read, nor are names that begin with a dot. A class without an image is a `DataError` unless
-    `allow_empty`; a missing folder is a `FileNotFoundError`.
+    Images are found at any depth below a class, in sorted order; extensions match in any case. Files next to the class
+    folders and names that begin with a dot are ignored. A class without an image raises a `DataError` unless
+    `allow_empty`; a missing folder raises a `FileNotFoundError`.
     """
     roots = list(map(os.path.expanduser, paths))
     wanted = tuple("." + extension.lower().lstrip(".") for extension in extensions)
@@ -56,8 +56,8 @@ def image_folder(
 
 
 def _class_names(root: str) -> list[str]:
-    """Return the sorted names of the folders in `root`, or say what is wrong with it."""
-    expected = "expected one folder a class, like photos/cat/1.jpg"
+    """Return the sorted names of the folders in `root`; raise if there are none."""
+    expected = "expected one folder for each class, like photos/cat/1.jpg"
     if not os.path.exists(root):
         raise FileNotFoundError(
             f"read_image_folder: there is no folder {os.path.abspath(root)}; {expected}; "
@@ -73,7 +73,7 @@ def _class_names(root: str) -> list[str]:
 
 
 def _images(folder: str, extensions: tuple[str, ...], seen: set[tuple[int, int]]) -> Iterator[str]:
-    """Yield the images in `folder`, then those of the folders in it, each folder once however many links lead there."""
+    """Yield the images in `folder`, then those of its subfolders; follow links, but visit each folder once."""
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) in seen:
         return

@@ -1,4 +1,4 @@
-"""Whatever has a length and can be indexed: lists, map-style datasets, memory maps, one's own classes."""
+"""Objects with a length and an index: lists, map-style datasets, memory maps, user classes."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from penstock.sources.powers import advise_of, blocks_of_source
 from penstock.sources.protocol import Called
 
 SAFE = (list, tuple, range, str, bytes, array.array, np.ndarray, np.memmap)
-"""Types whose items any number of threads may read."""
+"""Types whose items any number of threads may read at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class IndexableSource:
-    """The items of an object with `len(...)` and `[i]`, or one of its faster doors where it has them.
+    """The items of an object with `len(...)` and `[i]`, or with a faster method.
 
-    `read_many(rows)` is given an `int64` array of k positions and returns a list of k elements, or any other structure
-    of arrays with k rows each; `__getitems__(positions)`, of PyTorch's and Hugging Face's datasets, a list of k
-    elements. The arrays of a list or tuple are read-only views; those of another object are copied, for it may keep
-    them.
+    `read_many(rows)` takes an `int64` array of k positions and returns a list of k elements, or any other structure of
+    arrays with k rows each; `__getitems__(positions)`, as in PyTorch's and Hugging Face's datasets, returns a list of k
+    elements. The arrays of a list or tuple are read-only views; those of another object are copied, since the object
+    may reuse them.
     """
 
     data: Any
@@ -52,13 +52,13 @@ class IndexableSource:
 
     @property
     def blocks(self) -> Blocks | None:
-        """The object's own `blocks`, where it has them."""
+        """The object's own `blocks`, if any."""
         found = blocks_of_source(self.data)
         return found if isinstance(found, Blocks) else None
 
     @property
     def called(self) -> Called:
-        """The methods that are called, of objects that nothing is known of."""
+        """The method of the object that is called, with its declared thread safety."""
         data, declared = self.data, self.thread_safe
         if declared is None and (type(data) in SAFE or type(data).__module__.startswith("penstock.")):
             declared = True
@@ -74,12 +74,12 @@ class IndexableSource:
             return self._chunk(made, len(rows))
         positions = rows.tolist()
         items = attribute_of(self.data, "__getitems__")
-        if items is not None and len(rows):  # asked for nothing, some fail
+        if items is not None and len(rows):  # some fail on an empty list
             with self._blamed(rows, "__getitems__"):
                 made = items(positions)
             return self._items(made, len(rows), "__getitems__")
         if type(self.data) in (list, tuple):
-            with suppress(IndexError):  # it has shrunk: one by one it is seen where
+            with suppress(IndexError):  # the list has shrunk: reading items one by one finds where
                 return Kept(list(map(self.data.__getitem__, positions)))
         if type(self.data) in (np.ndarray, np.memmap) and not self.data.dtype.hasobject:
             return Columns(structures.LEAF, [gather(self.data, rows)], len(rows))
@@ -87,7 +87,7 @@ class IndexableSource:
 
     @property
     def advise(self) -> Callable[[Rows], Any] | None:
-        """The object's own `advise`, where it has one."""
+        """The object's own `advise`, if any."""
         found = advise_of(self.data)
         return found if callable(found) else None
 
@@ -95,7 +95,7 @@ class IndexableSource:
         return f"item {row} of {type(self.data).__name__}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what the object's own `fingerprint()` says, or its type, length and, of a list, the simple values."""
+        """Return the object's own `fingerprint()`, or its type, length and, for a list, the simple values."""
         own = attribute_of(self.data, "fingerprint")
         if callable(own):
             return ("source", _type_name(self.data), self.length, str(own()))
@@ -107,7 +107,7 @@ class IndexableSource:
         elements: list[Any] = []
         try:
             for position in positions:
-                elements += with_own_arrays([get(position)])  # now: the object may write into it for the next one
+                elements += with_own_arrays([get(position)])  # copy now: the object may reuse its array
         except Exception as error:
             failed = positions[len(elements)]
             hint = (
@@ -123,7 +123,7 @@ class IndexableSource:
 
     @contextmanager
     def _blamed(self, rows: Rows, door: str) -> Generator[None]:
-        """Keep on an error which items a method was asked for: the first and the number of them."""
+        """Record on an error the first requested item and the number of items."""
         try:
             yield
         except Exception as error:
@@ -163,22 +163,22 @@ class IndexableSource:
 
 
 def _own_rows(column: NDArray[Any]) -> NDArray[Any]:
-    """A copy of rows that are a view of somebody's array."""
+    """Return a copy of rows that are a view of another array."""
     return column if column.base is None else own_array(column)
 
 
-_WANTED = "it returns a list with one element a position, or arrays with one row a position"
+_WANTED = "return a list with one element for each position, or arrays with one row for each position"
 
 
 def indexable(data: Any, thread_safe: bool | None = None) -> IndexableSource:
-    """Return the source of `Dataset.from_source`; `thread_safe` is what the user says of the object.
+    """Return the source of `Dataset.from_source`; `thread_safe` is the user's declaration for the object.
 
     >>> indexable(["a", "b"]).read_many(np.array([1, 0])).elements()
     ['b', 'a']
     """
     cls = type(data).__name__
     if isinstance(data, type):
-        raise TypeError(f"from_source({data.__name__}): this is the class; pass an object of it")
+        raise TypeError(f"from_source({data.__name__}): this is a class; pass an instance")
     if isinstance(data, (str, bytes, Mapping)):
         hint = "from_tensor_slices slices a dict of arrays" if isinstance(data, Mapping) else "use ps.read_files"
         raise TypeError(f"from_source({cls}): its items are not elements by position; {hint}")

@@ -1,4 +1,4 @@
-"""Integers by arithmetic: a range, and a counter that never ends."""
+"""Integers by arithmetic: a finite range and an endless counter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST = 2**62
 
 @dataclass(frozen=True)
 class IntegerSource:
-    """`start + step * row`, `length` of them or without end."""
+    """The integers `start + step * row`, for `length` rows or without end."""
 
     name: str
     start: int
@@ -57,14 +57,14 @@ class IntegerSource:
         return ("integers", self.start, self.step, self.length, str(self.dtype))
 
     def _check(self, rows: Rows) -> None:
-        """Refuse numbers that a counter's dtype does not hold; a range was checked when it was made."""
+        """Refuse numbers that do not fit a counter's dtype; a range is checked when created."""
         if len(rows) == 0:
             return
         row = int(rows.max())
         if not _holds(self.dtype, self.start + self.step * row):
             raise ElementError(
                 f"{self.name}: element {row} would be {self.start + self.step * row}, "
-                f"which {self.dtype} does not hold; take() fewer, or use a smaller step"
+                f"which does not fit {self.dtype}; take() fewer elements, or use a smaller step"
             )
 
 
@@ -81,7 +81,7 @@ def integer_range(*arguments: Any, dtype: DTypeLike = np.int64) -> IntegerSource
     length = max(-(-(numbers.stop - numbers.start) // numbers.step), 0)  # len() is refused from 2**63
     kind = _number(name, dtype)
     if length > _LONGEST:
-        raise PlanError(f"{name}: {length} elements; the most are 2**62")
+        raise PlanError(f"{name}: {length} elements; at most 2**62 are supported")
     if length:
         last = numbers.start + (length - 1) * numbers.step
         for value in (numbers.start, last):
@@ -93,7 +93,7 @@ def integer_range(*arguments: Any, dtype: DTypeLike = np.int64) -> IntegerSource
 def counter(start: Any = 0, step: Any = 1, *, dtype: DTypeLike = np.int64) -> IntegerSource:
     """Return the source of `Dataset.counter`: `start`, `start + step`, ... without end; a step of 0 repeats `start`.
 
-    Where a number no longer fits the dtype, reading it is an `ElementError`.
+    Reading a number that does not fit the dtype raises an `ElementError`.
     """
     name = f"counter({start!r}, {step!r})"
     first, stride, kind = _whole(name, start), _whole(name, step), _number(name, dtype)
@@ -116,12 +116,12 @@ def _number(name: str, dtype: DTypeLike) -> np.dtype[Any]:
     except TypeError as error:
         raise TypeError(f"{name}: expected a dtype, not {dtype!r:.80}: {error}") from None
     if kind.kind not in "iuf":
-        raise PlanError(f"{name}: dtype {kind} is no integer or floating-point type")
+        raise PlanError(f"{name}: dtype {kind} is not an integer or floating-point type")
     return kind
 
 
 def _holds(dtype: np.dtype[Any], value: int) -> bool:
-    """Return whether `dtype` holds `value`, which also has to be an `int64` on its way."""
+    """Return whether `value` fits both `dtype` and `int64`, the type of intermediate results."""
     if not _LOWEST <= value <= _HIGHEST:
         return False
     if dtype.kind == "f":

@@ -1,4 +1,4 @@
-"""What every source offers: elements by position."""
+"""The protocol of sources: elements by position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INFINITE = -1
 
 
 class Called(NamedTuple):
-    """The functions of the user's that a source calls, those of one object or any, and what the user said of them."""
+    """The user's functions that a source calls, of one object or several, and their declared thread safety."""
 
     owner: Any
     functions: tuple[Any, ...]
@@ -23,7 +23,7 @@ class Called(NamedTuple):
 
     @property
     def object(self) -> Any:
-        """The object, or where the functions belong to none the first of them."""
+        """The object, or the first function if the functions belong to no object."""
         return self.functions[0] if self.owner is None else self.owner
 
 
@@ -40,26 +40,26 @@ class Source(Protocol):
 
     @property
     def length(self) -> int:
-        """How many elements there are, or `INFINITE`."""
+        """The number of elements, or `INFINITE`."""
         ...
 
     def spec(self) -> Spec:
-        """Return the spec of one element, or `None` where only reading one can tell."""
+        """Return the spec of one element, or `None` if it is unknown until one is read."""
         ...
 
     def read_many(self, rows: Rows, out: list[NDArray[Any]] | None = None) -> Chunk:
         """Return the elements at `rows`, positions in [0, length).
 
-        `out` may hold an array of shape (k, ...) a leaf, memory of the caller's. A column that fits there, in shape
-        and dtype, is written there and is that very array; others are the source's own, and may be read-only views.
-        An error of one element has its index in `rows` as the attribute `element`, where it is known.
+        `out` may hold one array of shape (k, ...) for each leaf, owned by the caller. A column whose shape and dtype
+        match is written there and returned as that very array; others belong to the source, and may be read-only views.
+        An error of one element has its index in `rows`, if known, as the attribute `element`.
         """
         ...
 
     def describe(self, row: int) -> str:
-        """Return which record an element is: `photos/cat/3.jpg`, `item 17 of list`."""
+        """Return the name of an element's record, for messages: `photos/cat/3.jpg`, `item 17 of list`."""
         ...
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what identifies the data: small, of strings and integers, equal in every process."""
+        """Return values that identify the data: few, strings and integers, equal in every process."""
         ...

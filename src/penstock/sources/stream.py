@@ -1,4 +1,4 @@
-"""What a source offers whose files can only be read from their beginning on."""
+"""The protocol of sources whose files can only be read from their beginning."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from penstock.elements.spec import Spec
 from penstock.storage.sidecar import Stamp
 
 LARGEST = 1 << 30
-"""Bytes that one element of a compressed file may have."""
+"""The largest size, in bytes, of one element of a compressed file."""
 READ_AT_ONCE = 1 << 20
-"""Bytes of content that are read at a time, where no element is larger."""
+"""Bytes of content that are read at a time, unless an element is larger."""
 T = TypeVar("T")
 
 
 class Stream(Protocol):
-    """Elements of files in order: immutable and picklable; several files may be read side by side."""
+    """Elements of files in order: immutable and picklable; several files may be read in parallel."""
 
     @property
     def name(self) -> str:
@@ -32,20 +32,20 @@ class Stream(Protocol):
         ...
 
     def spec(self) -> Spec:
-        """Return the spec of one element, or `None` where only reading one can tell."""
+        """Return the spec of one element, or `None` if it is unknown until one is read."""
         ...
 
     def read(self, file: int, /) -> Iterator[Chunk]:
-        """Yield the elements of a file, by its number, from the first on; a `Faulty` where others can follow it."""
+        """Yield the elements of the file with this number, a `Faulty` for an unreadable one that others may follow."""
         ...
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what identifies the data: small, equal in every process."""
+        """Return values that identify the data: few, equal in every process."""
         ...
 
 
 class Form(Protocol):
-    """The elements of files as they are where these are not compressed."""
+    """The elements of files once decompressed."""
 
     @property
     def name(self) -> str: ...
@@ -59,7 +59,7 @@ F = TypeVar("F", bound=Form)
 
 @dataclass(frozen=True, eq=False)
 class Compressed(Generic[F]):
-    """The elements that `form` describes, file by file, each decompressed by `compressions[i]`; `None`: not at all."""
+    """The elements that `form` describes, file by file, each decompressed by `compressions[i]`, if not `None`."""
 
     form: F
     compressions: list[str | None]
@@ -77,7 +77,7 @@ class Compressed(Generic[F]):
 
 
 class Faulty(Items):
-    """One element that cannot be made, for the reason `error`; those that follow it can."""
+    """One element that cannot be made because of `error`; others may follow."""
 
     __slots__ = ("error",)
 
@@ -93,8 +93,9 @@ class Faulty(Items):
 def with_faults(count: int, make: Callable[[int, int], T]) -> Iterator[T | Faulty]:
     """Yield elements 0 to `count` as `make(low, high)` makes them, and a `Faulty` for each that fails.
 
-    An error has to say by its attribute `element` which of those asked for failed, the first that does. After one, the
-    next is made alone, then two, four and so on: so few are made again where many fail, and few calls where one does.
+    The attribute `element` of an error has to be the index of the first failed element among those requested. After an
+    error, one element is made alone, then two, four and so on: few elements are made twice if many fail, and few calls
+    are needed if one does.
     """
     low, most = 0, count
     while low < count:
@@ -115,7 +116,7 @@ def with_faults(count: int, make: Callable[[int, int], T]) -> Iterator[T | Fault
 
 
 def content_of_files(paths: Sequence[str]) -> str:
-    """Return a digest of the sizes and of parts of the content of files, in their order."""
+    """Return a digest of the sizes and samples of the content of files, in order."""
     hashed = hasher()
     for path in paths:
         stamp = Stamp.of(path)

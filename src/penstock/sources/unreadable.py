@@ -1,4 +1,4 @@
-"""Files of which some cannot be read, or not to their ends: one element stands for what is lost of each, and fails."""
+"""Files of which some cannot be read completely: one failing element stands for the lost rows of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.sources.protocol import Source
 
 
 class OfFiles(Source, Protocol):
-    """A source that says which of its rows is the first of each file."""
+    """A source that knows the first row of each of its files."""
 
     @property
     def file_starts(self) -> Rows: ...
@@ -29,7 +29,7 @@ class OfFiles(Source, Protocol):
 
 @dataclass(frozen=True, eq=False)
 class WithUnreadable:
-    """The elements of `source`, and one for each file that cannot be read, at `places` (sorted), with its error."""
+    """The elements of `source`, and one failing element for each unreadable file, at `places` (sorted)."""
 
     source: Source
     places: Rows
@@ -65,12 +65,12 @@ class WithUnreadable:
         rows = np.asarray(rows, np.int64)
         if len(hits := np.flatnonzero(np.isin(rows, self.places))):
             error = copy(self.errors[int(np.searchsorted(self.places, rows[hits[0]]))])  # notes belong to one raise
-            error.element = int(hits[0])  # type: ignore[attr-defined] - how a source says which it was
+            error.element = int(hits[0])  # type: ignore[attr-defined] - tells which element failed
             raise error
         return self.source.read_many(self._inner(rows), out)
 
     def _inner(self, rows: Rows) -> Rows:
-        """The rows of the source that are at these, which are none of those that fail."""
+        """Return the rows of the source at these positions, none of which fails."""
         return rows - np.searchsorted(self.places, rows)
 
     def advise(self, rows: Rows) -> None:
@@ -81,11 +81,11 @@ class WithUnreadable:
     def describe(self, row: int) -> str:
         at = int(np.searchsorted(self.places, row))
         if at < len(self.places) and self.places[at] == row:
-            return "what cannot be read of a file"
+            return "the unreadable part of a file"
         return self.source.describe(row - at)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what identifies the data, and where elements fail."""
+        """Return values that identify the data and the places of failing elements."""
         return ("unreadable", tuple(self.places.tolist()), *self.source.fingerprint())
 
 
@@ -95,11 +95,11 @@ def with_unreadable(
     look: Callable[[str], object],
     begins: Callable[[str], bool] = lambda path: False,
 ) -> OfFiles | WithUnreadable:
-    """Return `make(paths, ())`; where `look` fails for some of the files, what of all can be read.
+    """Return `make(paths, ())`, or the readable part if `look` fails for some of the files.
 
-    Those of which `begins` says that their first rows can be read are given to `make` with the others, and as `torn` as
-    well. Each file that cannot be read, or not to its end, has one element behind its rows, whose error comes when it
-    is read. Where all are so, the error is raised at once.
+    Files whose first rows can be read, according to `begins`, are passed to `make` with the others, and also as `torn`.
+    Each incompletely readable file has one element after its rows, which raises the error when read. If no file is
+    sound, the error is raised at once.
     """
     try:
         return make(paths, ())
@@ -119,13 +119,13 @@ def _wrong_with(path: str, look: Callable[[str], object]) -> Exception | None:
     try:
         look(path)
     except (DataError, OSError) as error:
-        error.__traceback__ = None  # it may be kept for long
+        error.__traceback__ = None  # the error may be kept for long
         return error
     return None
 
 
 def starts_of(files: Sequence[int], bounds: Rows, count: int) -> Rows:
-    """Return the first row of each of `count` files, where block i, from row `bounds[i]` on, is of file `files[i]`.
+    """Return the first row of each of `count` files, where block i starts at `bounds[i]` and is of file `files[i]`.
 
     >>> starts_of([0, 0, 2], np.array([0, 5, 9, 12]), 3).tolist()
     [0, 9, 9]

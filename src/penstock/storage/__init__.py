@@ -1,4 +1,4 @@
-"""Files and where they are."""
+"""Files, their places and their indexes."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What an iterator yields, made in a thread of its own before it is asked for."""
+"""Items of an iterator, made ahead of demand in a thread of their own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 class Ahead(Generic[T]):
-    """The items of `begin()`, in their order, up to `most` of them made ahead; what it raises comes after those before.
+    """The items of `begin()`, in order, with up to `most` made ahead; an error is raised after the items before it.
 
-    The thread begins at once, and ends with the items or with `close`, which waits for the one under way.
+    The thread begins at once, and ends with the items or with `close`, which waits for the current item.
 
     >>> list(Ahead(lambda: iter("abc"), most=2))
     ['a', 'b', 'c']
@@ -47,8 +47,8 @@ class Ahead(Generic[T]):
         raise StopIteration
 
     def close(self) -> None:
-        """End the thread; what it has made is let go."""
-        if self._process != os.getpid():  # it stayed in the parent
+        """End the thread and drop the items made ahead."""
+        if self._process != os.getpid():  # the thread stayed in the parent
             return
         with self._changed:
             self._stopped = True

@@ -1,4 +1,4 @@
-"""What compresses a file that is written: gzip and zlib as one stream, Zstandard in frames with a table of them."""
+"""Compress files while writing: gzip and zlib as one stream, Zstandard in frames with a table of frames."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.storage.compression import SUFFIXES, named_compression
 from penstock.storage.seekable import Frames, seek_table
 
 WRITTEN = ("gzip", "zlib", "zstd")
-"""The compressions that files are written in."""
+"""The supported compressions for writing."""
 FRAME_BYTES = 1 << 20
-"""Bytes that a frame holds: what a random read has to decompress."""
-_LARGEST = 1 << 26  # bytes of a frame; what is longer goes on in the next
+"""Bytes of content in a frame: the amount that a random read has to decompress."""
+_LARGEST = 1 << 26  # bytes of a frame; longer content continues in the next
 
 
 class Writer(Protocol):
-    """A file that is written: `finish` writes what is still held back, and leaves closing to who opened it."""
+    """A file being written: `finish` writes all buffered bytes, and leaves closing to the opener."""
 
     def write(self, data: bytes, /) -> object: ...
     def tell(self) -> int: ...
@@ -28,18 +28,18 @@ class Writer(Protocol):
 
 
 class Plain:
-    """A file that is written as it is."""
+    """A file written without compression."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.write = file.write
         self.tell = file.tell
 
     def finish(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: there is no buffer."""
 
 
 class Deflated:
-    """A file in gzip or zlib; `tell` counts bytes of content. The same content gives the same bytes: it has no time."""
+    """A file in gzip or zlib; `tell` counts bytes of content. Equal contents give equal bytes, without a timestamp."""
 
     def __init__(self, file: IO[bytes], *, gzip: bool) -> None:
         import zlib
@@ -60,9 +60,9 @@ class Deflated:
 
 
 class FramedZstd:
-    """A file in zstd's seekable format. What one `write` gets stays in one frame, unless it is longer than 64 MiB.
+    """A file in zstd's seekable format. The data of one `write` stays in one frame, unless longer than 64 MiB.
 
-    A frame has up to `frame_bytes` of content, or one piece that is longer.
+    A frame has up to `frame_bytes` of content, or one longer piece.
     """
 
     def __init__(self, file: IO[bytes], frame_bytes: int) -> None:
@@ -71,7 +71,7 @@ class FramedZstd:
         self._compressor = zstandard.ZstdCompressor(write_checksum=True, write_content_size=True)
         self._frame_bytes = frame_bytes
         self._held: list[bytes] = []
-        self._size = 0  # bytes held
+        self._size = 0  # bytes buffered
         self._sizes: list[tuple[int, int]] = []  # of each frame, compressed and not
         self._count = 0
 
@@ -91,7 +91,7 @@ class FramedZstd:
 
     @property
     def frames(self) -> Frames:
-        """Where each frame begins, in the file and in its content."""
+        """The begin of each frame, in the file and in its content."""
         ends = np.cumsum([(0, 0), *self._sizes], axis=0, dtype=np.int64)
         return Frames(np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1]))
 
@@ -107,14 +107,14 @@ class FramedZstd:
 
 
 def opened(file: IO[bytes], compression: str | None) -> Writer:
-    """Return what writes content into a file in this compression, or as it is for `None`."""
+    """Return a writer of content to a file with this compression, or none for `None`."""
     if compression is None:
         return Plain(file)
     return FramedZstd(file, FRAME_BYTES) if compression == "zstd" else Deflated(file, gzip=compression == "gzip")
 
 
 def written_compression(call: str, given: Any, path: str | os.PathLike[str]) -> str | None:
-    """Read a `compression=` argument of what writes files: `"auto"` goes by what the path ends with.
+    """Return the value of a writer's `compression=` argument: `"auto"` follows the extension of the path.
 
     >>> written_compression("write_tfrecord", "auto", "a.tfrecord.gz"), written_compression("w", "ZSTD", "a")
     ('gzip', 'zstd')
@@ -123,5 +123,5 @@ def written_compression(call: str, given: Any, path: str | os.PathLike[str]) -> 
     if found == "auto":
         found = SUFFIXES.get(os.fspath(path).rpartition(".")[2].lower())
     if found not in (None, *WRITTEN):
-        raise PlanError(f"{call} writes {', '.join(WRITTEN)}, or files as they are; not {found}")
+        raise PlanError(f"{call} writes {', '.join(WRITTEN)} or uncompressed files, not {found}")
     return found

@@ -1,4 +1,4 @@
-"""Compressed files as streams: gzip, zlib, bzip2, xz, Zstandard and LZ4, told by their first bytes."""
+"""Compressed files as streams: gzip, zlib, bzip2, xz, Zstandard and LZ4, detected by their first bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from penstock.core.lazy import require
 SUFFIXES: Mapping[str, str] = {
     "gz": "gzip", "bz2": "bz2", "xz": "xz", "zst": "zstd", "zstd": "zstd", "lz4": "lz4",
 }  # fmt: skip
-"""What the names of compressed files end with, and which compression that is."""
+"""The compression for each extension of file names."""
 NAMES = ("gzip", "zlib", "bz2", "xz", "zstd", "lz4")
 LARGEST = 1 << 30
-"""Bytes that a compressed value, which is decompressed as a whole, may become."""
+"""The largest size, in bytes, of a value that is decompressed as a whole."""
 
 _MAGIC: Mapping[bytes, str] = {
     b"\x1f\x8b": "gzip",
@@ -27,14 +27,14 @@ _MAGIC: Mapping[bytes, str] = {
     b"\x04\x22\x4d\x18": "lz4",
 }
 _AT_ONCE = 1 << 17  # bytes read of a file
-_MADE_AT_ONCE = 1 << 16  # bytes of content, which are lost where there is damage in the midst
+_MADE_AT_ONCE = 1 << 16  # bytes of content, lost if damaged inside
 T = TypeVar("T")
 _XZ_MEMORY = 1 << 29  # bytes; `xz -9` asks for 65 MiB
-_ZSTD_AT_ONCE = 1 << 12  # one block of four bytes may become 128 KiB, and there is no way to ask for less
+_ZSTD_AT_ONCE = 1 << 12  # a block of four bytes may become 128 KiB, without a way to limit the output
 
 
 class Decompressor(Protocol):
-    """What `bz2`, `lzma` and `lz4.frame` have: `eof`, what follows, and no more than so many bytes at a time."""
+    """The interface of `bz2`, `lzma` and `lz4.frame`: `eof`, unused input, and a limit on the output of a call."""
 
     @property
     def eof(self) -> bool: ...
@@ -46,7 +46,7 @@ class Decompressor(Protocol):
 
 
 def compression_of(head: bytes) -> str | None:
-    r"""Return which compression the first bytes of a file are of; zlib has none by which it could be told for certain.
+    r"""Return the compression that the first bytes of a file indicate; zlib has no certain mark.
 
     >>> compression_of(b"\x1f\x8b\x08\0"), compression_of(b"plain")
     ('gzip', None)
@@ -60,10 +60,10 @@ def compression_of(head: bytes) -> str | None:
 def compressions_of(
     paths: Sequence[str], given: str | None, look: Callable[[str], str | None] | None = None
 ) -> list[str | None]:
-    """Return how each file is compressed: all as `given`, or where that is `"auto"` as `look` finds.
+    """Return the compression of each file: `given`, or the result of `look` if that is `"auto"`.
 
-    `look` goes by the first bytes, and says "" of a file that is surely not compressed. One that is compressed by its
-    name, and not by its first bytes, is a `DataError`: now if all are so, and else when it is opened.
+    `look` examines the first bytes, and returns "" for a file that is certainly not compressed. A file compressed by
+    its name but not by its first bytes raises a `DataError`: now if all files are, otherwise when opened.
     """
     if given != "auto":
         return [given] * len(paths)
@@ -76,19 +76,19 @@ def compressions_of(
 
 
 def _named(path: str) -> str | None:
-    """The compression that the name of a file tells."""
+    """Return the compression that the name of a file indicates."""
     return SUFFIXES.get(path.rpartition(".")[2].lower())
 
 
 def _misnamed(path: str) -> DataError:
     return DataError(
-        f"{path}, at byte 0: its name ends in .{path.rpartition('.')[2]}, and it does not begin as {_named(path)} "
-        "does: it is damaged, or not compressed; compression=None reads it as it is"
+        f"{path}, at byte 0: its name ends in .{path.rpartition('.')[2]}, but its first bytes are not {_named(path)}: "
+        "it is damaged, or not compressed; compression=None reads it as it is"
     )
 
 
 def named_compression(call: str, given: object) -> str | None:
-    """Read a `compression=` argument: `"auto"`, the name of one in any case, or `None` or "" for none.
+    """Return the value of a `compression=` argument: `"auto"`, a name in any case, or `None` or "" for none.
 
     >>> named_compression("read_tfrecord", "GZIP"), named_compression("read_tfrecord", "")
     ('gzip', None)
@@ -110,10 +110,10 @@ def first_bytes(path: str, count: int = 16) -> bytes:
 
 
 def open_decompressed(path: str, compression: str | None = "auto") -> io.BufferedReader:
-    """Return a binary file to read the content from, from its beginning on; it cannot seek.
+    """Return a binary file of the content, which is read from its beginning and cannot seek.
 
-    `"auto"` goes by the first bytes, `None` reads the file as it is. What cannot be decompressed, or ends too soon, is
-    a `DataError` that names the file and where in it; what came before has been read by then.
+    `"auto"` follows the first bytes, `None` reads the file as it is. Damaged or truncated data raises a `DataError`
+    that names the file and the place, after the content before has been read.
     """
     if compression == "auto":
         compression = compression_of(first_bytes(path))
@@ -123,7 +123,7 @@ def open_decompressed(path: str, compression: str | None = "auto") -> io.Buffere
 
 
 def decompress(data: bytes, compression: str, where: str, most: int = LARGEST) -> bytes:
-    """Return the content of compressed bytes; damage, and more than `most` bytes, is a `DataError` that says `where`.
+    """Return the content of compressed bytes; raise a `DataError` that names `where` if damaged or over `most` bytes.
 
     >>> import gzip
     >>> decompress(gzip.compress(b"abc"), "gzip", "x.gz")
@@ -136,12 +136,12 @@ def decompress(data: bytes, compression: str, where: str, most: int = LARGEST) -
             parts.append(part)
             size += len(part)
             if size > most:
-                raise DataError(f"{where}: its {len(data)} bytes of {compression} become more than {most}")
+                raise DataError(f"{where}: its {len(data)} bytes of {compression} decompress to more than {most}")
         return b"".join(parts)
 
 
 class _UpToDamage(io.BufferedReader):
-    """A file of which `read(size)` returns what comes before an error, and raises it only where there is nothing."""
+    """A file whose `read(size)` returns the bytes before an error first, and raises the error on the next read."""
 
     _failure: Exception | None = None
 
@@ -165,7 +165,7 @@ class _UpToDamage(io.BufferedReader):
 
 
 class _Steady(io.FileIO):
-    """A file that nobody may write to from when it is opened until it has been read to its end."""
+    """A file that must not change between opening and the end of reading."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -187,7 +187,7 @@ class _Steady(io.FileIO):
         if not made and self._now() != self._state:
             raise DataError(
                 f"{self.name}: the file was written to while it was read; write a new file under another name and "
-                "rename it, in place of writing into one that is read"
+                "rename it, instead of writing into a file that is read"
             )
         return made
 
@@ -203,8 +203,8 @@ class _Decompressed(io.RawIOBase):
         self._file = _Steady(path) if file is None else file
         self._at_once = _ZSTD_AT_ONCE if compression == "zstd" else _AT_ONCE
         self._read = 0  # bytes of the file
-        self._begun = 0  # where the stream at hand begins in it
-        self._left = b""  # what was read and not used
+        self._begun = 0  # where the current stream begins in it
+        self._left = b""  # bytes read but not used
         self._is_later = False  # than the first stream
 
     def readable(self) -> bool:
@@ -222,7 +222,7 @@ class _Decompressed(io.RawIOBase):
         super().close()
 
     def _some(self, most: int) -> bytes:
-        """Between one and `most` bytes; none at the end."""
+        """Return between one and `most` bytes; none at the end."""
         while True:
             decompressor = self._next_stream()
             if decompressor is None:
@@ -231,21 +231,21 @@ class _Decompressed(io.RawIOBase):
             data = self._more() if needs else b""
             try:
                 made = decompressor.decompress(data, max_length=most)
-            except Exception as error:  # each library has its own
+            except Exception as error:  # each library has its own errors
                 raise DataError(f"{self._where()}: the {self._compression} data is damaged: {error}") from error
             if decompressor.eof:
                 self._left = bytes(decompressor.unused_data or b"")
                 self._decompressor = None
             elif needs and not data and not made:
                 raise DataError(
-                    f"{self._where()}: the file ends inside of the {self._compression} stream that begins at byte "
+                    f"{self._where()}: the file ends inside the {self._compression} stream that begins at byte "
                     f"{self._begun}: it was cut short, or is still being written"
                 )
             if made:
                 return made
 
     def _next_stream(self) -> Decompressor | None:
-        """The stream at hand, or the one that follows; `None` at the end of the file."""
+        """Return the current stream, or the next one; `None` at the end of the file."""
         if self._decompressor is None:
             data = self._more()
             while (
@@ -275,7 +275,7 @@ class _Decompressed(io.RawIOBase):
 
 
 class _Zlib:
-    """`zlib` with the manners of the others."""
+    """`zlib` with the interface of the others."""
 
     def __init__(self, wbits: int) -> None:
         import zlib
@@ -297,12 +297,12 @@ class _Zlib:
 
     def decompress(self, data: bytes, /, max_length: int = -1) -> bytes:
         made = self._state.decompress(self._state.unconsumed_tail + data, max_length)
-        self._is_full = len(made) == max_length  # there may be more of what it has taken already
+        self._is_full = len(made) == max_length  # more output may be pending
         return made
 
 
 class _Zstd:
-    """`zstandard` with the manners of the others: what one input made is handed out piece by piece."""
+    """`zstandard` with the interface of the others: the output of one input is returned piece by piece."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._state = make()
@@ -332,7 +332,7 @@ _Maker: TypeAlias = Callable[[], Decompressor]
 
 
 def _maker(compression: str, path: str) -> _Maker:
-    """Return what makes the decompressor of one stream."""
+    """Return the function that makes the decompressor of one stream."""
     if compression in ("gzip", "zlib"):
         return lambda: _Zlib(31 if compression == "gzip" else 15)
     if compression == "bz2":
@@ -349,4 +349,4 @@ def _maker(compression: str, path: str) -> _Maker:
         return lambda: _Zstd(make().decompressobj)
     if compression == "lz4":
         return require("lz4.frame", extra="compression", purpose=purpose).LZ4FrameDecompressor
-    raise ValueError(f"no compression is called {compression!r}")
+    raise ValueError(f"unknown compression {compression!r}")

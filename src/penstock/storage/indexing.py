@@ -1,4 +1,4 @@
-"""The index of each of some files: loaded where there is one that is still true, else made, side by side, and kept."""
+"""Indexes of files: loaded if still valid, otherwise made, in parallel, and saved."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from penstock.storage.sidecar import Sidecar, Stamp
 from penstock.storage.state import FileState
 
 Scan = Callable[[str, Callable[[int], None]], Mapping[str, NDArray[Any]]]
-"""What makes the arrays of a file's index: called with its path, it tells how many bytes it has seen as it goes on."""
+"""A function that makes the arrays of a file's index; it takes the path and a callback for the bytes seen so far."""
 
 IsSound = Callable[[Mapping[str, NDArray[Any]], int], bool]
-"""Whether arrays are such as the scan makes, of a file of so many bytes: what an index holds is not believed unseen."""
+"""A check of loaded arrays against the form of the scan's results, for a file of a given size."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of index: a format with parameters, the scan that makes it, and what tells one that it made from others.
+    """A kind of index: a format with parameters, the scan that makes it, and the check of its arrays.
 
-    Indexes of other kinds, of the same file, do not stand for it.
+    Indexes of other kinds for the same file are independent.
     """
 
     format: str
@@ -41,12 +41,12 @@ class Kind:
     is_sound: IsSound
     parameters: tuple[tuple[str, Any], ...] = ()
     nothing: Mapping[str, NDArray[Any]] = field(default_factory=lambda: {"offsets": np.zeros(1, np.int64)})
-    """The arrays of a file of which nothing is known."""
+    """The arrays for a file of which nothing is known."""
     is_checked: bool = False
-    """Return whether readers check in the file itself that a record lies where the index says.
+    """True if readers verify in the file itself that a record lies at its indexed place.
 
-    Where they do, an index is believed of a file that is newer and alike in the places that its stamp is made of, as a
-    copy is. Where they do not, a file of which the stamp has not all is indexed again.
+    If true, an index is also valid for a newer file with an equal stamp, such as a copy. Otherwise such a file is
+    indexed again, unless its stamp covers all its content.
     """
 
     def named(self, path: str) -> str:
@@ -72,13 +72,12 @@ def index_files(
 ) -> list[Sidecar]:
     """Return the index of each file.
 
-    One that lies in a hidden folder beside the file, or in the cache folder, is taken if the file has not changed
-    since; else, and with `refresh`, it is made, by as many threads as there are processors, and kept if `save`: beside
-    the file, or in the cache folder if that place cannot be written to. On a terminal a line shows how far it is, once
-    it takes a second.
+    A saved index, in a hidden folder next to the file or in the cache folder, is used if the file has not changed
+    since. Otherwise, and with `refresh`, indexes are made, by one thread for each processor, and saved if `save`: next
+    to the file, or in the cache folder if that place is not writable. A terminal shows progress after a second.
 
-    A file that cannot be indexed to its end is an error; or, where `tolerant`, the `fault` of an index of what comes
-    before, which is not kept.
+    A file that cannot be indexed to its end raises an error or, if `tolerant`, has an unsaved index of its sound part
+    with that error as its `fault`.
     """
     load = partial(_unless_wrong, _load, kind) if tolerant else _load
     found = [None if refresh else load(path, kind) for path in paths]
@@ -109,33 +108,33 @@ def _unless_wrong(make: Callable[[str, Kind], T], kind: Kind, path: str, _: Kind
             state, stamp = FileState.of(path), Stamp.of(path)
         except OSError:
             state, stamp = None, Stamp(0, 0, "")
-        error.__traceback__ = None  # it may be kept for long
+        error.__traceback__ = None  # the error may be kept for long
         return Sidecar(kind.format, dict(kind.parameters), stamp, arrays or kind.nothing, state=state, fault=error)
 
 
 def index_path(path: str, kind: Kind) -> str:
-    """Return where the index of a file is kept if its folder can be written to: a hidden folder beside the file.
+    """Return the path of a file's index if its folder is writable: in a hidden folder next to the file.
 
-    Patterns for the data, such as `train-*`, match nothing in it, in whatever program.
+    Patterns for the data, such as `train-*`, match nothing in that folder, in any program.
     """
     folder, name = os.path.split(path)
     return os.path.join(folder, INDEX_FOLDER, kind.named(name))
 
 
 def visible_index_path(path: str, kind: Kind) -> str:
-    """Return where early versions kept the index of a file: beside it, where patterns for the data match it."""
+    """Return the path of a file's index in early versions: next to the file, where patterns for the data match."""
     return kind.named(path)
 
 
 def cached_index_path(path: str, kind: Kind) -> str:
-    """Return where the index of a file is kept if its folder cannot be written to."""
+    """Return the path of a file's index if its folder is not writable."""
     root = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     named = digest(os.fsencode(os.path.abspath(path)), size=8)
     return os.path.join(root, "penstock", "index", f"{named}-{kind.named(os.path.basename(path))}")
 
 
 def save_index(sidecar: Sidecar, place: str) -> None:
-    """Write an index where it is kept, in a folder that is made if it is not there."""
+    """Save an index to its path; make the folder if missing."""
     folder = os.path.dirname(place)
     os.makedirs(folder, exist_ok=True)
     try:
@@ -151,7 +150,7 @@ def _load(path: str, kind: Kind) -> Sidecar | None:
     for place in (index_path(path, kind), cached_index_path(path, kind)):
         try:
             sidecar = Sidecar.load(place)
-        except (OSError, DataError):  # not there, or damaged: it is made again, and replaced
+        except (OSError, DataError):  # missing or damaged: made again and replaced
             continue
         same = sidecar.format == kind.format and dict(sidecar.parameters) == dict(kind.parameters)
         state, stamp = FileState.of(path), sidecar.stamp
@@ -162,12 +161,12 @@ def _load(path: str, kind: Kind) -> Sidecar | None:
 
 
 def _hide(path: str, kind: Kind) -> None:
-    """Move the index of an early version to where indexes are kept now, if that can be done."""
+    """Move the index of an early version to its present path, if possible."""
     visible = visible_index_path(path, kind)
     if not is_index(visible):
         return
     place = index_path(path, kind)
-    with suppress(OSError):  # of somebody else, or in a folder that is read-only: readers pass over it
+    with suppress(OSError):  # of another owner, or in a read-only folder: readers ignore it
         os.makedirs(os.path.dirname(place), exist_ok=True)
         os.replace(visible, place)
 
@@ -185,18 +184,18 @@ def _make(path: str, kind: Kind, progress: Progress, *, save: bool) -> Sidecar:
     sidecar = Sidecar(kind.format, dict(kind.parameters), stamp, kind.scan(path, tell), state=state)
     tell(stamp.size)
     if not state.is_of(path):
-        raise DataError(f"{path} changed while it was indexed; try again when it has been written")
+        raise DataError(f"{path} changed while being indexed; try again when writing has finished")
     return _kept(sidecar, path, kind) if save else sidecar
 
 
 def _kept(sidecar: Sidecar, path: str, kind: Kind) -> Sidecar:
-    """Write the index where that can be done; elsewhere it lives as long as the process."""
+    """Return the index, saved if possible; otherwise it lives as long as the process."""
     for place in (index_path(path, kind), cached_index_path(path, kind)):
         try:
             save_index(sidecar, place)
-        except OSError:  # a folder that is read-only, a disk that is full
+        except OSError:  # a read-only folder, a full disk
             continue
-        return replace(Sidecar.load(place), state=sidecar.state)  # mapped, so that it holds no memory
+        return replace(Sidecar.load(place), state=sidecar.state)  # mapped, so that the index takes no memory
     return sidecar
 
 

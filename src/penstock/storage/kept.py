@@ -1,4 +1,4 @@
-"""Elements kept in memory: rows of known number in any order, or a stream from its beginning on."""
+"""Elements kept in memory: a known number of rows in any order, or a stream from its beginning."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from penstock.elements.nested.structure import Structure
 
 
 class KeptRows:
-    """The elements of some rows, of `count`: columns of arrays where all have one shape and dtype, else a list.
+    """The elements of some of `count` rows: columns of arrays if all have one shape and dtype, otherwise a list.
 
-    It may be filled and read from several threads; a row that two of them put is the same both times.
+    Several threads may fill and read; a row put twice is the same both times.
     """
 
     def __init__(self, count: int) -> None:
@@ -27,11 +27,11 @@ class KeptRows:
         self._lock = threading.Lock()
 
     def missing(self, positions: Rows) -> Rows:
-        """Which of `positions` are not here, each once."""
+        """Return the missing ones of `positions`, each once."""
         return np.unique(positions[~self._have[positions]])
 
     def put(self, positions: Rows, chunk: Chunk) -> None:
-        """Keep the elements of a chunk, which are at `positions`."""
+        """Keep the elements of a chunk, at `positions`."""
         with self._lock:
             if self._items is None and not self._put_columns(positions, chunk):
                 self._leave_columns()
@@ -41,7 +41,7 @@ class KeptRows:
             self._have[positions] = True
 
     def take(self, positions: Rows, out: list[np.ndarray] | None = None) -> Chunk:
-        """The elements at `positions`, which are all here: in `out` where they fit, else read-only."""
+        """Return the elements at `positions`, all present: in `out` if they fit, otherwise read-only."""
         with self._lock:
             columns, structure, items = self._columns, self._structure, self._items
         if columns is not None and structure is not None:
@@ -53,7 +53,7 @@ class KeptRows:
         return handed_out(Items([(items or [])[position] for position in positions.tolist()]))
 
     def _put_columns(self, positions: Rows, chunk: Chunk) -> bool:
-        """Write the chunk's columns into ours, if they are arrays that fit there."""
+        """Write the chunk's columns into the kept columns, if they are arrays that fit; return whether they do."""
         if not isinstance(chunk, Columns) or not all(isinstance(column, np.ndarray) for column in chunk.columns):
             return False
         arrays = [np.asarray(column) for column in chunk.columns]
@@ -75,7 +75,7 @@ class KeptRows:
         return True
 
     def _leave_columns(self) -> None:
-        """Go on with a list of elements."""
+        """Convert the kept columns to a list of elements."""
         items: list[Any] = [None] * len(self._have)
         if self._columns is not None and self._structure is not None:
             here = np.flatnonzero(self._have)
@@ -87,7 +87,7 @@ class KeptRows:
 
 
 def sealed_chunk(chunk: Chunk) -> Chunk:
-    """The elements in containers of their own, with arrays that cannot be written to: every epoch hands them out."""
+    """Return the elements in new containers, with read-only arrays, since every epoch returns them."""
     if isinstance(chunk, Columns):
         columns = [
             with_sealed_arrays(column) if isinstance(column, list) else sealed(column) for column in chunk.columns
@@ -97,12 +97,12 @@ def sealed_chunk(chunk: Chunk) -> Chunk:
 
 
 def handed_out(kept: Chunk) -> Chunk:
-    """The elements of a sealed chunk, with copies of what cannot be sealed, such as tensors of PyTorch."""
+    """Return the elements of a sealed chunk, with copies of values that cannot be sealed, such as PyTorch tensors."""
     return Items(with_sealed_arrays(kept.values)) if isinstance(kept, Items) else kept
 
 
 class KeptStream:
-    """The first elements of a stream, as chunks, and the mark to go on with after them."""
+    """The first elements of a stream, as chunks, and the mark to continue from after them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -113,7 +113,7 @@ class KeptStream:
         self._lock = threading.Lock()
 
     def add(self, at: int, chunk: Chunk, after: Any) -> None:
-        """Keep the elements of a sealed chunk that come at `at`, if those before are here and they are not."""
+        """Keep the elements of a sealed chunk from position `at` on, if they are the next ones."""
         with self._lock:
             if at == self.count and not self.complete:
                 self._chunks.append(chunk)
@@ -122,12 +122,12 @@ class KeptStream:
                 self.after = after
 
     def end(self, at: int) -> None:
-        """Note that the stream has `at` elements."""
+        """Record that the stream has `at` elements."""
         with self._lock:
             self.complete = self.complete or at == self.count
 
     def from_here(self, at: int) -> Chunk:
-        """Some of the elements that come at `at`, which are here."""
+        """Return some of the elements from position `at` on, which is present."""
         which = int(np.searchsorted(self._ends, at, side="right"))
         chunk = self._chunks[which]
         rest = chunk.slice(len(chunk) - (self._ends[which] - at), len(chunk))

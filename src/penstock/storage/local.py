@@ -15,21 +15,21 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC
 _NEAR = 1 << 16  # bytes between two parts that are read as one
 
 Extent: TypeAlias = tuple[str, int, int]
-"""A part of a file: its path, where it begins, and where it ends, or the file before."""
+"""A part of a file: its path, begin, and end (limited to the end of the file)."""
 
 
 def read_files(paths: list[str]) -> list[bytes]:
     """Return the content of each file.
 
-    An `OSError` of one keeps its type, carries its path in `filename`, and its index in `paths` as `element`.
+    An `OSError` keeps its type, and has the path as `filename` and its index in `paths` as `element`.
     """
     contents = read_regular_files(paths)
     for index, content in enumerate(contents):
-        if content is None:  # what only Python's way of reading can do, or say
+        if content is None:  # empty, special and missing files
             try:
                 contents[index] = read_file(paths[index])
             except OSError as error:
-                error.element = index  # pyright: ignore[reportAttributeAccessIssue] - how a source says which it was
+                error.element = index  # pyright: ignore[reportAttributeAccessIssue] - tells which element failed
                 raise
     return cast("list[bytes]", contents)
 
@@ -37,7 +37,7 @@ def read_files(paths: list[str]) -> list[bytes]:
 def read_file(path: str) -> bytes:
     """Return the content of a file.
 
-    An `OSError` keeps its type and always carries the path in `filename`.
+    An `OSError` keeps its type and always has the path as `filename`.
     """
     try:
         descriptor = os.open(path, _FLAGS)
@@ -49,7 +49,7 @@ def read_file(path: str) -> bytes:
         content = os.read(descriptor, size)
         if size and len(content) == size:
             return content
-        return content + _rest(descriptor)  # more than one read takes, or a file that does not know its size
+        return content + _rest(descriptor)  # larger than one read, or a file of unknown size
     except OSError as error:
         error.filename = path
         raise
@@ -65,9 +65,9 @@ def _rest(descriptor: int) -> bytes:
 
 
 def advise_extents(extents: Iterable[Extent]) -> None:
-    """Have the system begin to read parts of files, without waiting for them.
+    """Ask the system to begin to read parts of files, without waiting.
 
-    What is wrong with a file is said when it is read.
+    Errors of a file are raised when it is read.
     """
     for path, of_file in groupby(sorted(extents), key=lambda extent: extent[0]):
         begins, ends = zip(*joined(of_file), strict=True)
@@ -75,7 +75,7 @@ def advise_extents(extents: Iterable[Extent]) -> None:
 
 
 def joined(extents: Iterable[Extent]) -> list[tuple[int, int]]:
-    """Return where sorted parts of one file lie, with those joined that lie near each other.
+    """Return the bounds of sorted parts of one file, with nearby parts joined.
 
     >>> joined([("a", 0, 5), ("a", 3, 9), ("a", 1000, 2000), ("a", 1 << 20, 1 << 21)])
     [(0, 2000), (1048576, 2097152)]

@@ -1,4 +1,4 @@
-"""From patterns to the files they match."""
+"""Find the files that match patterns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.core.checks import check_list, check_path
 from penstock.core.errors import PlanError
 
 INDEX_FOLDER = ".penstock"
-"""The name of the hidden folders beside data in which index files lie."""
+"""The name of the hidden folders of index files, next to data."""
 INDEX_SUFFIX = ".psindex"
 """The end of the names of index files."""
 INDEX_MAGIC = b"PSINDEX\n"
@@ -21,13 +21,13 @@ Pattern: TypeAlias = str | bytes | os.PathLike[str]
 
 
 def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", name: str = "paths") -> list[str]:
-    """Return the paths of the files that match, sorted, each once; folders are left out.
+    """Return the paths of the matching files, sorted, each once; folders are left out.
 
-    `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin
-    with a dot match only a pattern that does, and index files (`*.psindex`) none; in a list they are left out, since
-    patterns of other programs match those that early versions put beside the data. A path that exists is taken as it
-    is, whatever characters it has, and may be `bytes`. Each pattern has to match: a `FileNotFoundError` names the one
-    that does not, and where it was looked for. What is no pattern is an error that names the argument of the `call`.
+    `*`, `?` and `[...]` match inside one name, `**` any depth of folders, `~` is the home folder; names that begin with
+    a dot match only a pattern that does. Index files (`*.psindex`) match no pattern, and are left out of lists, since
+    patterns of other programs match those of early versions. An existing path is taken literally, and may be `bytes`. A
+    pattern without a match raises a `FileNotFoundError` with the place of the search; an invalid pattern raises an
+    error that names the argument of the `call`.
     """
     if isinstance(patterns, (str, bytes, os.PathLike)):
         return sorted(_matches(os.fsdecode(patterns)))
@@ -39,7 +39,7 @@ def list_files(patterns: Pattern | Sequence[Pattern], call: str = "list_files", 
     found: set[str] = set()
     for pattern in patterns:
         if not isinstance(pattern, (str, bytes, os.PathLike)):
-            raise TypeError(f"{call}({name}=): expected paths or patterns of text, and {pattern!r:.80} is none")
+            raise TypeError(f"{call}({name}=): expected paths or patterns as text, not {pattern!r:.80}")
         found.update(_matches(os.fsdecode(pattern)))
     data = [path for path in found if not is_index(path)]
     if not data:
@@ -92,7 +92,7 @@ def _matches(pattern: str) -> list[str]:
 
 
 def _refuse(pattern: str, path: str) -> NoReturn:
-    """Say why nothing matches: where it was looked for, and what is there."""
+    """Raise the error of a pattern without a match, with the folder searched and its content."""
     if os.path.isdir(path):
         hint = os.path.join(pattern, "**", "*")
         raise FileNotFoundError(f"{pattern!r} is a folder, not a file; its files match {hint!r}")
@@ -106,7 +106,7 @@ def _refuse(pattern: str, path: str) -> NoReturn:
         raise FileNotFoundError(f"no file matches {pattern!r}: looked in {shown}, which has {_content(shown)}")
     parent = nearest_folder(shown)
     raise FileNotFoundError(
-        f"no file matches {pattern!r}: there is no folder {shown}; the nearest that exists is {parent}"
+        f"no file matches {pattern!r}: the folder {shown} does not exist; the nearest that does is {parent}"
     )
 
 

@@ -1,4 +1,4 @@
-"""A line on the terminal that says how far something long is."""
+"""A progress line on the terminal."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _INTERVAL = 0.1  # seconds between two lines
 
 
 class Progress:
-    """How far something is that handles `total` bytes, in a line on `stream` if that is a terminal.
+    """The progress of work on `total` bytes, as a line on `stream` if that is a terminal.
 
-    Nothing is shown of what takes less than a second, nor where the line would end in a file. `advance` may be called
-    from any thread.
+    Work of less than a second shows nothing. `advance` may be called from any thread.
 
     >>> with Progress("indexing", 100) as progress:
     ...     progress.advance(100)
@@ -44,7 +43,7 @@ class Progress:
             self._stream.flush()
 
     def advance(self, count: int) -> None:
-        """Say that `count` more bytes are done."""
+        """Record that `count` more bytes are done."""
         with self._lock:
             self._done += count
             now = time.monotonic()

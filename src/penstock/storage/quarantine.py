@@ -1,4 +1,4 @@
-"""A file of what failed: one line of JSON each, appended whole, none twice."""
+"""A file of failed elements: one line of JSON each, appended whole, without duplicates."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import Any
 from penstock.core.digest import digest
 
 TELLING = ("epoch", "row", "operation", "error", "records", "part")
-"""What makes two lines the same; messages and tracebacks may hold addresses in memory."""
+"""The fields that identify a line; messages and tracebacks may contain memory addresses."""
 
 
 class Quarantine:
-    """Appends lines to the file at `path`, which is made with the first, unless they are in it already.
+    """Appends new lines to the file at `path`, which is created with the first.
 
-    Each is written in one call to the end of the file, which is locked while it is looked at and written to: neither a
-    thread that ends its work nor another process can write the same line meanwhile.
+    Each line is written to the end of the file in one call. The file is locked while it is checked and written, so that
+    no other thread or process can write the same line at the same time.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._known = set[str]()
         self._seen = 0  # bytes of the file that have been read
-        self._end = b""  # what the last of them lack, for a process ended while it wrote
+        self._end = b""  # the missing line end, if a process ended while writing
 
     def add(self, line: dict[str, Any]) -> None:
-        """Write the line down."""
+        """Append the line if it is new."""
         key = _key(line)
         if key in self._known:
             return
@@ -42,7 +42,7 @@ class Quarantine:
                 return
             content = self._end + json.dumps(line).encode() + b"\n"
             if os.write(file, content) < len(content):
-                raise OSError(errno.ENOSPC, "only a part of the line was written", self.path)
+                raise OSError(errno.ENOSPC, "the line was written only in part", self.path)
             self._known.add(key)
             self._seen += len(content)
             self._end = b""
@@ -50,13 +50,13 @@ class Quarantine:
             os.close(file)
 
     def _read(self, file: int) -> None:
-        """Take in what others have written since."""
+        """Read the lines that others have written since."""
         with open(file, "rb", closefd=False) as opened:
             opened.seek(self._seen)
             for raw in opened:
                 self._seen += len(raw)
                 self._end = b"" if raw.endswith(b"\n") else b"\n"
-                with suppress(ValueError, AttributeError):  # no JSON, or none of ours
+                with suppress(ValueError, AttributeError):  # not JSON, or of another form
                     self._known.add(_key(json.loads(raw)))
 
 

@@ -1,4 +1,4 @@
-"""What was made last, up to so many bytes: each thing made once, whoever asks."""
+"""A cache of recent values, limited in bytes: each value is made once for all threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Sized(Protocol):
-    """What says how many bytes it holds."""
+    """An object with a size in bytes."""
 
     @property
     def nbytes(self) -> int: ...
@@ -20,10 +20,10 @@ T = TypeVar("T", bound=Sized)
 
 
 class Recent(Generic[T]):
-    """The values of `make(key)` that were asked for last, at most `most_bytes` of them and at least one.
+    """The most recently requested values of `make(key)`: at most `most_bytes`, and at least one value.
 
-    Any thread may ask. While one makes a value the others make what nobody has begun, and wait only for what is left.
-    What `make` raises reaches who called it; the others try for themselves.
+    Any thread may call. While one thread makes a value, others make values that nobody has begun, and wait only for the
+    rest. An error of `make` is raised in the calling thread; the others try for themselves.
 
     >>> recent = Recent(np.zeros, most_bytes=100)
     >>> [(key, len(value)) for key, value in recent.each([5, 9, 5])], recent.nbytes
@@ -44,18 +44,18 @@ class Recent(Generic[T]):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of what is kept."""
+        """The number of bytes of the cached values."""
         return self._bytes
 
     def __contains__(self, key: int) -> bool:
-        """Whether the value is at hand."""
+        """Return whether the value is cached."""
         with self._changed:
             return key in self._ready
 
     def each(self, keys: Iterable[int]) -> Iterator[tuple[int, T]]:
-        """Yield each of `keys` once, with its value, what is at hand first."""
+        """Yield each of `keys` once, with its value, cached ones first."""
         if self._process != os.getpid():
-            self._begin()  # the threads that were making something stayed in the parent
+            self._begin()  # the threads that were making values stayed in the parent
         missing = list(dict.fromkeys(keys))
         while missing:
             found = self._at_hand(missing)
@@ -76,7 +76,7 @@ class Recent(Generic[T]):
             return found
 
     def _claim(self, keys: list[int]) -> int | None:
-        """One that nobody makes; `None` when, after a wait, there is something new."""
+        """Return a key that no thread is working on, or `None` after a wait in which a value was completed."""
         with self._changed:
             if any(key in self._ready for key in keys):
                 return None

@@ -1,4 +1,4 @@
-"""Zstandard files that are cut into frames with a table of them at the end: any frame can be decompressed alone.
+"""Zstandard files of frames with a table at the end: any frame can be decompressed alone.
 
 The format is zstd's own "seekable format" (contrib/seekable_format in its sources).
 """
@@ -18,25 +18,25 @@ from penstock.core.errors import DataError
 from penstock.core.lazy import require
 
 LARGEST_FRAME = 1 << 28
-"""Bytes that one frame may hold; a file with a larger one is read as a stream."""
-_FOOTER = struct.Struct("<IBI")  # frames, which checksums, magic
+"""The largest content of a frame, in bytes; a file with a larger frame is read as a stream."""
+_FOOTER = struct.Struct("<IBI")  # number of frames, checksum flag, magic
 _MAGIC = 0x8F92EAB1
 _SKIPPABLE = struct.Struct("<II")  # magic, bytes
 _TABLE = 0x184D2A5E
 _HAS_CHECKSUMS, _RESERVED = 0x80, 0x7C
 _MOST_OF_ONE_BYTE = 1 << 15
-"""Bytes that a byte of a frame may become: a block of 128 KiB, the most there is, takes four bytes or more."""
+"""The largest compression ratio: a block has at most 128 KiB of content, and takes at least four bytes."""
 
 
 class Frames(NamedTuple):
-    """Where each frame begins, and the last ends, in the file and in its content: both `int64[n + 1]`."""
+    """The begin of each frame, and the end of the last, in the file and in its content: both `int64[n + 1]`."""
 
     compressed: Rows
     content: Rows
 
 
 def frames_of(path: str) -> Frames | None:
-    """Return the frames of a file, or `None` where it has no table of them that fits it."""
+    """Return the frames of a file, or `None` if it has no valid table."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size < _FOOTER.size + _SKIPPABLE.size:
@@ -59,7 +59,7 @@ def frames_of(path: str) -> Frames | None:
 
 
 def seek_table(sizes: Sequence[tuple[int, int]]) -> bytes:
-    """Return the table that follows frames of these sizes, compressed and not.
+    """Return the table for frames of these sizes, compressed and uncompressed.
 
     >>> len(seek_table([(20, 100), (25, 120)]))
     33
@@ -69,7 +69,7 @@ def seek_table(sizes: Sequence[tuple[int, int]]) -> bytes:
 
 
 def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uint8]:
-    """Return the content of one frame; what it should not be is a `DataError` that names the file and the place."""
+    """Return the content of one frame; raise a `DataError` that names the file and the place if damaged."""
     zstandard = require("zstandard", extra="compression", purpose=f"reading {path}")
     begin, end = int(frames.compressed[number]), int(frames.compressed[number + 1])
     size = int(frames.content[number + 1] - frames.content[number])
@@ -77,9 +77,9 @@ def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uin
         data = os.pread(file.fileno(), end - begin, begin)
     where = f"{path}: the zstd frame {number}, at byte {begin}"
     if len(data) < end - begin:
-        raise DataError(f"{where}: the file ends inside of it: it was cut short")
-    if size > len(data) * _MOST_OF_ONE_BYTE:  # before memory is taken for it
-        raise DataError(f"{where}: its {len(data)} bytes cannot hold the {size} that the table of frames says")
+        raise DataError(f"{where}: the file ends inside it: it was cut short")
+    if size > len(data) * _MOST_OF_ONE_BYTE:  # checked before memory is allocated
+        raise DataError(f"{where}: its {len(data)} bytes cannot decompress to the {size} of the table of frames")
     try:
         told = zstandard.get_frame_parameters(data).content_size
         unknown = zstandard.CONTENTSIZE_UNKNOWN
@@ -87,7 +87,7 @@ def decompressed_frame(path: str, frames: Frames, number: int) -> NDArray[np.uin
     except zstandard.ZstdError as error:
         raise DataError(f"{where}: it is damaged: {error}") from error
     if len(content) != size:
-        raise DataError(f"{where}: it holds another number of bytes than the {size} that the table of frames says")
+        raise DataError(f"{where}: its content does not have the {size} bytes of the table of frames")
     return np.frombuffer(content, np.uint8)
 
 

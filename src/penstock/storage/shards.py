@@ -1,4 +1,4 @@
-"""Files that are written in shards of some size: all there under their names, or none."""
+"""Files written in shards of limited size, which appear under their names all together."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from penstock.storage.sidecar import Sidecar, Stamp
 
 
 class Shards:
-    """Where to write what may be too large for one file: `open` gives the file for what comes next.
+    """A writer of data that may be too large for one file: `open` returns the file for the next piece.
 
-    Without `max_bytes` there is one file, `path`. With it, a file is followed by another once it holds that many bytes,
-    counted before `compression`, and the names are those of `shard_names`. All are written under hidden names and get
-    their own at the end of `with`; after an error none is left. A file that is there already is a `FileExistsError`, or
-    replaced to `overwrite`. Each file ends with the bytes of `end`.
+    Without `max_bytes` there is one file, `path`. With it, a new file begins once one holds that many bytes, counted
+    before `compression`, and the names are those of `shard_names`. All files have hidden names until the end of `with`;
+    after an error none is left. An existing file raises a `FileExistsError`, or is replaced with `overwrite`. Each file
+    ends with the bytes of `end`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Shards:
         self._writer: Writer | None = None
         self._indexes: dict[int, tuple[Kind, Mapping[str, NDArray[Any]]]] = {}
         self.names: list[str] = []
-        """The paths of the files, once `with` is over."""
+        """The paths of the files, after `with`."""
 
     def __enter__(self) -> Self:
         folder = os.path.dirname(self._path)
@@ -70,11 +70,11 @@ class Shards:
 
     @property
     def count(self) -> int:
-        """How many files there are by now."""
+        """The number of files so far."""
         return len(self._hidden)
 
     def open(self) -> tuple[Writer, bool]:
-        """Return what writes into the file that what comes next is to be written to, and whether it is a new one."""
+        """Return the writer of the file for the next piece, and whether the file is new."""
         if self._writer is not None and (self._max_bytes is None or self._writer.tell() < self._max_bytes):
             return self._writer, False
         self._sync()
@@ -85,15 +85,15 @@ class Shards:
         return self._writer, True
 
     def finish(self) -> None:
-        """Write what is held back, and close the file at hand: what comes next would go into another."""
+        """Write buffered bytes and close the current file: the next piece begins another."""
         self._sync()
 
     def index(self, shard: int, kind: Kind, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Have an index written beside a shard, once that has its name."""
+        """Save an index for a shard, once the shard has its final name."""
         self._indexes[shard] = (kind, arrays)
 
     def _sync(self, *, whole: bool = True) -> None:
-        """Close the file at hand, with its end where it is to be whole."""
+        """Close the current file, with its `end` if it is complete."""
         file, writer, self._file, self._writer = self._file, self._writer, None, None
         if file is not None and writer is not None:
             with file:
@@ -120,11 +120,11 @@ class Shards:
     def _check_free(self, names: Sequence[str]) -> None:
         for name in names:
             if not self._overwrite and os.path.lexists(name):
-                raise FileExistsError(f"{name} is there already; remove it, or pass overwrite=True")
+                raise FileExistsError(f"{name} exists already; remove it, or pass overwrite=True")
 
 
 def shard_names(path: str, count: int) -> list[str]:
-    """Return the names of all shards of a file; what its name says of a compression stays at the end.
+    """Return the names of all shards of a file; an extension for a compression stays at the end.
 
     >>> shard_names("train.tfrecord.gz", 2)
     ['train-00000-of-00002.tfrecord.gz', 'train-00001-of-00002.tfrecord.gz']

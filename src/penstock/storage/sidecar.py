@@ -1,4 +1,4 @@
-"""Index files: where the records of one data file lie, checked, memory-mapped, and found out to be stale."""
+"""Index files: the places of the records of one data file, checked, memory-mapped, and verified to be current."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from penstock.storage.state import FileState
 _VERSION = 1
 _HEAD = struct.Struct("<8sIII4x")  # magic, version, bytes of the description, its CRC-32C
 _NUMBERS = re.compile("[<>|][biufc][0-9]{1,2}")
-_ALIGNED = 64  # bytes: where each array begins
+_ALIGNED = 64  # alignment of arrays in bytes
 _READ_UP_TO = 1 << 16  # bytes of arrays
-_SAMPLE = 1 << 12  # bytes looked at in each of _SAMPLES places
+_SAMPLE = 1 << 12  # bytes read at each of _SAMPLES places
 _SAMPLES = 16
-_EDGE = 1 << 16  # bytes looked at in the beginning and the end
+_EDGE = 1 << 16  # bytes read at the beginning and the end
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """What tells one state of a file from another: its size, when it was changed, and a digest of parts of its content.
+    """The state of a file: its size, the time of its last change, and a digest of samples of its content.
 
-    The digest is of the first and the last 64 KiB and of 16 places between, so that it costs no more for a large file.
+    The digest covers the first and the last 64 KiB and 16 places between, so that its cost does not grow with the file.
     """
 
     size: int
@@ -45,18 +45,18 @@ class Stamp:
 
     @classmethod
     def of(cls, path: str) -> Stamp:
-        """Return the stamp of a file as it is now."""
+        """Return the current stamp of a file."""
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             return cls(status.st_size, status.st_mtime_ns, _digest(file.fileno(), status.st_size))
 
     @property
     def is_exact(self) -> bool:
-        """True if the digest is of all the content."""
+        """True if the digest covers all the content."""
         return self.size <= 2 * _EDGE
 
     def is_of(self, path: str) -> bool:
-        """Whether the file is still as it was; a copy, or one that was only touched, is."""
+        """Return whether the file is unchanged; a copy, or a file that was only touched, counts as unchanged."""
         status = os.stat(path)
         if status.st_size != self.size:
             return False
@@ -68,10 +68,10 @@ class Stamp:
 
 @dataclass(frozen=True)
 class Sidecar:
-    """The index of one data file: which `format` it was read as, with which parameters, and the index arrays by name.
+    """The index of one data file: its `format` and parameters, and the index arrays by name.
 
-    The arrays of one that was loaded are mapped, read-only, unless they are small: 10⁸ offsets take memory only where
-    they are looked at. `check_mapped` has to be asked for after that, but by kernels that guard what they read.
+    Arrays of a loaded index are mapped, read-only, unless small: 10⁸ offsets take memory only where read. Call
+    `check_mapped` after reading, except in kernels that guard their reads.
     """
 
     format: str
@@ -80,23 +80,23 @@ class Sidecar:
     arrays: Mapping[str, NDArray[Any]]
     mapped: MappedFile | None = None
     state: FileState | None = None
-    """That of the data file when this process found that the index fits it; not saved."""
+    """The state of the data file when this process verified the index; not saved."""
 
     fault: Exception | None = None
-    """The error in the data file behind the records that the index has; it is not saved."""
+    """The error of the data file after the indexed records; not saved."""
 
     @property
     def time(self) -> int | None:
-        """When the data file was last written to before the index was found to fit it, in ns."""
+        """The time of the last change of the data file when the index was verified, in ns."""
         return None if self.state is None else self.state.mtime_ns
 
     def check(self, path: str) -> None:
-        """Raise a `DataError` if the data file at `path` was written to or replaced since the index fitted it."""
+        """Raise a `DataError` if the data file at `path` was changed or replaced since the index was verified."""
         if self.state is not None:
             self.state.check(path)
 
     def save(self, path: str) -> None:
-        """Write the index, complete or not at all; what was there is replaced."""
+        """Write the index atomically, replacing an existing one."""
         sections: list[dict[str, Any]] = []
         position = 0
         for name, array in self.arrays.items():
@@ -131,18 +131,18 @@ class Sidecar:
 
     @classmethod
     def load(cls, path: str) -> Sidecar:
-        """Return the index in a file; a `DataError` says why one that is damaged or of another version is refused."""
+        """Return the index in a file; raise a `DataError` if it is damaged or of another version."""
         size = os.path.getsize(path)
         with open(path, "rb") as file:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size or not head.startswith(INDEX_MAGIC):
-                raise DataError(f"{path} is no index file")
+                raise DataError(f"{path} is not an index file")
             _, version, length, crc = _HEAD.unpack(head)
             if version != _VERSION:
-                raise DataError(f"{path} is an index of version {version}, and this Penstock knows version {_VERSION}")
+                raise DataError(f"{path} is an index of version {version}; this Penstock reads version {_VERSION}")
             text = file.read(length) if length <= size else b""
         if len(text) != length or crc32c(text) != crc:
-            raise DataError(f"{path} is damaged: its description does not have its checksum")
+            raise DataError(f"{path} is damaged: the checksum of its description does not match")
         try:
             described = json.loads(text)
             content, mapped = _content(path, _HEAD.size + length)
@@ -152,11 +152,11 @@ class Sidecar:
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             if isinstance(error, DataError):
                 raise
-            raise DataError(f"{path} is damaged: its description is not as it should be ({error!r:.100})") from error
+            raise DataError(f"{path} is damaged: its description is invalid ({error!r:.100})") from error
 
 
 def check_mapped(sidecars: Iterable[Sidecar]) -> None:
-    """Raise a `DataError` where an index was cut short in its place, and something behind its new end was read."""
+    """Raise a `DataError` if an index was truncated in place, and bytes after its new end were read."""
     if maps_cut():
         for sidecar in sidecars:
             if sidecar.mapped is not None:
@@ -164,7 +164,7 @@ def check_mapped(sidecars: Iterable[Sidecar]) -> None:
 
 
 def _content(path: str, begin: int) -> tuple[NDArray[np.uint8], MappedFile | None]:
-    """All arrays of an index as bytes: mapped once, for there may be tens of thousands of files, or read if few."""
+    """Return all arrays of an index as bytes: mapped once, since files may be many, or read if small."""
     size = os.path.getsize(path)
     if size - begin > _READ_UP_TO:
         mapped = MappedFile(path)
@@ -179,8 +179,8 @@ def _stamp(size: Any, mtime_ns: Any, digest: Any) -> Stamp:
 
 
 def _section(path: str, section: dict[str, Any], content: NDArray[np.uint8]) -> NDArray[Any]:
-    if not _NUMBERS.fullmatch(section["dtype"]):  # what else is a dtype to NumPy may be an error of any kind
-        raise DataError(f"{path} is damaged: {section['name']} is no array of numbers")
+    if not _NUMBERS.fullmatch(section["dtype"]):  # NumPy may raise any error for an invalid dtype
+        raise DataError(f"{path} is damaged: {section['name']} is not an array of numbers")
     dtype, shape = np.dtype(section["dtype"]), tuple(map(operator.index, section["shape"]))
     offset, length = operator.index(section["offset"]), math.prod(shape) * dtype.itemsize
     if min((offset, *shape)) < 0 or offset + length > len(content):
@@ -189,7 +189,7 @@ def _section(path: str, section: dict[str, Any], content: NDArray[np.uint8]) -> 
         return np.empty(shape, dtype)
     array = content[offset : offset + length].view(dtype).reshape(shape)
     if crc32c(array) != section["crc32c"]:
-        raise DataError(f"{path} is damaged: {section['name']} does not have its checksum")
+        raise DataError(f"{path} is damaged: the checksum of {section['name']} does not match")
     return array
 
 

@@ -1,4 +1,4 @@
-"""What the arrays of an index have to be: who reads them need not ask again whether they lie within their file."""
+"""Checks of the arrays of an index, so that readers need not check again that places lie within the file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 Arrays: TypeAlias = Mapping[str, NDArray[Any]]
 
-_AT_ONCE = 1 << 15  # numbers, which stay in the cache
+_AT_ONCE = 1 << 15  # numbers at a time, to stay in the cache
 
 
 def has_form(arrays: Arrays, dtype: type[np.generic], shapes: Mapping[str, tuple[int | None, ...]]) -> bool:
-    """Whether there are arrays of these names, of that dtype and these shapes, in which `None` is any length.
+    """Return whether there are arrays of these names, dtype and shapes, where `None` is any length.
 
     >>> has_form({"a": np.zeros((5, 2), np.int64)}, np.int64, {"a": (None, 2)})
     True
@@ -29,7 +29,7 @@ def has_form(arrays: Arrays, dtype: type[np.generic], shapes: Mapping[str, tuple
 
 
 def are_offsets(arrays: Arrays, most: int, *names: str) -> bool:
-    """Whether each of these is `int64[n + 1]`, of numbers from 0 to `most` that never decrease.
+    """Return whether each of these is `int64[n + 1]`, of numbers from 0 to `most` that never decrease.
 
     >>> are_offsets({"a": np.array([0, 3, 3, 9])}, 9, "a"), are_offsets({"a": np.array([0, 4, 3, 9])}, 9, "a")
     (True, False)
@@ -38,7 +38,7 @@ def are_offsets(arrays: Arrays, most: int, *names: str) -> bool:
 
 
 def is_sorted(arrays: Arrays, most: int, name: str) -> bool:
-    """Whether this is `int64[n]`, of numbers from 0 to `most` that never decrease."""
+    """Return whether this is `int64[n]`, of numbers from 0 to `most` that never decrease."""
     if not has_form(arrays, np.int64, {name: (None,)}):
         return False
     array = arrays[name]
@@ -46,16 +46,16 @@ def is_sorted(arrays: Arrays, most: int, name: str) -> bool:
 
 
 def are_in_order(low: NDArray[Any], high: NDArray[Any], *, strictly: bool = False) -> bool:
-    """Whether none of `low` is above its own of `high`, or none even as large.
+    """Return whether every number in `low` is at most its counterpart in `high`, or less if `strictly`.
 
     >>> are_in_order(np.array([1, 2]), np.array([2, 2])), are_in_order(np.array([2]), np.array([2]), strictly=True)
     (True, False)
     """
     compare = np.less if strictly else np.less_equal
-    parts = (slice(start, start + _AT_ONCE) for start in range(0, len(low), _AT_ONCE))  # there may be 10⁸
+    parts = (slice(start, start + _AT_ONCE) for start in range(0, len(low), _AT_ONCE))  # there may be 10⁸ numbers
     return all(bool(compare(low[part], high[part]).all()) for part in parts)
 
 
 def are_within(array: NDArray[Any], most: int) -> bool:
-    """Whether all of some whole numbers are from 0 to `most`."""
+    """Return whether all numbers are from 0 to `most`."""
     return not array.size or (int(array.min()) >= 0 and int(array.max()) <= most)

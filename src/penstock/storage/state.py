@@ -1,4 +1,4 @@
-"""The size and time of a file when it was first looked at, compared later: nobody may write into what is read."""
+"""The size and time of a file at first sight, compared later: a file must not change while it is read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import NamedTuple
 from penstock.core.errors import DataError
 from penstock.kernels import MappedFile
 
-_COARSE = 5 if sys.platform == "linux" else time.CLOCK_REALTIME  # the clock by which most file systems note times
+_COARSE = 5 if sys.platform == "linux" else time.CLOCK_REALTIME  # the clock of most file systems
 _LONGEST_TICK = 20_000_000  # ns
 
 
 class FileState(NamedTuple):
-    """The size of a file, when it was last written to, and which file it is, on which device.
+    """The size of a file, the time of its last change, and its identity (inode and device).
 
-    A process compares the size and the time. Another process may find the same file elsewhere: `again` tells a copy,
-    which is another file and may be newer, from one that was written into.
+    A process compares the size and the time. Another process may find a copy at the path: `again` distinguishes a copy,
+    which is another file and may be newer, from a changed file.
     """
 
     size: int
@@ -29,20 +29,20 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> FileState:
-        """Return the state of a file, such that whatever is written from now on shows in its time."""
+        """Return the state of a file, such that any later write changes its time."""
         status = os.stat(path)
         while 0 <= status.st_mtime_ns - time.clock_gettime_ns(_COARSE) < _LONGEST_TICK:
-            time.sleep(0.0005)  # until that clock goes on: what is written before that gets the same time
+            time.sleep(0.0005)  # until that clock ticks: an earlier write would get the same time
             status = os.stat(path)
         return cls(status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino)
 
     def is_of(self, path: str) -> bool:
-        """Return whether the file has this size and time still."""
+        """Return whether the file still has this size and time."""
         status = os.stat(path)
         return status.st_size == self.size and status.st_mtime_ns == self.mtime_ns
 
     def check(self, path: str) -> None:
-        """Raise a `DataError` if the file was written to, or is another one by now."""
+        """Raise a `DataError` if the file was changed or replaced."""
         status = os.stat(path)
         if status.st_size != self.size:
             raise DataError(
@@ -55,15 +55,15 @@ class FileState(NamedTuple):
             raise DataError(f"{path}: the file was {what} since the dataset was made; make the dataset again{_RENAME}")
 
     def check_open(self, path: str) -> None:
-        """Do the same for a file that has been held open since: another file at its path is none of its concern."""
+        """Raise a `DataError` if a file held open was changed, whatever file is now at its path."""
         status = os.stat(path)
         if (status.st_dev, status.st_ino) == (self.device, self.inode):
             self.check(path)
 
     def again(self, path: str) -> FileState:
-        """Return the state to compare with in another process: of a copy of as many bytes, its own.
+        """Return the state to compare with in another process: for a copy of the same size, its own.
 
-        What cannot be found is said when it is read.
+        A missing file raises its error when it is read.
         """
         try:
             now = FileState.of(path)
@@ -73,7 +73,7 @@ class FileState(NamedTuple):
         return now if is_copy else self
 
 
-_RENAME = ", and write a new file under another name and rename it, in place of writing into one that is read"
+_RENAME = ", and write a new file under another name and rename it, instead of writing into a file that is read"
 
 
 def states_of(paths: Sequence[str]) -> list[FileState]:
@@ -82,12 +82,12 @@ def states_of(paths: Sequence[str]) -> list[FileState]:
 
 
 def states_again(states: Sequence[FileState], paths: Sequence[str]) -> list[FileState]:
-    """Return what each file is compared with in another process."""
+    """Return the state of each file to compare with in another process."""
     return [state.again(path) for state, path in zip(states, paths, strict=True)]
 
 
 def mapped_as(path: str, state: FileState) -> MappedFile:
-    """Return a file mapped into memory, or raise a `DataError` where it is not in this state any more."""
+    """Return a file mapped into memory; raise a `DataError` if it is no longer in this state."""
     mapped = MappedFile(path)
     if (len(mapped.content), mapped.mtime_ns) != (state.size, state.mtime_ns):
         state.check(path)

@@ -311,7 +311,7 @@ def test_two_samples_that_a_tar_would_hold_as_one_are_an_error(folder):
     for name in ("1.jpg", "1.txt"):
         with open(f"pairs/{name}", "w") as file:
             file.write(name)
-    with pytest.raises(ElementError, match="the key '1' of the one before it"):
+    with pytest.raises(ElementError, match="the same key '1' as the element before"):
         told(["pairs"], "b.tar", name="files")
 
 

@@ -69,7 +69,7 @@ def test_types_without_a_counterpart_are_refused_with_their_place(of):
 def test_columns_that_are_none_or_the_same_are_refused():
     with pytest.raises(PlanError, match="no column"):
         layout_of(pa.schema([]), "read")
-    with pytest.raises(PlanError, match="several columns with the name 'x'"):
+    with pytest.raises(PlanError, match="several columns have the name 'x'"):
         layout_of(pa.schema([("x", pa.int8()), ("x", pa.int8())]), "read")
     with pytest.raises(PlanError, match="structs without fields"):
         layout_of(pa.schema({"x": pa.struct([])}), "read")

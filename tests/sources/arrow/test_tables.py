@@ -8,7 +8,7 @@ import os
 import pytest
 
 from penstock.core.errors import DataError, PlanError
-from penstock.sources.arrow.tables import check_same, relative, shown, side_by_side, table_of, told
+from penstock.sources.arrow.tables import check_same, errors_at, relative, shown, side_by_side, table_of
 from penstock.sources.arrow.values import NullError
 
 pa = pytest.importorskip("pyarrow")
@@ -52,14 +52,14 @@ def test_schemas_that_differ_are_refused_with_both_names():
     ],
 )
 def test_what_goes_wrong_is_told_with_its_place(error, message):
-    with pytest.raises(DataError, match=message), told("file", 100):
+    with pytest.raises(DataError, match=message), errors_at("file", 100):
         raise error
 
 
 def test_what_the_system_says_stays_as_it_is():
-    with pytest.raises(FileNotFoundError), told("file"):
+    with pytest.raises(FileNotFoundError), errors_at("file"):
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), "file")
-    with pytest.raises(PlanError), told("file"):
+    with pytest.raises(PlanError), errors_at("file"):
         raise PlanError("as it is")
 
 

@@ -104,7 +104,7 @@ def test_rows_that_are_gone_are_an_error():
     gone = Memory({"x": np.zeros(300)})
     source = chunked_files("read", lambda path: gone, ["p"], None, 1)
     gone.arrays["x"] = np.zeros(30)
-    with pytest.raises(DataError, match="p, x: of 300 rows there are 30"):
+    with pytest.raises(DataError, match="p, x: 30 of 300 rows found"):
         source.read_many(np.array([5]))
 
 

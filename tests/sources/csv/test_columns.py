@@ -20,7 +20,7 @@ FORM = Form(Dialect(), "utf-8")
 def test_names_are_the_fields_of_the_first_record():
     assert names_in(b'\xef\xbb\xbf"a\nb",c\n', "a.csv", FORM) == ["a\nb", "c"]
     assert names_in("ä;b".encode("latin-1"), "a.csv", Form(Dialect(";", None), "latin-1")) == ["ä", "b"]
-    with pytest.raises(DataError, match=r"a\.csv: there is no record"):
+    with pytest.raises(DataError, match=r"a\.csv: the record with the names of the columns is missing"):
         names_in(b"", "a.csv", FORM)
     with pytest.raises(PlanError, match=r"a\.csv has several columns with the name 'a'"):
         names_in(b"a,b,a", "a.csv", FORM)

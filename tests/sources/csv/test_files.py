@@ -130,7 +130,7 @@ def test_an_empty_field_of_numbers_is_missing_and_one_of_text_is_empty(tmp_path)
 @pytest.mark.parametrize("content", ["", "\n\n"])
 def test_a_file_without_a_header_is_refused(tmp_path, content):
     (tmp_path / "a.csv").write_text(content)
-    with pytest.raises(DataError, match=r"a\.csv: there is no record with the names of the columns; give names="):
+    with pytest.raises(DataError, match=r"a\.csv: the record with the names of the columns is missing; give names="):
         read_csv(tmp_path / "a.csv")
     assert list(read_csv(tmp_path / "a.csv", names=["x"])) == []
 

@@ -45,7 +45,7 @@ def test_a_damaged_table_is_named(tmp_path):
 def test_another_number_of_samples_is_named(tmp_path):
     arrow_chunks(tmp_path, CHUNKS)
     changed_index(tmp_path, lambda index: index["chunks"][1].update(chunk_size=2))
-    with pytest.raises(DataError, match=r"chunk-0-1.bin, at byte 0: it has 1 samples, and 2"):
+    with pytest.raises(DataError, match=r"chunk-0-1.bin, at byte 0: it has 1 samples; index.json says 2"):
         list(ps.read_litdata(tmp_path))
 
 

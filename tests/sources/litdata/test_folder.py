@@ -84,11 +84,11 @@ DAMAGE = {
     None: {
         "a size of a number": (slice(36, 40), u32(9), "sample 0, at byte 36: column 'n' takes 8 bytes, and has 9"),
         "a size beyond the sample": (slice(40, 44), u32(99), "sample 0, at byte 36: its columns take"),
-        "a dtype that is none": (slice(68, 72), u32(99), r"column 'parts\[1\]' is no numpy: no dtype"),
+        "a dtype that is none": (slice(68, 72), u32(99), r"column 'parts\[1\]' is not numpy: number"),
         "another number of samples": (slice(0, 4), u32(2), "at byte 0|at byte 12"),
     },
     "batch": {
-        "no frames": (slice(0, 1), b"X", "at byte 0: it is no chunk of zstd frames"),
+        "no frames": (slice(0, 1), b"X", "at byte 0: this is not a chunk of zstd frames"),
         "another version": (slice(8, 9), b"\2", "at byte 8: version 2"),
         "more samples than bytes": (slice(12, 16), b"\xff" * 4, "at byte 8: .* 4294967295 samples"),
         "an offset beyond the next": (slice(28, 32), b"\xff" * 4, "at byte|is damaged"),
@@ -123,16 +123,16 @@ WRONG = {
     "encrypted": (config(encryption={"algorithm": "rsa"}), PlanError, "are encrypted"),
     "for tokens": (config(item_loader="TokensLoader"), PlanError, "TokensLoader; say block_size="),
     "for others": (config(item_loader="ParquetLoader"), PlanError, "written for ParquetLoader"),
-    "another compression": (config(compression="lz4"), PlanError, "zstd is the compression that is read"),
+    "another compression": (config(compression="lz4"), PlanError, "only zstd is supported"),
     "another level": (
         config(compression="zstd", compression_level="row"), DataError, "'compression_level' is 'row'"),
     "another encoding": (config(data_format=["int", "str", "mine"]), PlanError, "written as 'mine'"),
-    "a number of no dtype": (config(data_format=["int", "str", "no_header_tensor:10"]), DataError, "is number 10"),
-    "more leaves": (config(data_format=["int", "str", "numpy", "int"]), DataError, "has fewer leaves than the 4"),
-    "fewer leaves": (config(data_format=["int"]), DataError, "'data_spec' is none that is read here"),
+    "a number of no dtype": (config(data_format=["int", "str", "no_header_tensor:10"]), DataError, "number 10 is not"),
+    "more leaves": (config(data_format=["int", "str", "numpy", "int"]), DataError, "has fewer than 4 leaves"),
+    "fewer leaves": (config(data_format=["int"]), DataError, "'data_spec' is not supported"),
     "another tree": (config(data_spec='[1, {"type": "x.Y", "children_spec": []}]'), DataError, "neither dict, list"),
-    "a chunk of more": (lambda i: i["chunks"][0].update(chunk_size=8), DataError, "has 7 samples, and 8 by index.json"),
-    "a chunk elsewhere": (lambda i: i["chunks"][0].update(filename="/etc/passwd"), DataError, "no file of this folder"),
+    "a chunk of more": (lambda i: i["chunks"][0].update(chunk_size=8), DataError, "has 7 samples; index.json says 8"),
+    "a chunk elsewhere": (lambda i: i["chunks"][0].update(filename="/etc/passwd"), DataError, "not a file of"),
 }  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def test_a_chunk_that_is_not_there_is_not_found(tmp_path):
 
 
 @pytest.mark.parametrize(("data", "why"), [
-    (u32(99, 1, 1), "no dtype that NumPy has is number 99"),
+    (u32(99, 1, 1), "number 99 is not a dtype of NumPy"),
     (u32(0, 2**32 - 1), "cannot hold a shape of 4294967295 sides"),
     (u32(0, 2, 2**32 - 1, 2**32 - 1), "takes"),
 ])  # fmt: skip

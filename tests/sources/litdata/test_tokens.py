@@ -42,12 +42,12 @@ def test_a_block_is_located(tmp_path):
 def test_a_chunk_of_another_size_is_refused(tmp_path):
     tokens(tmp_path, CHUNKS)
     changed_index(tmp_path, lambda index: index["chunks"][1].update(dim=4))
-    with pytest.raises(DataError, match=r"chunk-0-1.bin has 24 bytes, and 28 by index.json"):
+    with pytest.raises(DataError, match=r"chunk-0-1.bin has 24 bytes; index.json says 28"):
         list(ps.read_litdata(tmp_path, block_size=3))
 
 
 def test_samples_are_no_tokens(tmp_path):
-    with pytest.raises(PlanError, match="has samples, and no tokens"):
+    with pytest.raises(PlanError, match="has samples, not tokens"):
         ps.read_litdata(simple_litdata(tmp_path), block_size=3)
     with pytest.raises(ValueError, match="block_size"):
         ps.read_litdata(tmp_path, block_size=0)

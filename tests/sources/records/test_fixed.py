@@ -98,10 +98,10 @@ def test_a_file_that_changes_is_an_error(tmp_path):
     ("settings", "told"),
     [
         ({}, "record_bytes, or dtype and shape"),
-        ({"shape": [2]}, "dtype beside shape"),
-        ({"record_bytes": 7, "dtype": np.int16}, "no multiple of the 2"),
+        ({"shape": [2]}, "dtype with shape"),
+        ({"record_bytes": 7, "dtype": np.int16}, "not a multiple of 2"),
         ({"record_bytes": 7, "dtype": np.int16, "shape": [3]}, "has 6 bytes; leave record_bytes out"),
-        ({"dtype": object}, "no values of this dtype"),
+        ({"dtype": object}, "cannot hold values of this dtype"),
     ],
 )
 def test_layouts_that_make_no_sense_are_refused(settings, told):

@@ -49,7 +49,7 @@ def test_plain_files_are_read_at_random_also_where_compression_is_looked_for(tmp
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"beg", "ends inside of the header"),
+        (b"beg", "ends inside the header"),
         (b"begin", "ends with 0 bytes, where a footer of 3"),
         (b"begin" + b"x" * 9, "ends with 5 bytes"),
     ],

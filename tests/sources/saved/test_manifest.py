@@ -49,11 +49,11 @@ def test_a_file_that_is_missing_or_cut_is_named(folder, name):
 
 
 def test_what_is_no_saved_dataset_is_refused(folder, tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no such folder"):
+    with pytest.raises(FileNotFoundError, match="the folder does not exist"):
         Dataset.load(tmp_path / "nowhere")
-    with pytest.raises(NotADirectoryError, match="there is no such folder"):
+    with pytest.raises(NotADirectoryError, match="the folder does not exist"):
         Dataset.load(os.path.join(folder, NAME))
-    with pytest.raises(DataError, match=r"no penstock\.json is in it"):
+    with pytest.raises(DataError, match=r"it has no penstock\.json"):
         Dataset.load(tmp_path)
 
 
@@ -61,16 +61,16 @@ def test_what_is_no_saved_dataset_is_refused(folder, tmp_path):
     ("change", "says"),
     [
         ({"version": 3}, "version 3 of the format, and this Penstock reads 1 and 2"),
-        ({"format": "other"}, "does not speak of a dataset"),
-        ({"leaves": []}, "in another form: 0 leaves"),
-        ({"length": "many"}, "in another form"),
-        ({"nesting": {"set": []}}, "in another form"),
+        ({"format": "other"}, "does not describe a dataset"),
+        ({"leaves": []}, "another form: 0 leaves"),
+        ({"length": "many"}, "another form"),
+        ({"nesting": {"set": []}}, "another form"),
         ({"leaves": [{"file": "../x", "kind": "array", "dtype": "<f4", "shape": []}] * 2}, r"\.\./x"),
         ({"leaves": [{"file": "leaf-0", "kind": "pickle", "dtype": "", "shape": []}] * 2}, "kind 'pickle'"),
         ({"leaves": [{"file": "leaf-0", "kind": "array", "dtype": "what", "shape": []}] * 2}, "what"),
         ({"sizes": {}}, "leaf-0.values.npy has"),
         *(
-            (change, "in another form")
+            (change, "another form")
             for change in [
                 {"length": -1},
                 {"length": 1 << 62},

@@ -93,7 +93,7 @@ def test_a_file_that_holds_something_else_is_named(folder):
         content = file.read()
         file.seek(0)
         file.write(b"x" * len(content))
-    with pytest.raises(DataError, match=rf"{name}: it is no array in NumPy's format"):
+    with pytest.raises(DataError, match=rf"{name}: it is not an array in NumPy's format"):
         saved(folder).read_many(np.array([0]))
 
 
@@ -132,7 +132,7 @@ def test_the_length_of_a_header_is_not_believed(tmp_path):
     path.write_bytes(content[:8] + (1 << 31).to_bytes(4, "little") + content[12:])
     with allocated() as memory:
         for read in (Dataset.load, lambda _: ps.read_numpy(path)):
-            with pytest.raises(DataError, match=r"leaf-2\.npy: it is no array in NumPy's format"):
+            with pytest.raises(DataError, match=r"leaf-2\.npy: it is not an array in NumPy's format"):
                 list(read(tmp_path / "a"))
     assert memory.most < 1 << 24
 
@@ -160,7 +160,7 @@ def test_what_is_no_text_is_named_with_its_element(tmp_path):
     values[-1] = 255
     np.save(path, values)
     sealed(tmp_path / "a")
-    with pytest.raises(DataError, match=r"leaf-1\.values\.npy is damaged: element 8 is no text") as error:
+    with pytest.raises(DataError, match=r"leaf-1\.values\.npy is damaged: element 8 is not text") as error:
         saved(tmp_path / "a").read_many(np.array([0, 8]))
     assert error.value.element == 1
 

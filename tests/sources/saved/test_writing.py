@@ -55,9 +55,9 @@ def test_many_elements_and_shapes_that_differ_late(tmp_path):
 @pytest.mark.parametrize(
     ("elements", "says"),
     [
-        ([1, 1.5], "element 1 is float64, where the first is int64 of 0 dimensions"),
-        ([np.zeros(2), np.zeros((2, 2))], r"element 1 is float64\[2, 2\], where the first is float64 of 1 dimensions"),
-        ([{"x": "a"}, {"x": b"a"}], r'element 1 at \["x"\] is bytes, where the first is str'),
+        ([1, 1.5], "element 1 is float64, and the first is int64 of 0 dimensions"),
+        ([np.zeros(2), np.zeros((2, 2))], r"element 1 is float64\[2, 2\], and the first is float64 of 1 dimensions"),
+        ([{"x": "a"}, {"x": b"a"}], r'element 1 at \["x"\] is bytes, and the first is str'),
         ([1, "a"], "element 1 is str"),
         ([(1, 2), (1, 2, 3)], "structure"),
         ([{"x": 1}, {"y": 1}], "structure"),
@@ -102,7 +102,7 @@ def test_only_a_saved_dataset_is_replaced_and_only_if_asked_to(tmp_path):
     (tmp_path / "mine" / "thesis.tex").write_text("...")
     (tmp_path / "file").write_text("...")
     for name in ("mine", "file"):
-        with pytest.raises(FileExistsError, match="no saved dataset, so it is not overwritten"):
+        with pytest.raises(FileExistsError, match="not a saved dataset, so it is not overwritten"):
             written([3], tmp_path / name, overwrite=True)
     (tmp_path / "empty").mkdir()
     assert written([4], tmp_path / "empty") == [4]

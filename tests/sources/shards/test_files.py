@@ -26,8 +26,8 @@ def test_a_table_says_where_samples_are(samples, lead):
 
 
 @pytest.mark.parametrize(("data", "why"), [
-    (b"", "at byte 0: .* would have 0 of them, and 8 bytes of the 0"),
-    (u32(2**32 - 1, 0, 0), "17179869188 bytes of the 12"),
+    (b"", "at byte 0: .* would have 0 entries and 8 bytes, and the file has 0"),
+    (u32(2**32 - 1, 0, 0), "17179869188 bytes, and the file has 12"),
     (u32(1, 12, 11) + b"abc", "at byte 8: .* sample 1|ends at byte"),
     (u32(1, 11, 15) + b"abc", "at byte 4: .* is damaged: sample 0 begins at byte 11"),
     (u32(1, 12, 16) + b"abc", "ends at byte 16, and the file has 15"),

@@ -43,10 +43,10 @@ def test_values_that_are_nested_keep_what_their_numbers_are():
 
 
 @pytest.mark.parametrize(("data", "why"), [
-    (b"\1\0\0", "it has 3 bytes, fewer than its 8 of sizes"),
-    (sample(1, b"abc", b"")[:-1], "its columns take 15 bytes, and it has 14"),
-    (sample(1, b"", b"") + b"x", "its columns take 12 bytes, and it has 13"),
-    (sample(1, b"\xff", b""), "column 't' is no t: 'utf-8'"),
+    (b"\1\0\0", "it has 3 bytes, fewer than the 8 of its column sizes"),
+    (sample(1, b"abc", b"")[:-1], "its columns take 15 bytes, and the sample has 14"),
+    (sample(1, b"", b"") + b"x", "its columns take 12 bytes, and the sample has 13"),
+    (sample(1, b"\xff", b""), "column 't' is not t: 'utf-8'"),
 ])  # fmt: skip
 def test_what_is_damaged_is_named(data, why):
     with pytest.raises(DataError, match=f"^sample 1: {why}") as told:

@@ -205,7 +205,7 @@ def test_rows_that_come_or_go_are_an_error(path):
     with sqlite3.connect(path) as db:
         db.execute("DELETE FROM dense WHERE id = 7")
     db.close()
-    with pytest.raises(DataError, match="there are 229 rows with id from 0 to 229, and there were 230"):
+    with pytest.raises(DataError, match="229 rows found with id from 0 to 229, and 230"):
         list(ds)
 
 
@@ -225,7 +225,7 @@ def test_wrong_arguments_are_refused_at_once(path):
         def close(self):
             self.db.close()
 
-    with pytest.raises(PlanError, match="give paramstyle="):
+    with pytest.raises(PlanError, match="pass paramstyle="):
         read_sql(lambda: Unknown(sqlite3.connect(path)), "dense", key="id")
 
 

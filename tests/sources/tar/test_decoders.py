@@ -78,9 +78,9 @@ def test_wrong_arguments_are_refused():
     for given in (3, "cls", None):
         with pytest.raises(TypeError, match="expected True, False or a dict"):
             Decoders(given)
-    with pytest.raises(PlanError, match="without a dot"):
+    with pytest.raises(PlanError, match="without a leading dot"):
         Decoders({".cls": int})
-    with pytest.raises(PlanError, match="no decoder for 'jpg'"):
+    with pytest.raises(PlanError, match="no built-in decoder for 'jpg'"):
         Decoders({"jpg": True})
     with pytest.raises(TypeError, match="a function of bytes"):
         Decoders({"jpg": 3})

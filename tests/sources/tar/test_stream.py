@@ -48,11 +48,11 @@ def test_what_came_before_damage_comes_first(tmp_path):
     data = member(b"a.txt", b"1") + member(b"b.txt", b"2") + b"\1" * 512
     (tmp_path / "a").write_bytes(gzip.compress(data))
     got = []
-    with pytest.raises(DataError, match="a: the member, at byte 2048: there is no header"):
+    with pytest.raises(DataError, match="a: the member, at byte 2048: there is no member header"):
         got.extend(sample["txt"] for chunk in stream_of(tmp_path / "a", ["txt"]).read(0) for sample in chunk.elements())
     assert got == [b"1"]  # the second might have gone on
     (tmp_path / "a").write_bytes(gzip.compress(data[:1300]))
-    with pytest.raises(DataError, match="at byte 1024: the archive ends inside of it"):
+    with pytest.raises(DataError, match="at byte 1024: the archive ends inside it"):
         samples_of(tmp_path / "a", ["txt"])
 
 

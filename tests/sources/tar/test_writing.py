@@ -101,7 +101,7 @@ def test_encoders_of_the_user(tmp_path):
         ({"__key__": "a.b", "txt": ""}, "key 'a.b'"),
         ({"__key__": "d/", "txt": ""}, "key 'd/'"),
         ({"__key__": "", "txt": ""}, "key ''"),
-        ({"__key__": "first", "txt": ""}, "the key 'first' of the one before it"),
+        ({"__key__": "first", "txt": ""}, "the same key 'first' as the element before"),
         ({"JPG": b""}, "an entry 'JPG'"),
         ({".jpg": b""}, "an entry '.jpg'"),
         ({"a/b": b""}, "an entry 'a/b'"),

@@ -98,7 +98,7 @@ def test_a_way_to_handle_errors_that_is_none_is_refused():
 def test_a_byte_that_is_no_text_is_named_with_its_line_and_offset(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"\xef\xbb\xbfone\n\ntwo\ncaf\xe9s\n")
-    with pytest.raises(DataError, match=r"a\.txt, line 4, at byte 15 of the file: 0xe9 is no utf-8") as caught:
+    with pytest.raises(DataError, match=r"a\.txt, line 4, at byte 15 of the file: 0xe9 is not valid utf-8") as caught:
         read(lines_of(path), [0, 3, 1])
     assert caught.value.element == 1
     assert read(lines_of(path, errors="replace"), [3]) == ["caf�s"]

@@ -50,7 +50,7 @@ def test_json_lines_are_parsed_and_errors_say_where(tmp_path):
     good = b'{"a": 1}\n\n {"a": 2}\n'
     (tmp_path / "a.gz").write_bytes(gzip.compress(good))
     assert list(ps.read_json(tmp_path / "a.gz")) == [{"a": 1}, {"a": 2}]
-    for broken, told in ((b'{"a": tru}', "column 7"), (b'{"a": "\xff"}', "at byte 7 of it: 0xff is no utf-8")):
+    for broken, told in ((b'{"a": tru}', "column 7"), (b'{"a": "\xff"}', "at byte 7 of it: 0xff is not valid utf-8")):
         (tmp_path / "b.gz").write_bytes(gzip.compress(good + broken + b"\n" + good))
         made = []
         with pytest.raises(DataError, match=rf"b\.gz, line 4, {told}"):

@@ -27,5 +27,5 @@ def test_checksums_may_be_left_unchecked(tmp_path):
 
 def test_what_is_no_tfrecord_says_so(tmp_path):
     (tmp_path / "a").write_bytes(b"something else, but long enough")
-    with pytest.raises(DataError, match=r"record 0, at byte 0 of 31: .* it is no TFRecord"):
+    with pytest.raises(DataError, match=r"record 0, at byte 0 of 31: .* it is not a TFRecord"):
         tfrecord_files([str(tmp_path / "a")]).read_many(np.zeros(1, np.int64))

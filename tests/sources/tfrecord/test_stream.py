@@ -37,9 +37,9 @@ def test_every_record_comes_in_order(tmp_path, compression, sizes):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (framed(b"abc") + framed(b"de")[:-1], "record 1, at byte 19 of its content: the file ends inside of it"),
-        (framed(b"abc") + b"\1", "record 1, at byte 19 of its content: the file ends inside of it"),
-        (framed(b"abc") + bytes(30), "record 1, at byte 19 of its content: the checksum of its length is another"),
+        (framed(b"abc") + framed(b"de")[:-1], "record 1, at byte 19 of its content: the file ends inside it"),
+        (framed(b"abc") + b"\1", "record 1, at byte 19 of its content: the file ends inside it"),
+        (framed(b"abc") + bytes(30), "record 1, at byte 19 of its content: the checksum of its length does not match"),
         (
             framed(b"abc")[:13] + b"X" + framed(b"abc")[14:],
             "record 0, at byte 0 of its content: its content is damaged",
@@ -64,7 +64,7 @@ def test_checksums_of_records_may_be_left_unchecked(tmp_path):
 def test_a_truncated_file_is_named_with_the_offset(tmp_path):
     whole = gzip.compress(b"".join(framed(os.urandom(100)) for _ in range(1000)))
     (tmp_path / "a").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=f"a, at byte {len(whole) // 2}: the file ends inside of the gzip stream"):
+    with pytest.raises(DataError, match=f"a, at byte {len(whole) // 2}: the file ends inside the gzip stream"):
         records_of(tmp_path / "a")
 
 
@@ -78,7 +78,7 @@ def test_a_length_takes_no_memory_before_there_is_content(tmp_path, monkeypatch)
         records_of(tmp_path / "a")
     assert memory.most < 30_000_000
     (tmp_path / "a").write_bytes(claiming((1 << 30) + 1))
-    with pytest.raises(DataError, match="record 0, at byte 0 of its content: it has 1073741825 bytes, and records of"):
+    with pytest.raises(DataError, match="record 0, at byte 0 of its content: it has 1073741825 bytes; records of"):
         records_of(tmp_path / "a")
     monkeypatch.setattr(room, "LARGEST", 10)
 

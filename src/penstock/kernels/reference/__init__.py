@@ -1,1 +1,1 @@
-"""The NumPy twins of the native kernels: slow, plain, and what the kernels are tested against."""
+"""The NumPy twins of the native kernels: slow, plain references for tests."""

@@ -1,4 +1,4 @@
-"""Samples of WAV files and resampling in plain NumPy: what the native kernels are held against."""
+"""Samples of WAV files and resampling in plain NumPy: the reference for the native kernels."""
 
 from __future__ import annotations
 

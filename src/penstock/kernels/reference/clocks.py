@@ -7,8 +7,8 @@ from time import perf_counter_ns, thread_time_ns
 
 
 def thread_times() -> tuple[int, int, int, int, int]:
-    """Return the time, and of the calling thread its CPU time, time in the run queue, waits, and reads."""
-    whose = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # Linux tells of threads
+    """Return the time, and the calling thread's CPU time, time in the run queue, waits, and reads."""
+    whose = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)  # Linux reports threads
     usage = resource.getrusage(whose)
     return perf_counter_ns(), thread_time_ns(), _starved(), usage.ru_nvcsw, usage.ru_inblock
 

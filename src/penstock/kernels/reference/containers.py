@@ -1,4 +1,4 @@
-"""Containers made anew, in plain Python: what the native loop is held against."""
+"""Copies of containers in plain Python: the reference for the native loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def remade(values: list[Any], change_of: Callable[[type], Callable[[Any], Any] | None], *, always: bool) -> list[Any]:
-    """Return the values with new dicts, lists and tuples, at all depths, for those in which something changes.
+    """Return the values with new dicts, lists and tuples, at all depths, wherever something changes.
 
     >>> remade([("a", [1j])], {complex: abs}.get, always=False)
     [('a', [1.0])]

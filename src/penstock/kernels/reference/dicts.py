@@ -1,4 +1,4 @@
-"""Dicts taken apart, in plain Python: what the native loop is held against."""
+"""Dicts to columns in plain Python: the reference for the native loop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def take_dicts_apart(dicts: list[Any], keys: list[Any]) -> list[list[Any]] | None:
-    """Return for each key the list of what the dicts have there; `None` where one is no dict of these keys alone.
+    """Return the list of the dicts' values for each key; `None` if a value is not a dict of exactly these keys.
 
     >>> print(take_dicts_apart([{"x": 1}, {"x": 1, "y": 2}], ["x"]))
     None

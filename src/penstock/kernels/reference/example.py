@@ -1,4 +1,4 @@
-"""tf.train.Example and SequenceExample, field by field, as the wire format is described."""
+"""tf.train.Example and SequenceExample, field by field, following the description of the wire format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Feature: TypeAlias = tuple[int, list[Any]]  # kind (0: none), values
 
 
 class WireError(Exception):
-    """A message that is none."""
+    """Bytes that are not a valid message."""
 
 
 def parse_examples(slots: Sequence[Slot], records: Sequence[bytes]) -> list[tuple[Any, ...]] | Fault:
@@ -59,7 +59,7 @@ def places_in_rows(splits: Sequence[int]) -> tuple[list[tuple[int, int]], int]:
 
 
 def features_in(record: bytes) -> dict[str, tuple[int, int]] | None:
-    """Return the kind of each feature and how many values it has; `None` where the record is damaged."""
+    """Return the kind and number of values of each feature; `None` if the record is damaged."""
     found: dict[str, tuple[int, int]] = {}
     try:
         for name, parts in _message(record)[0].items():
@@ -80,7 +80,7 @@ def _columns(slot: Slot, values: list[Any], splits: list[int], steps: list[int])
 
 
 def example_features(record: bytes) -> dict[str, Feature]:
-    """Return the kind and the values of every feature of a record, or of its context; a `WireError` if it is none."""
+    """Return the kind and the values of every feature of a record, or its context; raise a `WireError` if invalid."""
     features, _ = _message(record)
     found: dict[str, Feature] = {}
     for name, parts in features.items():
@@ -92,7 +92,7 @@ def example_features(record: bytes) -> dict[str, Feature]:
 
 
 def _message(record: bytes) -> tuple[dict[str, list[bytes]], dict[str, list[bytes]]]:
-    """The values of each name among the features and among the lists, in parts that are one message together."""
+    """Return the values of each name among the features and the lists, in parts that together are one message."""
     maps: tuple[dict[str, list[bytes]], dict[str, list[bytes]]] = ({}, {})
     for number, wire, content in _fields(record):
         if number in (1, 2) and wire == 2:
@@ -108,7 +108,7 @@ def _message(record: bytes) -> tuple[dict[str, list[bytes]], dict[str, list[byte
 
 
 def _values_of(parts: list[bytes] | None, wanted: int) -> Feature | None:
-    """A feature's kind and values; `None` where it is missing or of no kind."""
+    """Return a feature's kind and values; `None` if missing or of no kind."""
     kind, values = _feature(b"".join(parts or []), wanted)
     return (kind, values) if kind else None
 
@@ -120,7 +120,7 @@ def _list_of(parts: list[bytes] | None, wanted: int) -> list[Feature] | None:
 
 
 def _feature(message: bytes, wanted: int) -> Feature:
-    """The kind that was set last, and its values if it is the wanted one: others are not looked at."""
+    """Return the kind that was set last, and its values if that kind is wanted: others are not read."""
     kind, values = 0, list[Any]()
     for number, wire, content in _fields(message):
         if number in (BYTES, FLOAT, INT64) and wire == 2:

@@ -11,7 +11,7 @@ from penstock.core.arrays import Rows
 
 
 def gather(source: NDArray[Any], rows: Rows, out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Return `source[rows]`, written to `out` if given; a row outside `[0, n)` is an `IndexError`."""
+    """Return `source[rows]`, written to `out` if given; raise an `IndexError` for a row outside `[0, n)`."""
     if ((rows < 0) | (rows >= len(source))).any():
         raise IndexError("a row is outside the source")
     return np.take(source, rows, axis=0, out=out, mode="clip" if out is not None else "raise")

@@ -1,4 +1,4 @@
-"""Twins of the image kernels: taps, resampling, normalisation and random parameters, as plain as they can be."""
+"""Twins of the image kernels: taps, resampling, normalization and random parameters, as plain as possible."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def axis_weights(
         reach = 1 if interpolation == "bilinear" else 2
         for tap in range(1 - reach, 1 + reach):
             at = _floor(centre) + tap
-            inside = np.clip(at, 0, inputs - 1).astype(np.int64)  # outside the image lie its edge pixels
+            inside = np.clip(at, 0, inputs - 1).astype(np.int64)  # edge pixels extend beyond the image
             np.add.at(weights, (np.arange(outputs), inside[:, 0]), _kernel(interpolation, at - centre, -0.75)[:, 0])
     return weights / weights.sum(axis=1, keepdims=True) if normalized else weights
 
@@ -107,7 +107,7 @@ def uniforms(draw: int) -> Any:
 def random_resized_crop_box(
     height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float], draw: int
 ) -> tuple[int, int, int, int]:
-    """Draw a box as torchvision's algorithm does, from the uniforms of one draw."""
+    """Return a box by torchvision's algorithm, from the uniforms of one draw."""
     uniform = uniforms(draw)
     low, high = math.log(ratio[0]), math.log(ratio[1])
     for _ in range(10):

@@ -1,4 +1,4 @@
-"""Where lines begin, and what they are, in plain Python: what the native kernels are held against."""
+"""Places and contents of lines in plain Python: the reference for the native kernels."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def scan_lines(data: bytes, wanted: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    r"""Return where each line begins and the last ends, `int64[n + 1]`, and which lines are not among them.
+    r"""Return the begin of each line and the end of the last, `int64[n + 1]`, and the excluded lines.
 
-    Of `wanted` 1 are lines that are not empty, of 2 those with another byte than space, tab and carriage return.
+    A `wanted` of 1 excludes empty lines, 2 also lines of only spaces, tabs and carriage returns.
 
     >>> offsets, left_out = scan_lines(b"a\n\r\n  \nb", 1)
     >>> offsets.tolist(), left_out.tolist()
@@ -33,7 +33,7 @@ def scan_lines(data: bytes, wanted: int = 0) -> tuple[NDArray[np.int64], NDArray
 
 
 def read_lines(data: bytes, offsets: NDArray[np.int64], first: int, last: int) -> list[bytes]:
-    r"""Return the lines `first` to `last` of those whose `offsets` a scan found, without what ends them.
+    r"""Return lines `first` to `last` by the `offsets` of a scan, without line ends.
 
     >>> data = b"a\r\n\nb\r"
     >>> read_lines(data, scan_lines(data, 1)[0], 0, 2)

@@ -1,4 +1,4 @@
-"""Lists of Python's own numbers become arrays, in NumPy."""
+"""Convert lists of Python numbers to arrays, in NumPy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TYPES: dict[Any, type] = {np.dtype(np.int64): int, np.dtype(np.float64): float,
 
 
 def copy_numbers(values: list[Any], out: NDArray[Any]) -> bool:
-    """Copy numbers into `out`; whether all were exactly of Python's type for its dtype, and fitted."""
+    """Copy numbers into `out`; return whether all are exactly of Python's type for its dtype, and fit."""
     if out.shape != (len(values),):
         raise ValueError("out must be one-dimensional, and have one number for each value")
     if not set(map(type, values)) <= {_TYPES[out.dtype]}:

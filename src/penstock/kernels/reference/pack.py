@@ -11,13 +11,13 @@ from penstock.core.arrays import Rows
 
 
 def pack_bins(lengths: Rows, capacity: int, strategy: str = "best_fit") -> tuple[Rows, int]:
-    """Return the bin of each sequence and how many there are: by first fit, or by best fit, the longest first."""
+    """Return the bin of each sequence and the number of bins: by first fit, or by best fit, the longest first."""
     sizes = lengths.tolist()
     order = list(range(len(sizes)))
     if strategy == "best_fit":
         order.sort(key=lambda i: -sizes[i])
     room: list[int] = []
-    filled: list[int] = []  # when each bin was filled last
+    filled: list[int] = []  # time of the last fill of each bin
     bins = [-1] * len(sizes)
     for turn, i in enumerate(order):
         if not 0 <= sizes[i] <= capacity:
@@ -42,7 +42,7 @@ def fill_bins(
     out: tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int32]],
     pad: int = 0,
 ) -> None:
-    """Write the pieces, rows of (document, start, length, position, bin), side by side into their bins."""
+    """Write the pieces, rows of (document, start, length, position, bin), next to each other into their bins."""
     tokens, segment_ids, positions = out
     tokens[...], segment_ids[...], positions[...] = pad, 0, 0
     filled = [0] * len(tokens)

@@ -1,4 +1,4 @@
-"""The permutation in NumPy: bit for bit the native one, written to be read beside `native/kernels/permute.h`."""
+"""The permutation in NumPy: bit for bit the native one, to be read along with `native/kernels/permute.h`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKED_LENGTH = 16
 
 
 def permute(positions: Rows, length: int, key: int) -> Rows:
-    """Return where the order of `key` over `[0, length)` puts each position; shapes `(k,)`."""
+    """Return the place of each position in the order of `key` over `[0, length)`; shapes `(k,)`."""
     if length <= _PACKED_LENGTH:
         return _drawn(length, key)[positions]
     return _walk(positions, length, _Rounds.of(length, key).forward)
@@ -50,7 +50,7 @@ def permute_within(positions: Rows, length: int, window: int, key: int) -> Rows:
 
 
 def buffered(length: int, window: int, key: int) -> Rows:
-    """Return the whole order, made as a buffer would make it: element by element, in lanes with a queue each."""
+    """Return the whole order, made as by a buffer: element by element, in lanes with one queue each."""
     delays = Delays(window)
     size, stay, head = delays.round, delays.waiting, delays.head(key)
     count = delays.pool + head
@@ -80,13 +80,13 @@ def buffered(length: int, window: int, key: int) -> Rows:
 
 
 def _words(key: int) -> Iterator[int]:
-    """The 64-bit words that a key stands for."""
+    """Yield the 64-bit words of a key."""
     start = scramble(key ^ 0x5851F42D4C957F2D)
     return (scramble((start + i * 0xD1B54A32D192ED03) & _WORD) for i in count(1))
 
 
 def _drawn(length: int, key: int) -> Rows:
-    """A whole small order, by Fisher and Yates."""
+    """Return a whole small order, by Fisher and Yates."""
     order, words = list(range(length)), _words(key)
     for i in range(length - 1, 0, -1):
         j = next(words) * (i + 1) >> 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_POLYNOMIAL = 0x82F63B78  # of Castagnoli, bits reversed
+_POLYNOMIAL = 0x82F63B78  # Castagnoli's polynomial, bits reversed
 
 
 def _of_byte(byte: int) -> int:
@@ -26,13 +26,13 @@ def crc32c(data: bytes, crc: int = 0) -> int:
 
 
 def masked_crc32c(data: bytes) -> int:
-    """Return the CRC-32C as TFRecord stores it: turned by 15 bits, and a constant added."""
+    """Return the CRC-32C in TFRecord's form: rotated by 15 bits, plus a constant."""
     crc = crc32c(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def scan_tfrecords(data: bytes) -> NDArray[np.int64]:
-    """Return where each whole, undamaged record from the first on begins, and where the last ends."""
+    """Return the begin of each whole, undamaged record from the first on, and the end of the last."""
     offsets = [0]
     while True:
         at = offsets[-1]

@@ -14,7 +14,7 @@ def stride_rows(rows: Rows, length: int, input_stride: int, start: int, step: in
 
 
 def group_rows(rows: Rows, size: int, batches: int, length: int, input_stride: int) -> tuple[Rows, Rows]:
-    """Return the rows of the elements of all batches, one batch after another, and how many each has, `int64[k]`."""
+    """Return the rows of the elements of all batches, one batch after another, and the size of each, `int64[k]`."""
     epochs, batch = np.divmod(rows, batches)
     counts = np.clip(length - batch * size, 0, size)
     starts = epochs * input_stride + batch * size

@@ -1,1 +1,1 @@
-"""Arrow and Parquet files, and what all readers of tables share."""
+"""Arrow and Parquet files, and the parts that all readers of tables share."""

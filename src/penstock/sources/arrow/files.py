@@ -1,4 +1,4 @@
-"""Arrow's own files: IPC files and streams, Feather; read a record batch at a time, without a copy where they allow."""
+"""Arrow's own files (IPC files and streams, Feather), read one record batch at a time, without a copy if possible."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from penstock.sources.arrow.tables import (
     Nulls,
     Table,
     check_same,
+    errors_at,
     relative,
     shown,
     side_by_side,
     table_of,
-    told,
 )
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.unreadable import starts_of
@@ -37,24 +37,24 @@ _ALL = 1 << 62
 
 
 class Batch(NamedTuple):
-    """One record batch that has rows."""
+    """One record batch with rows."""
 
     file: int
     batch: int
     position: int
-    """Where its message begins in a stream; -1 in an IPC file, which finds it by its number."""
+    """The position of its message in a stream; -1 in an IPC file, where the number finds the batch."""
     rows: int
     compressed: bool
     kept: NDArray[np.int64] | None
-    """The rows of it that are read, sorted, where it is not all."""
+    """The rows that are read, sorted; `None` for all."""
     begin: int = 0
     end: int = 0
-    """Where it lies in the file, as far as that is known."""
+    """The bytes of the batch in the file, as far as known."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrowFiles:
-    """The rows of Arrow files, in the order of the files: those without missing values, where they are left out."""
+    """The rows of Arrow files, in the order of the files, without rows that `nulls="drop"` leaves out."""
 
     paths: list[str]
     states: list[FileState]
@@ -81,7 +81,7 @@ class ArrowFiles:
         path = self.paths[found.file]
         try:
             place = f"{path}, record batch {found.batch}"
-            with told(place):
+            with errors_at(place):
                 batch = read_batch(self._mapped(found.file), found, self._schemas[found.file], self._wanted[found.file])
                 table = require("pyarrow", extra="arrow", purpose=self.name).Table.from_batches([batch])
                 table = table if found.kept is None else table.take(found.kept)
@@ -91,7 +91,7 @@ class ArrowFiles:
             self.check(block)
 
     def extents(self, block: int) -> list[Extent]:
-        """Where a record batch lies; nothing where little of it is read, for where its columns are is not known."""
+        """Return the extents of a record batch; none if few columns are read, since their places are not known."""
         found = self.batches[block]
         wanted, every = len(self._wanted[found.file]), len(self._schemas[found.file])
         return [(self.paths[found.file], found.begin, found.end)] if 2 * wanted > every else []
@@ -144,7 +144,7 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
     require("pyarrow.ipc", extra="arrow", purpose=call)
     states = states_of(paths)
     schemas = [schema_of(path) for path in paths]
-    with told(paths[0]):
+    with errors_at(paths[0]):
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
         check_same(call, paths[0], table.schema, path, _chosen(schema, columns))
@@ -154,30 +154,30 @@ def arrow_files(paths: list[str], columns: Sequence[str] | None, nulls: Nulls, c
         batches = _whole(paths, schemas, table, batches)
     counts = [batch.rows if batch.kept is None else len(batch.kept) for batch in batches]
     bounds = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int64)
-    dear = any(batch.compressed or batch.kept is not None for batch in batches)
-    size = table.row_bytes * int(bounds[-1]) // max(len(batches), 1) if dear else None
+    expensive = any(batch.compressed or batch.kept is not None for batch in batches)
+    size = table.row_bytes * int(bounds[-1]) // max(len(batches), 1) if expensive else None
     store = ArrowFiles(paths, states, table, batches, bounds, size)
-    return BlockedSource(store, cache_bytes if dear else _ALL)  # mapped batches take no memory
+    return BlockedSource(store, cache_bytes if expensive else _ALL)  # mapped batches take no memory
 
 
 def schema_of(path: str) -> Any:
-    """Return the schema of an Arrow file or stream; a file that is neither is a `DataError`."""
+    """Return the schema of an Arrow file or stream; raise a `DataError` for another file."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with told(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
+    with errors_at(f"{path} cannot be read as an Arrow file or stream"), _opened(MappedFile(path)) as source:
         if is_stream(path):
             return arrow.ipc.open_stream(source).schema
         return arrow.ipc.open_file(source).schema
 
 
 def is_stream(path: str) -> bool:
-    """Whether a file holds a stream: an IPC file begins with its name, and has an index at its end."""
+    """Return whether a file holds a stream: an IPC file begins with a magic string, and has an index at its end."""
     with open(path, "rb") as file:
         return file.read(len(_MAGIC)) != _MAGIC
 
 
 @contextmanager
 def _opened(mapped: MappedFile) -> Generator[Any]:
-    """The bytes of a file for Arrow, which makes its arrays over them."""
+    """Yield the bytes of a file as a source for Arrow, whose arrays are views of them."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
     try:
         with arrow.BufferReader(arrow.py_buffer(mapped.content)) as source:
@@ -187,9 +187,9 @@ def _opened(mapped: MappedFile) -> Generator[Any]:
 
 
 def read_batch(mapped: MappedFile, found: Batch, schema: Any, columns: Sequence[int]) -> Any:
-    """Return some columns of one record batch, over the memory of the file where they are not compressed."""
+    """Return some columns of one record batch, as views of the mapped file if not compressed."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    chosen = sorted(set(columns)) if found.compressed else None  # what is mapped costs nothing to leave out
+    chosen = sorted(set(columns)) if found.compressed else None  # skipping mapped columns costs nothing
     options = arrow.ipc.IpcReadOptions(included_fields=chosen, use_threads=False)
     with _opened(mapped) as source:
         if found.position >= 0:
@@ -199,7 +199,7 @@ def read_batch(mapped: MappedFile, found: Batch, schema: Any, columns: Sequence[
             batch = arrow.ipc.open_file(source, options=options).get_batch(found.batch)
     batch = batch.select([schema.names[column] for column in columns])
     if batch.num_rows != found.rows:
-        raise DataError(f"there are {batch.num_rows:,} rows, where there were {found.rows:,}")
+        raise DataError(f"{batch.num_rows:,} rows found, {found.rows:,} expected")
     batch.validate()
     for column in batch.columns:
         for part in _parts(arrow, column):
@@ -208,7 +208,7 @@ def read_batch(mapped: MappedFile, found: Batch, schema: Any, columns: Sequence[
 
 
 def _parts(arrow: Any, column: Any) -> tuple[Any, ...]:
-    """A column, or its codes and its dictionary; codes are held against that where the error can name their row."""
+    """Return the column, or its codes and dictionary; codes are checked where the error can name their row."""
     return (column.indices, column.dictionary) if arrow.types.is_dictionary(column.type) else (column,)
 
 
@@ -220,14 +220,14 @@ def _chosen(schema: Any, columns: Sequence[str] | None) -> Any:
 
 
 def batches_of(path: str) -> list[Batch]:
-    """Return the record batches of a file; one that cannot be read is a `DataError`."""
+    """Return the record batches of a file; raise a `DataError` if unreadable."""
     schema_of(path)
     return list(_batches_of(path, 0))
 
 
 def _batches_of(path: str, file: int) -> Iterator[Batch]:
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
-    with told(path), _opened(MappedFile(path)) as source:
+    with errors_at(path), _opened(MappedFile(path)) as source:
         if is_stream(path):
             yield from _of_stream(arrow, source, file)
         elif (count := (reader := arrow.ipc.open_file(source)).num_record_batches) > 0:
@@ -241,7 +241,7 @@ def _batches_of(path: str, file: int) -> Iterator[Batch]:
 
 
 def _rows_of(arrow: Any, source: Any, number: int) -> int:
-    """How many rows a record batch has, by the first column alone."""
+    """Return the number of rows of a record batch, reading only the first column."""
     options = arrow.ipc.IpcReadOptions(included_fields=[0], use_threads=False)
     return arrow.ipc.open_file(source, options=options).get_batch(number).num_rows
 
@@ -254,7 +254,7 @@ def _of_stream(arrow: Any, source: Any, file: int) -> Iterator[Batch]:
         try:
             message = arrow.ipc.read_message(source)
         except EOFError:
-            return  # what marks the end, or the end itself
+            return  # the end marker, or the end of the file
         if message.type != "record batch":
             raise DataError(f"a stream with a {message.type} cannot be read at random; write it as an IPC file")
         batch = arrow.ipc.read_record_batch(message, schema)
@@ -265,7 +265,7 @@ def _of_stream(arrow: Any, source: Any, file: int) -> Iterator[Batch]:
 
 
 def _is_mapped(batch: Any, source: Any) -> bool:
-    """Whether all of a batch lies in the memory of the file, and nothing had to be decompressed."""
+    """Return whether a batch lies entirely in the mapped file, so that nothing was decompressed."""
     at = source.tell()
     source.seek(0)
     memory = source.read_buffer()
@@ -275,12 +275,12 @@ def _is_mapped(batch: Any, source: Any) -> bool:
 
 
 def _whole(paths: list[str], schemas: list[Any], table: Table, batches: list[Batch]) -> list[Batch]:
-    """The batches that have rows with nothing missing, and which those are."""
+    """Return the batches that have rows without missing values, each with those rows."""
     arrow = require("pyarrow", extra="arrow", purpose="read_arrow")
 
     def look(at: int) -> Batch:
         found = batches[at]
-        with told(f"{paths[found.file]}, record batch {found.batch}"):
+        with errors_at(f"{paths[found.file]}, record batch {found.batch}"):
             schema = schemas[found.file]
             columns = [schema.names.index(name) for name in table.schema.names]
             read = arrow.Table.from_batches([read_batch(MappedFile(paths[found.file]), found, schema, columns)])

@@ -1,4 +1,4 @@
-"""Where the record batches of an Arrow IPC file lie, by its footer, for which pyarrow has no call."""
+"""Positions of the record batches of an Arrow IPC file, from its footer, for which pyarrow has no call."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 _TAIL = 10  # bytes after the footer: its length, `int32`, and "ARROW1"
-_RECORD_BATCHES = 3  # which field of the footer's table has their places
+_RECORD_BATCHES = 3  # the field of the footer's table with the batches
 _BLOCK = np.dtype({"names": ["offset", "head", "body"], "formats": ["<i8", "<i4", "<i8"], "offsets": [0, 8, 16]})
 
 
 def batch_extents(content: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """Return where each record batch of a file, `uint8[size]`, begins and ends; nothing where that cannot be told.
+    """Return the begin and end of each record batch of a file, `uint8[size]`; none if the footer cannot be followed.
 
-    The footer is a flatbuffer: its first word leads to a table, that to the places of its fields, and the field of the
-    record batches to a count and as many blocks of an offset and two lengths (Arrow's `format/File.fbs`).
+    The footer is a flatbuffer: its first word points to a table, the table to its fields, and the field of the record
+    batches to a count and that many blocks of an offset and two lengths (Arrow's `format/File.fbs`).
     """
     try:
         end = len(content) - _TAIL

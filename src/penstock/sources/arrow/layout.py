@@ -1,4 +1,4 @@
-"""From the schema of Arrow data to elements: structs become dicts, lists rows of different lengths."""
+"""Map an Arrow schema to elements: structs become dicts, lists become ragged rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from penstock.elements.nested.structure import flatten, unflatten
 from penstock.elements.spec import ArraySpec, LeafSpec, ObjectSpec, RaggedSpec, Spec
 
 Step: TypeAlias = tuple[Literal["field", "list", "fixed", "extension", "tensor", "size"], int]
-"""One way down: into a field of a struct, the values of lists, of lists of one size, or what an extension stores.
+"""One step down: to a field of a struct, the values of lists or fixed-size lists, or the storage of an extension.
 
-What a tensor stores is one list of all its values, of the `size`s that follow.
+The storage of a tensor is one list of all its values; `size` steps with its dimensions follow.
 """
 _TEXTS: dict[str, type] = {
     **dict.fromkeys(("string", "large_string", "string_view"), str),
@@ -26,22 +26,22 @@ _TEXTS: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """One leaf: where it stands in a table, how to get down to its values, and what they become."""
+    """One leaf: its column in a table, the steps down to its values, and their type."""
 
     __penstock_leaf__: ClassVar[bool] = True
 
     path: str
-    """As it is named in messages and `nulls=`: `person.age`."""
+    """Its name in messages and `nulls=`: `person.age`."""
     column: int
     steps: tuple[Step, ...]
     dtype: np.dtype[Any] | None
-    """Of the values; `None` where they are text or bytes."""
+    """The dtype of the values; `None` for text or bytes."""
     text: type = object
-    """`str` or `bytes`, where they are."""
+    """`str` or `bytes` for such values."""
 
     @property
     def spec(self) -> LeafSpec:
-        """What one row looks like."""
+        """The spec of one row."""
         levels = sum(kind == "list" for kind, _ in self.steps)
         inner = [size for kind, size in self.steps if kind in ("fixed", "size")]
         if self.dtype is None and not levels and not inner:
@@ -60,10 +60,10 @@ class Layout(NamedTuple):
 
 
 def layout_of(schema: Any, call: str) -> Layout:
-    """Return the layout of tables with this `pyarrow.Schema`; a type that has no counterpart is a `PlanError`."""
+    """Return the layout of tables with this `pyarrow.Schema`; raise a `PlanError` for a type without a counterpart."""
     seen = [name for name in schema.names if schema.names.count(name) > 1]
     if seen:
-        raise PlanError(f"{call}: there are several columns with the name {seen[0]!r}; rename them, or choose columns=")
+        raise PlanError(f"{call}: several columns have the name {seen[0]!r}; rename them, or choose columns=")
     if not schema.names:
         raise PlanError(f"{call}: there is no column to read")
     nested = {field.name: _down(field.type, field.name, at, (), call) for at, field in enumerate(schema)}
@@ -74,7 +74,7 @@ def layout_of(schema: Any, call: str) -> Layout:
 
 
 def _down(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str) -> Any:
-    """The leaves below a type, in dicts where it is made of structs."""
+    """Return the leaves below a type, in dicts for structs."""
     arrow = require("pyarrow", extra="arrow", purpose=call)
     types = arrow.types
     if isinstance(of, arrow.BaseExtensionType):
@@ -90,7 +90,7 @@ def _down(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str) -
         return _down(of.value_type, path, column, (*steps, ("fixed", of.list_size)), call)
     if types.is_list(of) or types.is_large_list(of) or _is_view(of):
         if any(kind in ("fixed", "size") for kind, _ in steps):
-            raise _unknown(of, path, call)  # rows of different lengths within rows of one length
+            raise _unknown(of, path, call)  # ragged rows within fixed-size rows
         return _down(of.value_type, path, column, (*steps, ("list", 0)), call)
     plain = of.value_type if types.is_dictionary(of) or types.is_run_end_encoded(of) else of
     text = _TEXTS.get(str(plain), bytes if types.is_fixed_size_binary(plain) else None)
@@ -103,7 +103,7 @@ def _down(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str) -
 
 
 def _stored(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str) -> Any:
-    """The leaves of what an extension stores: of a tensor all its values, whose dimensions are only a shape."""
+    """Return the leaves of an extension's storage: for a tensor all its values, whose dimensions become a shape."""
     shape = getattr(of, "shape", None)
     if shape is None:
         return _down(of.storage_type, path, column, steps, call)
@@ -114,7 +114,7 @@ def _stored(of: Any, path: str, column: int, steps: tuple[Step, ...], call: str)
 
 
 def _dtype(of: Any, types: Any) -> np.dtype[Any] | None:
-    """What values of a fixed size become."""
+    """Return the dtype of values of a fixed size."""
     found: Any = None
     if types.is_boolean(of):
         found = np.bool_
@@ -140,7 +140,7 @@ def _unknown(of: Any, path: str, call: str) -> PlanError:
 
 
 def differences(one: Any, other: Any) -> Iterator[str]:
-    """Say in words how another schema differs, in names or types of columns."""
+    """Return a description of how another schema differs, in names or types of columns."""
     mine, others = ({field.name: field.type for field in schema} for schema in (one, other))
     for name in [*mine, *(name for name in others if name not in mine)]:
         if name not in others:

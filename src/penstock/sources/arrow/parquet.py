@@ -20,11 +20,11 @@ from penstock.sources.arrow.tables import (
     Nulls,
     Table,
     check_same,
+    errors_at,
     relative,
     shown,
     side_by_side,
     table_of,
-    told,
 )
 from penstock.sources.blocked import BlockedSource, Held
 from penstock.sources.unreadable import starts_of
@@ -32,33 +32,33 @@ from penstock.storage.local import Extent
 from penstock.storage.recent import Recent
 from penstock.storage.state import FileState, states_again, states_of
 
-_FOOTERS = 64 << 20  # bytes of file footers that are kept
-_SAMPLED = 1024  # rows that tell how large text and lists are
+_FOOTERS = 64 << 20  # bytes of cached file footers
+_SAMPLED = 1024  # rows read to estimate the size of text and lists
 _FAR = 1 << 61  # bytes: beyond the end of any file
 _MOST_ROWS = 1 << 40  # of a row group
 _TAIL = 8  # bytes after the footer: its length, and "PAR1"
-_FEW_DIFFERENT = 8  # times that each text comes among them, at least, to be read as a dictionary
+_FEW_DIFFERENT = 8  # minimum repetitions of each text among them to read the column as a dictionary
 
 
 class Group(NamedTuple):
-    """One row group that has rows to read."""
+    """One row group with rows to read."""
 
     file: int
     group: int
     kept: NDArray[np.int64] | None
-    """The rows of it that are read, sorted, where it is not all."""
+    """The rows that are read, sorted; `None` for all."""
 
 
 @dataclass(frozen=True)
 class Footer:
-    """What a file says of its row groups."""
+    """The metadata of a file's row groups."""
 
     metadata: Any
     consistent: NDArray[np.bool_]
     """The column chunks that agree with the schema, `bool[groups, columns]`.
 
-    pyarrow (26 is the latest that was tried) ends the process when it is asked for the place or the statistics of
-    another: it throws a C++ exception that its Python part does not catch. Reading one raises an error.
+    Asking pyarrow (up to version 26, the latest tried) for the place or the statistics of any other chunk ends the
+    process: its Python part does not catch the C++ exception. Reading such a chunk raises an error.
     """
 
     @property
@@ -67,7 +67,7 @@ class Footer:
 
 
 class Sample(NamedTuple):
-    """What some rows tell of columns of text and lists: about how many bytes a row takes, and where few differ."""
+    """An estimate from some rows of text and list columns: bytes for each row, and columns with few distinct values."""
 
     row_bytes: float
     coded: tuple[str, ...]
@@ -75,7 +75,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ParquetFiles:
-    """The rows of Parquet files, in the order of the files: those that `filters` and `nulls` keep."""
+    """The rows of Parquet files that `filters` and `nulls` keep, in the order of the files."""
 
     paths: list[str]
     states: list[FileState]
@@ -112,7 +112,7 @@ class ParquetFiles:
         self.states[found.file].check(path)
         ((_, kept),) = self._footer.each([found.file])
         place = f"{path}, row group {found.group}"
-        with told(place):
+        with errors_at(place):
             table = read_group(path, kept.metadata, found.group, self.table.schema.names, self.sample.coded)
             if found.kept is not None:
                 table = table.take(require("pyarrow", extra="arrow", purpose="").array(found.kept))
@@ -121,7 +121,7 @@ class ParquetFiles:
         return columns_or_apart(table, self.table, place, rows + _first(kept.metadata, found.group))
 
     def extents(self, block: int) -> list[Extent]:
-        """Where the columns of a row group lie."""
+        """Return the extents of the columns of a row group."""
         found = self.groups[block]
         ((_, kept),) = self._footer.each([found.file])
         leaves = self._leaves.get(found.file)
@@ -135,7 +135,7 @@ class ParquetFiles:
         return {}
 
     def check(self, block: int) -> None:
-        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
         file = self.groups[block].file
         self.states[file].check(self.paths[file])
 
@@ -170,7 +170,7 @@ def parquet_files(
     states = states_of(paths)
     footers = side_by_side(lambda i: footer(paths[i]), len(paths))
     schemas = [_schema(path, kept) for path, kept in zip(paths, footers, strict=True)]
-    with told(paths[0]):
+    with errors_at(paths[0]):
         table = table_of(schemas[0], columns, nulls, f"{call}: {paths[0]}")
     wanted = _expression(filters, schemas[0])
     for path, schema in zip(paths[1:], schemas[1:], strict=True):
@@ -196,19 +196,19 @@ def parquet_files(
 
 
 def footer(path: str) -> Footer:
-    """Return what a file says of its row groups; one that is none is a `DataError`."""
+    """Return the metadata of a file's row groups; raise a `DataError` if the file is not Parquet."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
-    with told(f"{path} cannot be read as Parquet"):
+    with errors_at(f"{path} cannot be read as Parquet"):
         metadata = parquet.read_metadata(path)
         for group in range(metadata.num_row_groups):
             rows = metadata.row_group(group).num_rows
             if not 0 <= rows < _MOST_ROWS:
-                raise DataError(f"its footer says that row group {group} has {rows:,} rows; it is damaged")
+                raise DataError(f"the footer gives row group {group} {rows:,} rows: the file is damaged")
         return Footer(metadata, _consistent(path, metadata))
 
 
 def _consistent(path: str, metadata: Any) -> NDArray[np.bool_]:
-    """The column chunks that agree with the schema, none where the footer cannot be followed."""
+    """Return the column chunks that agree with the schema; none if the footer cannot be followed."""
     shape = metadata.num_row_groups, metadata.num_columns
     with open(path, "rb") as file:
         file.seek(-_TAIL - metadata.serialized_size, os.SEEK_END)
@@ -217,7 +217,7 @@ def _consistent(path: str, metadata: Any) -> NDArray[np.bool_]:
 
 
 def read_group(path: str, metadata: Any, group: int, columns: Sequence[str], coded: Sequence[str] = ()) -> Any:
-    """Return one row group as a `pyarrow.Table`; checksums of pages, where the file has them, are verified."""
+    """Return one row group as a `pyarrow.Table`; checksums of pages, if any, are verified."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
     with parquet.ParquetFile(
         path, metadata=metadata, read_dictionary=list(coded), page_checksum_verification=True, pre_buffer=True
@@ -225,29 +225,29 @@ def read_group(path: str, metadata: Any, group: int, columns: Sequence[str], cod
         table = file.read_row_group(group, columns=list(columns), use_threads=False)
     expected = metadata.row_group(group).num_rows
     if table.num_rows != expected:
-        raise DataError(f"there are {table.num_rows:,} rows where its footer says {expected:,}")
+        raise DataError(f"{table.num_rows:,} rows found, {expected:,} expected by the footer")
     return table
 
 
 def _schema(path: str, kept: Footer) -> Any:
-    with told(f"{path} cannot be read as Parquet"):
+    with errors_at(f"{path} cannot be read as Parquet"):
         return kept.metadata.schema.to_arrow_schema()
 
 
 def _first(metadata: Any, group: int) -> int:
-    """The number in the file of the first row of a row group."""
+    """Return the number in the file of the first row of a row group."""
     return sum(metadata.row_group(i).num_rows for i in range(group))
 
 
 def _leaves_of(metadata: Any, names: Sequence[str]) -> list[int]:
-    """The numbers of the columns of a file that those of these names consist of."""
+    """Return the numbers of the leaf columns below the columns of these names."""
     paths = [metadata.schema.column(leaf).path for leaf in range(metadata.num_columns)]
     begins = tuple(f"{name}." for name in names)
     return [leaf for leaf, path in enumerate(paths) if f"{path}.".startswith(begins)]
 
 
 def _lies(column: Any) -> tuple[int, int]:
-    """Where a column of a row group begins and ends, by a footer that may say anything."""
+    """Return the begin and end of a column of a row group, by an untrusted footer."""
     begin = min(at for at in (column.dictionary_page_offset, column.data_page_offset) if at is not None)
     begin = min(max(begin, 0), _FAR)
     return begin, begin + min(max(column.total_compressed_size, 0), _FAR)
@@ -262,7 +262,7 @@ def _check_columns(call: str, first: str, one: Any, second: str, other: Any, col
 
 
 def _expression(filters: Any, schema: Any) -> Any:
-    """The filters as an expression that fits the columns, or `None`."""
+    """Return the filters as an expression that fits the columns, or `None`."""
     if filters is None:
         return None
     arrow = require("pyarrow", extra="arrow", purpose="read_parquet")
@@ -273,7 +273,7 @@ def _expression(filters: Any, schema: Any) -> Any:
     except (arrow.ArrowException, TypeError, ValueError, KeyError) as error:
         raise PlanError(
             f"read_parquet(filters={filters!r:.100}): {_first_line(error)}; expected [(column, operator, value), ...], "
-            "a list of such lists of which one must hold, or an expression of pyarrow.compute"
+            "a list of such lists, one of which must hold, or an expression of pyarrow.compute"
         ) from None
     return wanted
 
@@ -283,7 +283,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _matching(paths: list[str], footers: list[Footer], groups: list[Group], table: Table, wanted: Any) -> list[Group]:
-    """The groups with the rows that match, found by reading the columns that it takes, where statistics do not tell."""
+    """Return the groups with their matching rows, reading the filtered columns where statistics do not decide."""
     possible = groups
     if wanted is not None:
         ruled_in = _possible(paths, footers, wanted)
@@ -292,7 +292,7 @@ def _matching(paths: list[str], footers: list[Footer], groups: list[Group], tabl
     def match(at: int) -> Group | None:
         file, group, _ = possible[at]
         metadata = footers[file].metadata
-        with told(f"{paths[file]}, row group {group}"):
+        with errors_at(f"{paths[file]}, row group {group}"):
             rows = _rows_of(paths[file], metadata, group, table, wanted)
         if len(rows) == metadata.row_group(group).num_rows:
             return possible[at]
@@ -302,7 +302,7 @@ def _matching(paths: list[str], footers: list[Footer], groups: list[Group], tabl
 
 
 def _possible(paths: list[str], footers: list[Footer], wanted: Any) -> set[tuple[int, int]]:
-    """The row groups that the statistics in the footers do not rule out; all of a file whose footer is damaged."""
+    """Return the row groups that the statistics do not rule out; all groups of a file with a damaged footer."""
     dataset = require("pyarrow.dataset", extra="arrow", purpose="read_parquet(filters=)")
     made = dataset.ParquetFileFormat()
     local = require("pyarrow.fs", extra="arrow", purpose="read_parquet(filters=)").LocalFileSystem()
@@ -311,14 +311,14 @@ def _possible(paths: list[str], footers: list[Footer], wanted: Any) -> set[tuple
         if not kept.consistent.all():
             found.update((file, group) for group in range(kept.metadata.num_row_groups))
             continue
-        with told(path):
+        with errors_at(path):
             fragment = made.make_fragment(os.path.abspath(path), filesystem=local)
             found.update((file, group.id) for group in fragment.subset(filter=wanted).row_groups)
     return found
 
 
 def _rows_of(path: str, metadata: Any, group: int, table: Table, wanted: Any) -> NDArray[np.int64]:
-    """The rows of a row group that are kept, sorted."""
+    """Return the rows of a row group that are kept, sorted."""
     arrow = require("pyarrow", extra="arrow", purpose="read_parquet")
     every = metadata.schema.to_arrow_schema().names
     text = str(wanted)
@@ -337,12 +337,12 @@ def _rows_of(path: str, metadata: Any, group: int, table: Table, wanted: Any) ->
 
 
 def _sampled(path: str, kept: Footer, group: int, table: Table) -> Sample:
-    """What the first rows of a row group tell."""
+    """Return the estimate from the first rows of a row group."""
     parquet = require("pyarrow.parquet", extra="arrow", purpose="read_parquet")
     names = table.loose()
     if not names:
         return Sample(table.fixed_bytes(), ())
-    with told(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
+    with errors_at(f"{path}, row group {group}"), parquet.ParquetFile(path, metadata=kept.metadata) as file:
         rows = next(file.iter_batches(_SAMPLED, row_groups=[group], columns=names, use_threads=False), None)
         if rows is None or not rows.num_rows:
             return Sample(table.fixed_bytes(), ())

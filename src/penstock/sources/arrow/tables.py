@@ -1,4 +1,4 @@
-"""What the readers of tables have in common: how missing values are met, which rows are kept, how errors are told."""
+"""The common parts of table readers: missing values, kept rows, errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEXT_BYTES = 64  # of a value of unknown length, about
 
 @dataclass(frozen=True)
 class Table:
-    """What elements are made of the tables of a file: the columns, and what stands for missing values."""
+    """The mapping of tables to elements: the columns, and replacements of missing values."""
 
     schema: Any
     layout: Layout
@@ -36,7 +36,7 @@ class Table:
 
     @property
     def row_bytes(self) -> int:
-        """About how many bytes of memory a row takes, where text and lists are taken to be short."""
+        """The approximate number of bytes of a row, assuming short text and lists."""
         known = [
             spec.dtype.itemsize * int(np.prod(spec.shape)) if _fixed(spec) else _TEXT_BYTES for spec in self._specs
         ]
@@ -47,22 +47,22 @@ class Table:
         return [leaf.spec for leaf in self.layout.leaves]
 
     def loose(self) -> list[str]:
-        """The columns whose values have no fixed size."""
+        """Return the names of the columns whose values have no fixed size."""
         columns = {leaf.column for leaf in self.layout.leaves if not _fixed(leaf.spec)}
         return [self.schema.names[column] for column in sorted(columns)]
 
     def fixed_bytes(self) -> int:
-        """Bytes a row takes in the columns whose values have a fixed size."""
+        """Return the number of bytes of a row in the columns whose values have a fixed size."""
         return sum(spec.dtype.itemsize * int(np.prod(spec.shape)) for spec in self._specs if _fixed(spec))
 
     def columns(self, table: Any) -> list[Held]:
-        """The columns of a block, from a table that has those of the schema."""
+        """Return the columns of a block, from a table with the columns of the schema."""
         by_name = {name: table.column(name) for name in self.schema.names}
         names = self.schema.names
         return [held(leaf, by_name[names[leaf.column]], self.fill) for leaf in self.layout.leaves]
 
     def whole_rows(self, table: Any) -> NDArray[np.bool_]:
-        """Which rows have nothing missing, `bool[k]`."""
+        """Return which rows have no missing value, `bool[k]`."""
         found = np.ones(table.num_rows, np.bool_)
         for name in self.schema.names:
             found &= ~null_rows(table.column(name), name)
@@ -74,11 +74,11 @@ def _fixed(spec: Any) -> bool:
 
 
 def table_of(schema: Any, columns: Sequence[str] | None, nulls: Nulls, call: str) -> Table:
-    """Return how elements are made of tables with this `pyarrow.Schema`; names that it lacks are a `PlanError`."""
+    """Return the mapping of a `pyarrow.Schema` to elements; raise a `PlanError` for a name missing in the schema."""
     arrow = require("pyarrow", extra="arrow", purpose=call)
     if columns is not None:
         if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
-            raise TypeError(f"{call}: columns= is a list of names, not {columns!r:.60}")
+            raise TypeError(f"{call}: columns= expects a list of names, not {columns!r:.60}")
         for name in columns:
             if name not in schema.names:
                 raise PlanError(f"{call}: there is no column {name!r}{_nearest(name, schema.names)}")
@@ -107,13 +107,13 @@ def check_same(call: str, first: str, one: Any, second: str, other: Any) -> None
     different = next(differences(one, other), None)
     if different is not None:
         raise DataError(
-            f"{call}: {first} and {second} differ: {different}; choose columns= that both have, or read them apart"
+            f"{call}: {first} and {second} differ: {different}; choose columns= that both have, or read them separately"
         )
 
 
 @contextmanager
-def told(place: str, first_row: int = 0) -> Generator[None]:
-    """Raise what Arrow finds wrong as a `DataError` that begins with the place."""
+def errors_at(place: str, first_row: int = 0) -> Generator[None]:
+    """Raise errors of Arrow as a `DataError` that begins with the place."""
     arrow = require("pyarrow", extra="arrow", purpose=place)
     try:
         yield
@@ -135,7 +135,7 @@ def told(place: str, first_row: int = 0) -> Generator[None]:
 
 
 def side_by_side(make: Callable[[int], Any], count: int) -> list[Any]:
-    """Return `[make(0), ..., make(count - 1)]`, made by several threads."""
+    """Return `[make(0), ..., make(count - 1)]`, computed by several threads."""
     if count < 2:
         return [make(i) for i in range(count)]
     with ThreadPoolExecutor(min(count, 16, 2 * (os.cpu_count() or 1))) as threads:
@@ -143,12 +143,12 @@ def side_by_side(make: Callable[[int], Any], count: int) -> list[Any]:
 
 
 def shown(paths: Sequence[str]) -> str:
-    """Files as the name of a source has them."""
+    """Return the file names for the name of a source."""
     return repr(paths[0]) if len(paths) == 1 else f"{len(paths):,} files"
 
 
 def relative(paths: Sequence[str]) -> list[str]:
-    """Paths below the folder that all of them are in: the same wherever that folder lies."""
+    """Return the paths relative to their common folder: the same wherever that folder lies."""
     whole = list(map(os.path.abspath, paths))
     folder = os.path.commonpath([os.path.dirname(path) for path in whole]) if whole else ""
     return [os.path.relpath(path, folder) for path in whole]

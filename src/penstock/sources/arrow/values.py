@@ -1,4 +1,4 @@
-"""From Arrow's arrays to NumPy's, without a copy where their memory allows; what is null is an error or filled."""
+"""Convert Arrow's arrays to NumPy's, without a copy where possible; a null is an error or filled."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from penstock.elements.ragged import Ragged
 from penstock.sources.arrow.layout import Leaf
 from penstock.sources.blocked import Held
 
-_FEW = 40  # rows of text up to which calling Arrow costs more than making each here
+_FEW = 40  # rows of text up to which making each here is cheaper than calling Arrow
 _MOST_OFFSET = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Text or bytes in Arrow's memory, with offsets and nothing missing, made Python objects when asked for."""
+    """Text or bytes in Arrow's memory, with offsets and without nulls, made Python objects on request."""
 
     array: Any
 
@@ -45,7 +45,7 @@ class Texts:
 
     @cached_property
     def _memory(self) -> tuple[NDArray[Any], memoryview, bool]:
-        """Where each row begins, and the end; all rows end to end; whether they are text."""
+        """The offsets of rows and of the end, the joined bytes of all rows, and whether the rows are text."""
         name = str(self.array.type)
         _, offsets, content = self.array.buffers()
         width = np.int64 if name.startswith("large_") else np.int32
@@ -59,7 +59,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Codes:
-    """Text or bytes of which there are few different ones: each an object once, and where each row's stands."""
+    """Text or bytes with few distinct values: one object for each, and the code of each row."""
 
     values: NDArray[Any]
     codes: NDArray[Any]
@@ -76,7 +76,7 @@ class Codes:
 
 
 class NullError(DataError):
-    """A value is missing, and nothing says what stands in its place."""
+    """A missing value without a replacement."""
 
     def __init__(self, path: str, row: int) -> None:
         super().__init__(path, row)
@@ -85,24 +85,24 @@ class NullError(DataError):
 
 
 class CodeError(DataError):
-    """A value of a column is coded by a number that its dictionary does not have."""
+    """A dictionary code outside the dictionary of its column."""
 
     def __init__(self, path: str, row: int, code: int, count: int) -> None:
         super().__init__(
-            f"column {path} is damaged: the code {code} of its row {row:,} is none of its dictionary, which has "
+            f"column {path} is damaged: the code {code} of row {row:,} is not in the dictionary, which has "
             f"{count:,} values; write the file again"
         )
         self.path, self.row, self.code, self.count = path, row, code, count
 
     def behind(self, rows: int) -> CodeError:
-        """Return the error of a column of which these rows are a part, with this many rows before them."""
+        """Return the error for the whole column, in which `count` rows precede these."""
         return CodeError(self.path, rows + self.row, self.code, self.count)
 
 
 def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
-    """Return the values of a leaf from its column of a table; `fill` has what stands for missing values, by path.
+    """Return the values of a leaf from its column of a table; `fill` has replacements for missing values, by path.
 
-    A missing value that nothing stands for is a `NullError` with its row.
+    A missing value without a replacement raises a `NullError` with its row.
     """
     array = _joined(column)
     count = len(array)
@@ -112,7 +112,7 @@ def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
         if kind == "extension":
             array = array.storage
         elif kind == "field":
-            array = array.flatten()[step]  # missing where its struct is
+            array = array.flatten()[step]  # a field is missing where its struct is
         elif kind == "size":
             sizes.append(step)
         else:
@@ -123,7 +123,7 @@ def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
                 splits.append(np.concatenate([[0], np.cumsum(_lengths(array))]))
             elif kind == "fixed":
                 sizes.append(step)
-            array = array.flatten()  # nothing of lists that are missing
+            array = array.flatten()  # missing lists have no values
     if splits:
         count = int(splits[-1][-1])
     return _shaped(leaf, _filled(leaf, array, fill, splits, sizes), splits, sizes, count)
@@ -132,7 +132,7 @@ def held(leaf: Leaf, column: Any, fill: Mapping[str, Any]) -> Held:
 def null_rows(array: Any, path: str, row_of: Callable[[int], int] = int) -> NDArray[np.bool_]:
     """Return which rows of the column at `path` have something missing, at any depth; shape `(k,)`.
 
-    A code that its dictionary does not have is a `CodeError`; `row_of` says of which row a value is.
+    A code outside its dictionary raises a `CodeError`; `row_of` maps a value to its row.
     """
     arrow = _arrow()
     array = _joined(array)
@@ -158,7 +158,7 @@ def null_rows(array: Any, path: str, row_of: Callable[[int], int] = int) -> NDAr
 
 
 def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], sizes: list[int]) -> Any:
-    """The innermost array, as one of plain values without any missing."""
+    """Return the innermost array as plain values without nulls."""
     arrow = _arrow()
     coded = arrow.types.is_dictionary(array.type)
     _check_codes(array, leaf.path, lambda at: _row_of(at, splits, sizes))
@@ -172,21 +172,21 @@ def _filled(leaf: Leaf, array: Any, fill: Mapping[str, Any], splits: list[Any], 
     value = fill[leaf.path]
     try:
         if value is None:
-            raise TypeError("it is missing as well")
+            raise TypeError("the replacement is missing as well")
         return array.fill_null(arrow.scalar(value).cast(array.type))
     except (arrow.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"column {leaf.path} is {array.type}, and nulls= gives {value!r} for it: {error}") from None
 
 
 def _check_codes(array: Any, path: str, row_of: Callable[[int], int]) -> None:
-    """Refuse codes that a dictionary does not have, for what would be decoded is none of its values."""
+    """Raise a `CodeError` for codes outside the dictionary, which would decode to arbitrary values."""
     if _arrow().types.is_dictionary(array.type) and (wrong := wrong_code(array)) is not None:
         at, code = wrong
         raise CodeError(path, row_of(at), code, len(array.dictionary))
 
 
 def wrong_code(array: Any) -> tuple[int, int] | None:
-    """Return the first value whose code is none of the dictionary, and that code; `None` where all are."""
+    """Return the place and code of the first value with a code outside the dictionary; `None` if there is none."""
     codes = array.indices
     codes = (codes.fill_null(0) if codes.null_count else codes).to_numpy(zero_copy_only=False)
     most = len(array.dictionary)
@@ -199,7 +199,7 @@ def wrong_code(array: Any) -> tuple[int, int] | None:
 
 
 def _plain(array: Any) -> Any:
-    """The values themselves, of what has each different one or each run of one only once."""
+    """Return the plain values of a dictionary-encoded or run-end-encoded array."""
     types = _arrow().types
     if types.is_run_end_encoded(array.type):
         array = require("pyarrow.compute", extra="arrow", purpose="this data").run_end_decode(array)
@@ -207,7 +207,7 @@ def _plain(array: Any) -> Any:
 
 
 def _shaped(leaf: Leaf, array: Any, splits: list[NDArray[np.int64]], sizes: list[int], count: int) -> Held:
-    """The values as `count` of the shape `sizes`, in rows of lists."""
+    """Return the values as `count` arrays of the shape `sizes`, in rows of lists."""
     if leaf.dtype is None and not splits and not sizes:
         return _texts(array)
     values = _objects(array) if leaf.dtype is None else _numbers(array, leaf.dtype)
@@ -227,7 +227,7 @@ def _texts(array: Any) -> Held:
         array = array.cast(str(array.type).removesuffix("_view"))
     elif arrow.types.is_fixed_size_binary(array.type):
         array = array.cast(arrow.binary())
-    array.validate(full=True)  # that offsets rise and text is UTF-8, once, and not whenever a row is made of it
+    array.validate(full=True)  # check ascending offsets and UTF-8 once, not for each row
     return Texts(array)
 
 
@@ -237,7 +237,7 @@ def _objects(array: Any) -> NDArray[Any]:
 
 
 def _numbers(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Plain values of a fixed size; a view of Arrow's memory, except of booleans, decimals, and times of 32 bits."""
+    """Plain values of a fixed size; a view of Arrow's memory, except for booleans, decimals and 32-bit times."""
     arrow = _arrow()
     if arrow.types.is_decimal(array.type):
         array = array.cast(arrow.float64())
@@ -249,7 +249,7 @@ def _numbers(array: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _as_list(array: Any) -> Any:
-    """Maps as lists of pairs."""
+    """Return maps as lists of pairs."""
     arrow = _arrow()
     if not isinstance(array, arrow.MapArray):
         return array
@@ -269,7 +269,7 @@ def _first_null(array: Any) -> int:
 
 
 def _row_of(at: int, splits: list[NDArray[np.int64]], sizes: list[int]) -> int:
-    """The row that a value belongs to; sizes are those of dimensions inside the lists."""
+    """Return the row of a value; `sizes` are the dimensions inside the lists."""
     for size in sizes:
         at //= max(size, 1)
     for level in reversed(splits):
@@ -278,7 +278,7 @@ def _row_of(at: int, splits: list[NDArray[np.int64]], sizes: list[int]) -> int:
 
 
 def _joined(column: Any) -> Any:
-    """The chunks of a column as one array; text beyond 2 GB with offsets of 64 bits."""
+    """Return the chunks of a column as one array; text beyond 2 GB has 64-bit offsets."""
     arrow = _arrow()
     if not isinstance(column, arrow.ChunkedArray):
         return column

@@ -1,4 +1,4 @@
-"""Arrays that lie in chunks, along their first axis: what HDF5 and Zarr have in common."""
+"""Chunked arrays, read along their first axis: the common part of HDF5 and Zarr."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OBJECT_BYTES = 64  # of a value of unknown length, about
 
 
 class Described(NamedTuple):
-    """One array of a file: its length, what a row is, and how many rows are read together."""
+    """One array of a file: its length, the spec of a row, and the number of rows read together."""
 
     length: int
     spec: LeafSpec
@@ -38,23 +38,23 @@ class Described(NamedTuple):
 
 
 class Opened(Protocol):
-    """A file that is open for reading, in this process."""
+    """A file open for reading, in this process."""
 
     def described(self) -> Mapping[str, Described]:
-        """The arrays in it, by path."""
+        """Return the arrays in the file, by path."""
         ...
 
     def read(self, name: str, low: int, high: int) -> NDArray[Any]:
-        """The rows of one."""
+        """Return rows of one array."""
         ...
 
     def extents(self, name: str, low: int, high: int) -> Iterable[Extent]:
-        """Where these rows lie, as far as that is known."""
+        """Return the extents of these rows, as far as known."""
         ...
 
 
 class Library(Protocol):
-    """What opens files: a function of a module, so that it travels by its name."""
+    """A function that opens files: at the top of a module, so that pickling stores its name."""
 
     def __call__(self, path: str, /) -> Opened: ...
 
@@ -85,7 +85,7 @@ class ChunkedFiles:
     library: Library
     paths: list[str]
     states: list[FileState | None]
-    """`None` of a folder: a store whose chunks are files of their own."""
+    """`None` for a folder: a store with one file for each chunk."""
     names: list[str]
     spec: Spec
     starts: NDArray[np.int64]
@@ -115,7 +115,7 @@ class ChunkedFiles:
         return held
 
     def extents(self, block: int) -> list[Extent]:
-        """Where the chunks of a block lie."""
+        """Return the extents of the chunks of a block."""
         low, high = self.bounds[block : block + 2].tolist()
         file = int(self.starts.searchsorted(low, "right")) - 1
         low, high = low - int(self.starts[file]), high - int(self.starts[file])
@@ -123,7 +123,7 @@ class ChunkedFiles:
         return [extent for name in self.names for extent in source.extents(name, low, high)]
 
     def check(self, block: int) -> None:
-        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
         self._check(int(self.starts.searchsorted(self.bounds[block], "right")) - 1)
 
     def _check(self, file: int) -> None:
@@ -142,7 +142,7 @@ class ChunkedFiles:
         return ("chunked", relative(self.paths), sizes, self.names, specs, self.bounds.tolist())
 
     def _opened(self, file: int) -> Opened:
-        key = (os.getpid(), file)  # what was opened before a fork is the parent's
+        key = (os.getpid(), file)  # files opened before a fork belong to the parent
         found = self._open_files.get(key)
         if found is None:
             found = self._open_files.setdefault(key, self.library(self.paths[file]))
@@ -167,7 +167,7 @@ def _opened_again(
 
 
 def corners(shape: Sequence[int], chunks: Sequence[int], low: int, high: int) -> Iterator[tuple[int, ...]]:
-    """Yield which chunks of an array have its rows from `low` to `high`, by their place along each dimension.
+    """Yield the chunks of an array with rows from `low` to `high`, by their place along each dimension.
 
     >>> list(corners((10, 6), (4, 3), 3, 5))
     [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -179,7 +179,7 @@ def corners(shape: Sequence[int], chunks: Sequence[int], low: int, high: int) ->
 def chunked_files(
     call: str, library: Library, paths: list[str], columns: str | Sequence[str] | None, cache_bytes: int
 ) -> OfFiles | WithUnreadable:
-    """Return the source of `ps.read_hdf5` and `ps.read_zarr`; a file that cannot be read is one row that fails."""
+    """Return the source of `ps.read_hdf5` and `ps.read_zarr`; an unreadable file is one failing row."""
 
     def make(some: list[str], _: Collection[str]) -> BlockedSource:
         return _chunked_files(call, library, some, columns, cache_bytes)
@@ -222,7 +222,7 @@ def _chunked_files(
 def _chosen(
     call: str, path: str, arrays: Mapping[str, Described], columns: str | Sequence[str] | None
 ) -> tuple[list[str], Structure]:
-    """The arrays to read, in the order of an element's leaves, and its structure: groups are dicts."""
+    """Return the names of the arrays, in the order of an element's leaves, and its structure: groups are dicts."""
     for name in (
         [columns] if isinstance(columns, str) else () if columns is None else check_names(call, "columns", columns)
     ):
@@ -261,7 +261,7 @@ def _row_bytes(specs: Iterable[LeafSpec]) -> int:
 
 def _held(values: NDArray[Any], spec: LeafSpec, rows: int, place: str) -> Held:
     if len(values) != rows:
-        raise DataError(f"{place}: of {rows:,} rows there are {len(values):,}; make the dataset again")
+        raise DataError(f"{place}: {len(values):,} of {rows:,} rows found; make the dataset again")
     if isinstance(spec, ObjectSpec):
         return Texts(values.tolist())
     if isinstance(spec, ArraySpec) and not spec.known:

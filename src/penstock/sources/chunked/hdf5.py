@@ -37,26 +37,26 @@ class Hdf5:
                 if spec is not None:
                     found[name] = Described(item.shape[0], spec, item.chunks[0] if item.chunks else 1)
 
-        with _told(self.path):
+        with _errors_at(self.path):
             self.file.visititems(visit)
         return found
 
     def read(self, name: str, low: int, high: int) -> NDArray[Any]:
         h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
-        with _told(f"{self.path}, {name}, rows {low:,} to {high:,}"):
+        with _errors_at(f"{self.path}, {name}, rows {low:,} to {high:,}"):
             item = self.file[name]
             kind = h5py.check_string_dtype(item.dtype)
             return item.asstr()[low:high] if kind is not None and kind.encoding == "utf-8" else item[low:high]
 
     def extents(self, name: str, low: int, high: int) -> Iterator[Extent]:
-        """Where these rows lie in the file, chunk by chunk; values of any length lie elsewhere, which is not known."""
-        with _told(f"{self.path}, {name}"):
+        """Yield the extents of these rows, chunk by chunk; variable-length values lie elsewhere, at unknown places."""
+        with _errors_at(f"{self.path}, {name}"):
             item = self.file[name]
             if item.chunks:
                 for corner in corners(item.shape, item.chunks, low, high):
                     first = tuple(at * size for at, size in zip(corner, item.chunks, strict=True))
                     found = item.id.get_chunk_info_by_coord(first)
-                    if found.byte_offset is not None:  # else nothing was ever written there
+                    if found.byte_offset is not None:  # otherwise the chunk was never written
                         yield self.path, found.byte_offset, found.byte_offset + found.size
             elif (begin := item.id.get_offset()) is not None:
                 width = item.dtype.itemsize * prod(item.shape[1:])
@@ -64,14 +64,14 @@ class Hdf5:
 
 
 def open_hdf5(path: str) -> Hdf5:
-    """Return a file open for reading; one that is none is a `DataError`."""
+    """Return a file open for reading; raise a `DataError` if the file is not HDF5."""
     h5py = require("h5py", extra="hdf5", purpose="read_hdf5")
-    with _told(f"{path} cannot be read as HDF5"):
+    with _errors_at(f"{path} cannot be read as HDF5"):
         return Hdf5(path, h5py.File(path, "r"))
 
 
 def _spec(h5py: Any, item: Any) -> LeafSpec | None:
-    """What a row is; `None` where it is nothing that an element could hold, such as a reference."""
+    """Return the spec of a row; `None` if no element can hold one, such as a reference."""
     text = h5py.check_string_dtype(item.dtype)
     if text is not None:
         return ObjectSpec(str if text.encoding == "utf-8" else bytes) if len(item.shape) == 1 else None
@@ -87,8 +87,8 @@ def _as_here(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @contextmanager
-def _told(place: str) -> Generator[None]:
-    """Raise what HDF5 finds wrong as a `DataError` that begins with the place."""
+def _errors_at(place: str) -> Generator[None]:
+    """Raise errors of HDF5 as a `DataError` that begins with the place."""
     try:
         yield
     except (FileNotFoundError, PermissionError, IsADirectoryError, DataError):

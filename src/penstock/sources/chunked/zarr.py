@@ -22,13 +22,13 @@ _WHOLE = 1 << 62  # bytes: beyond the end of any file
 
 @dataclass(frozen=True)
 class Zarr:
-    """An open store: a group with arrays in it, or one array, whose path is empty."""
+    """An open store: a group of arrays, or one array with an empty path."""
 
     path: str
     node: Any
 
     def described(self) -> Mapping[str, Described]:
-        with _told(self.path):
+        with _errors_at(self.path):
             return {name: described for name, array in self._arrays() if (described := _described(array)) is not None}
 
     def _arrays(self) -> list[tuple[str, Any]]:
@@ -39,12 +39,12 @@ class Zarr:
         return sorted((name, item) for name, item in found if isinstance(item, zarr.Array))
 
     def read(self, name: str, low: int, high: int) -> NDArray[Any]:
-        with _told(f"{self.path}{name and ', '}{name}, rows {low:,} to {high:,}"):
+        with _errors_at(f"{self.path}{name and ', '}{name}, rows {low:,} to {high:,}"):
             return np.asarray((self.node[name] if name else self.node)[low:high])
 
     def extents(self, name: str, low: int, high: int) -> Iterator[Extent]:
-        """The files with the chunks or shards of these rows, where the store is a folder."""
-        with _told(f"{self.path}{name and ', '}{name}"):
+        """Yield the files with the chunks or shards of these rows, if the store is a folder."""
+        with _errors_at(f"{self.path}{name and ', '}{name}"):
             array = self.node[name] if name else self.node
             folder = getattr(array.store, "root", None)
             if folder is not None:
@@ -53,11 +53,11 @@ class Zarr:
 
 
 def open_zarr(path: str) -> Zarr:
-    """Return a store open for reading; what is none is a `DataError`."""
+    """Return a store open for reading; raise a `DataError` if there is none."""
     zarr = require("zarr", extra="zarr", purpose="read_zarr")
     if not os.path.exists(path):
         raise FileNotFoundError(f"there is no Zarr store at {os.path.abspath(path)}")
-    with _told(f"{path} cannot be read as Zarr"):
+    with _errors_at(f"{path} cannot be read as Zarr"):
         return Zarr(path, zarr.open(path, mode="r"))
 
 
@@ -69,12 +69,12 @@ def _described(array: Any) -> Described | None:
 
 
 def _chunks(array: Any) -> tuple[int, ...]:
-    """The shape of what is kept as one."""
+    """Return the shape of a unit of storage: a shard, else a chunk."""
     return getattr(array, "shards", None) or array.chunks
 
 
 def _spec(array: Any) -> LeafSpec | None:
-    """What a row is; `None` where it is nothing that an element could hold."""
+    """Return the spec of a row; `None` if no element can hold one."""
     if array.dtype.kind in "OTU":
         return ObjectSpec(str) if array.ndim == 1 else None
     if array.dtype.kind == "S":
@@ -83,8 +83,8 @@ def _spec(array: Any) -> LeafSpec | None:
 
 
 @contextmanager
-def _told(place: str) -> Generator[None]:
-    """Raise what Zarr finds wrong as a `DataError` that begins with the place."""
+def _errors_at(place: str) -> Generator[None]:
+    """Raise errors of Zarr as a `DataError` that begins with the place."""
     try:
         yield
     except (PermissionError, DataError):

@@ -1,4 +1,4 @@
-"""The columns of CSV files: their names, by the first record, and their types, by the first block with values."""
+"""The columns of CSV files: names from the first record, and types from the first block with values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from penstock.core.errors import DataError, PlanError
 from penstock.core.lazy import require
-from penstock.sources.arrow.tables import told
+from penstock.sources.arrow.tables import errors_at
 from penstock.sources.csv.parsing import Form, Records, parsed, parsed_freely
 
-BLOCKS = 64  # that are looked at for the types of columns that are empty in those before
+BLOCKS = 64  # at most, read for the types of columns that are empty in earlier blocks
 
 
 class Block(NamedTuple):
-    """Some records of a file, and the names of its columns."""
+    """Some records of a file, with the names of its columns."""
 
     path: str
     names: list[str]
@@ -25,9 +25,9 @@ class Block(NamedTuple):
 
 
 def types_in(blocks: Iterable[Block], known: Collection[str], form: Form) -> dict[str, Any]:
-    """Return the type of each column that is not `known`: of the first block in which it has a value.
+    """Return the type of each column that is not `known`, from the first block in which it has a value.
 
-    Those that are empty in the first `BLOCKS` have none.
+    Columns that are empty in the first `BLOCKS` have none.
     """
     types: dict[str, Any] = {}
     for at, block in enumerate(islice(blocks, BLOCKS)):
@@ -36,7 +36,7 @@ def types_in(blocks: Iterable[Block], known: Collection[str], form: Form) -> dic
         except DataError:
             if at == 0:
                 raise
-            continue  # an error of its rows when they are read
+            continue  # reading its rows raises the error
         types = {**{field.name: field.type for field in found if not _is_null(field.type)}, **types}
         if types.keys() | set(known) >= set(block.names):
             break
@@ -44,9 +44,9 @@ def types_in(blocks: Iterable[Block], known: Collection[str], form: Form) -> dic
 
 
 def _types_of(block: Block, form: Form) -> Any:
-    """The `pyarrow.Schema` of some records; of those that can be parsed, for others fail when they are read."""
+    """Return the `pyarrow.Schema` of some records, ignoring invalid ones, which fail when read."""
     path, names, records = block
-    with told(path, records.row):
+    with errors_at(path, records.row):
         try:
             return parsed(records, names, {}, form).schema
         except DataError as error:
@@ -64,7 +64,7 @@ def _is_null(of: Any) -> bool:
 
 
 def schema_of(names: list[str], types: Mapping[str, Any] | None, found: Mapping[str, Any]) -> Any:
-    """Return the types of the columns: those given, others as they were `found`, and text for those without values."""
+    """Return the types of the columns: as given, else as `found`, else text for columns without values."""
     arrow = require("pyarrow", extra="arrow", purpose="read_csv")
     given = {name: _type(name, of) for name, of in (types or {}).items()}
     for name in given:
@@ -90,9 +90,9 @@ def _type(name: str, of: Any) -> Any:
 def names_in(content: bytes, path: str, form: Form) -> list[str]:
     """Return the names of the columns, from the bytes of a file up to the end of its first record."""
     if not content:
-        raise DataError(f"{path}: there is no record with the names of the columns; give names=")
+        raise DataError(f"{path}: the record with the names of the columns is missing; give names=")
     content = content.removeprefix(b"\xef\xbb\xbf")
-    with told(f"{path}: the names of the columns"):
+    with errors_at(f"{path}: the names of the columns"):
         names = parsed_freely(content + b"\n", None, {}, form).schema.names
     again = next((name for name in names if names.count(name) > 1), None)
     if again is not None:
@@ -101,7 +101,7 @@ def names_in(content: bytes, path: str, form: Form) -> list[str]:
 
 
 def check_names(first: str, names: list[str], path: str, theirs: list[str]) -> None:
-    """Raise a `DataError` if two files have other columns, in whatever order."""
+    """Raise a `DataError` if two files have different columns, in any order."""
     if sorted(theirs) != sorted(names):
         odd = next(iter(sorted(set(theirs) ^ set(names))), "")
         raise DataError(f"read_csv: {first} and {path} differ: column {odd!r} is only in one of them")

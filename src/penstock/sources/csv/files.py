@@ -1,4 +1,4 @@
-"""CSV files, parsed a block at a time through pyarrow, at random by an index of where records begin."""
+"""CSV files, parsed one block at a time through pyarrow, with random access by an index of records."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CsvFiles:
 
     @property
     def kind(self) -> Kind:
-        """What kind of index tells where the blocks begin."""
+        """The kind of index that locates the blocks."""
         return _kind_of_index(self.form.dialect, self.stretch_bytes)
 
     @property
@@ -89,12 +89,12 @@ class CsvFiles:
             return Apart(records, maker, found.kept)
 
     def extents(self, block: int) -> list[Extent]:
-        """Where a block lies."""
+        """Return the extent of a block."""
         found = self.stretches[block]
         return [(self.makers[found.file].path, found.begin, found.end)]
 
     def check(self, block: int) -> None:
-        """Raise a `DataError` if the file of a block was written to, also where its rows are kept."""
+        """Raise a `DataError` if the file of a block has changed, even for cached rows."""
         found = self.stretches[block]
         self.states[found.file].check(self.makers[found.file].path)
 
@@ -103,7 +103,7 @@ class CsvFiles:
         return f"{self.paths[found.file]}, row {found.first + (row if found.kept is None else int(found.kept[row])):,}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return the files' names, sizes and digests, the columns, and how they are written."""
+        """Return the files' names, sizes and digests, the columns, and the dialect."""
         files = [(stamp.size, stamp.digest) for stamp in self.stamps]
         columns, fill, form = described(self.table, self.form)
         return ("csv", relative(self.paths), files, columns, fill, form, self.bounds.tolist())
@@ -124,7 +124,7 @@ def csv_files(  # noqa: PLR0913 - files are written in many ways
     *,
     torn: Collection[str] = (),
 ) -> BlockedSource:
-    """Return the source of `ps.read_csv`; of files that are `torn`, the records before the damage are read."""
+    """Return the source of `ps.read_csv`; of `torn` files, the records before the damage are read."""
     require("pyarrow.csv", extra="arrow", purpose="read_csv")
     sidecars = index_files(paths, _kind_of_index(form.dialect, block_bytes), tolerant=bool(torn))
     headed = names is None
@@ -150,14 +150,14 @@ def csv_files(  # noqa: PLR0913 - files are written in many ways
 
 
 def check_csv(path: str, form: Form, block_bytes: int, *, headed: bool) -> None:
-    """Raise a `DataError` where a file is no CSV to its end, or has no names of columns though it is `headed`."""
+    """Raise a `DataError` if a file is not valid CSV to its end, or is `headed` and has no names of columns."""
     (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes))
     if headed:
         _header(path, sidecar, form)
 
 
 def begins_as_csv(path: str, form: Form, block_bytes: int) -> bool:
-    """Return whether there are records before what is wrong with a file."""
+    """Return whether there are records before the fault of a file."""
     (sidecar,) = index_files([path], _kind_of_index(form.dialect, block_bytes), tolerant=True)
     return sidecar.fault is not None and len(sidecar.arrays["offsets"]) > 1
 
@@ -176,12 +176,12 @@ def _records(path: str, found: Stretch) -> Records:
         file.seek(found.begin)
         content = file.read(found.end - found.begin)
     if len(content) != found.end - found.begin:
-        raise DataError(f"{path}: the file was cut short: bytes {found.begin:,} to {found.end:,} are not all there")
+        raise DataError(f"{path}: the file was cut short: bytes {found.begin:,} to {found.end:,} are incomplete")
     return Records(content, found.rows, found.line, found.first)
 
 
 def _header(path: str, sidecar: Sidecar, form: Form) -> list[str]:
-    """The names in the first record of a file."""
+    """Return the names in the first record of a file."""
     with open(path, "rb") as file:
         return names_in(file.read(int(sidecar.arrays["head"][0])), path, form)
 
@@ -197,7 +197,7 @@ def _stretches(file: int, sidecar: Sidecar, *, headed: bool) -> list[Stretch]:
 
 
 def _whole(makers: list[Rowmaker], stretches: list[Stretch]) -> list[Stretch]:
-    """The blocks that have rows with nothing missing, and which those are; what is no row fails when it is read."""
+    """Return the blocks that have rows without missing values, each with those rows; invalid rows fail when read."""
 
     def look(at: int) -> Stretch:
         found = stretches[at]

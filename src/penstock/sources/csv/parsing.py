@@ -1,4 +1,4 @@
-"""What rows are made of records of CSV: by pyarrow, all at once, or where that fails, only those that are asked for."""
+"""Parse CSV records to rows: through pyarrow, all at once or, if that fails, only the requested ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from penstock.core.arrays import Rows
 from penstock.core.errors import DataError
 from penstock.core.lazy import require
 from penstock.sources.arrow.apart import made_apart
-from penstock.sources.arrow.tables import Table, told
+from penstock.sources.arrow.tables import Table, errors_at
 from penstock.sources.blocked import Held
 from penstock.sources.csv.records import Dialect, record_ends
 from penstock.sources.stream import Faulty, with_faults
@@ -26,19 +26,19 @@ T = TypeVar("T")
 
 _UTF8 = ("utf-8", "utf8")
 _REMEDY = "remove the index beside the file, and make the dataset again"
-_MOST_FAULTS = 1000  # records of a block, beyond which it is taken for something else than CSV of these types
+_MOST_FAULTS = 1000  # invalid records of a block, beyond which the file is not taken for CSV of these types
 
 
 @dataclass(frozen=True)
 class Form:
-    """How the files are written."""
+    """The form of the files."""
 
     dialect: Dialect
     encoding: str
 
 
 class Records(NamedTuple):
-    """Some whole records: their bytes, how many rows they are, and the lines and rows of the file before them."""
+    """Some whole records: their bytes, number of rows, and the numbers of preceding lines and rows of the file."""
 
     content: bytes
     rows: int
@@ -47,7 +47,7 @@ class Records(NamedTuple):
 
 
 def described(table: Table, form: Form) -> tuple[list[str], list[tuple[str, str]], tuple[str, str | None, str]]:
-    """Return the columns, what stands for missing values, and how files are written, for a fingerprint."""
+    """Return the columns, the replacements of missing values, and the form of the files, for a fingerprint."""
     columns = [f"{leaf.path}: {leaf.spec!r}" for leaf in table.layout.leaves]
     fill = sorted((path, repr(value)) for path, value in table.fill.items())
     return columns, fill, (form.dialect.delimiter, form.dialect.quote, form.encoding)
@@ -55,9 +55,9 @@ def described(table: Table, form: Form) -> tuple[list[str], list[tuple[str, str]
 
 @dataclass(frozen=True)
 class Rowmaker:
-    """Makes rows, as the table has them, of records of one file, whose columns are `names`.
+    """Makes rows of the table from records of one file with the columns `names`.
 
-    What is wrong with records is a `DataError` with its place.
+    Invalid records raise a `DataError` with their place.
     """
 
     path: str
@@ -67,21 +67,21 @@ class Rowmaker:
 
     def columns(self, records: Records, kept: Rows | None = None) -> list[Held]:
         """Return the columns of all rows, or of those at `kept`."""
-        with told(self.path, records.row):
+        with errors_at(self.path, records.row):
             table = self._parsed(records)
             return self.table.columns(table if kept is None else table.take(kept))
 
     def kept_columns(self, records: Records) -> tuple[list[Held], int]:
-        """Return the columns of the rows that are kept, and how many they are: where the table says so, whole ones."""
-        with told(self.path, records.row):
+        """Return the columns and the number of the kept rows: without incomplete ones if the table drops them."""
+        with errors_at(self.path, records.row):
             table = self._parsed(records)
             if self.table.drops:
                 table = table.take(np.flatnonzero(self.table.whole_rows(table)))
             return self.table.columns(table), table.num_rows
 
     def whole_rows(self, records: Records) -> NDArray[np.bool_]:
-        """Return which rows have nothing missing, `bool[k]`."""
-        with told(self.path, records.row):
+        """Return which rows have no missing value, `bool[k]`."""
+        with errors_at(self.path, records.row):
             return self.table.whole_rows(self._parsed(records))
 
     @cached_property
@@ -91,12 +91,12 @@ class Rowmaker:
     def _parsed(self, records: Records) -> Any:
         table = parsed(records, self.names, self._types, self.form)
         if table.num_rows != records.rows:
-            raise DataError(f"{records.rows:,} records after line {records.line:,} are {table.num_rows:,} rows")
+            raise DataError(f"{records.rows:,} records after line {records.line:,} make {table.num_rows:,} rows")
         return table
 
 
 class Apart:
-    """Records of which some are no rows, each apart from the others; of them, those at `kept`."""
+    """Records of which some are invalid, each parsed separately; only those at `kept`."""
 
     def __init__(self, records: Records, maker: Rowmaker, kept: Rows | None = None) -> None:
         try:
@@ -108,7 +108,7 @@ class Apart:
             ) from None
         if len(ends) - 1 != records.rows:
             raise DataError(
-                f"{maker.path}: there are {len(ends) - 1:,} records after line {records.line:,}, and {records.rows:,} "
+                f"{maker.path}: {len(ends) - 1:,} records found after line {records.line:,}, and {records.rows:,} "
                 f"in the index; {_REMEDY}"
             )
         self._records = records
@@ -119,11 +119,11 @@ class Apart:
         self.nbytes = len(records.content) + 128 * len(ends)
 
     def columns(self, rows: Rows) -> list[Held]:
-        """Return the columns of some rows; what is wrong with the first that is none has its place as `element`."""
+        """Return the columns of some rows; the error of the first invalid row has its place as `element`."""
         return self.made(rows if self._kept is None else self._kept[rows], self._maker.columns)
 
     def whole_rows(self) -> NDArray[np.bool_]:
-        """Return which records have nothing missing, or are no rows, `bool[k]`; too many of these are an error."""
+        """Return which records are complete or invalid, `bool[k]`; raise if too many are invalid."""
         found: list[NDArray[np.bool_]] = []
         faults: list[Exception] = []
         for part in self.each(self._maker.whole_rows):
@@ -135,11 +135,11 @@ class Apart:
         return np.concatenate(found)
 
     def each(self, make: Callable[[Records], T]) -> Iterator[T | Faulty]:
-        """Yield what is made of runs of the records, and a `Faulty` for each that is no row."""
+        """Yield the results of `make` for runs of records, and a `Faulty` for each invalid record."""
         return with_faults(self._records.rows, lambda low, high: self.made(np.arange(low, high), make))
 
     def made(self, rows: Rows, make: Callable[[Records], T]) -> T:
-        """Return what is made of the records at `rows`, as `columns` does."""
+        """Return the result of `make` for the records at `rows`, with errors as in `columns`."""
         return made_apart(rows, lambda some: make(self._picked(some)))
 
     def _picked(self, rows: Rows) -> Records:
@@ -153,12 +153,12 @@ class Apart:
 
 
 def _ended(record: bytes) -> bytes:
-    """A record with an end, which the last of a file may lack."""
+    """Return a record with a line end, which the last of a file may lack."""
     return record if record[-1:] in (b"\n", b"\r") else record + b"\n"
 
 
 def _ends_of(records: Records, dialect: Dialect) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each record begins, and the last one ends, `int64[k + 1]`; and the lines of the file before that."""
+    """Return the begin of each record and the end of the last, `int64[k + 1]`, with the file's lines before each."""
     ends, lines = [np.zeros(1, np.int64)], [np.array([records.line], np.int64)]
     line = records.line
     for found in record_ends(io.BytesIO(records.content), "", dialect, lambda _: None):
@@ -180,9 +180,9 @@ def parsed(records: Records, names: list[str], types: Mapping[str, Any], form: F
 def parsed_freely(
     content: bytes, names: list[str] | None, types: Mapping[str, Any], form: Form, *, lenient: bool = False
 ) -> Any:
-    """Return what pyarrow makes of some records: of all columns where there are no `types`.
+    """Return the `pyarrow.Table` of some records: with all columns if there are no `types`.
 
-    Where it is `lenient`, records of another number of fields are left out, and what is no text is replaced.
+    If `lenient`, records with another number of fields are left out, and invalid text is replaced.
     """
     arrow = require("pyarrow", extra="arrow", purpose="read_csv")
     csv = require("pyarrow.csv", extra="arrow", purpose="read_csv")
@@ -202,10 +202,10 @@ def parsed_freely(
 
 
 def _located(error: ValueError, records: Records, types: Mapping[str, Any], form: Form) -> DataError:
-    """The error of some records with the line of the file that it is in."""
+    """Return the error of some records with its line of the file."""
     text = str(error).replace("\n", " ")
     row = re.search(r"Row #(\d+)", text)
-    number = int(row[1]) if row else records.rows  # which it is, where there is one alone
+    number = int(row[1]) if row else records.rows  # known if there is only one record
     at = f", in line {records.line + _line(records.content, number - 1, form):,}" if number == 1 or row else ""
     text = re.sub(r"(In CSV column #\d+: |CSV parse error: )?Row #\d+: ", "", text)
     wrong = re.search(r"conversion error to (\S+):", text)
@@ -217,10 +217,10 @@ def _located(error: ValueError, records: Records, types: Mapping[str, Any], form
 
 
 def _line(content: bytes, row: int, form: Form) -> int:
-    """The line in which a row begins, counted from 1."""
+    """Return the line in which a row begins, counted from 1."""
     line = number = 0
     began = 1
-    with suppress(DataError):  # what comes after a quote that is never closed begins before it
+    with suppress(DataError):  # records after an unclosed quote begin before it
         for ends in record_ends(io.BytesIO(content), "", form.dialect, lambda _: None):
             for closes, empty in zip(ends.records.tolist(), ends.empty.tolist(), strict=True):
                 line += 1

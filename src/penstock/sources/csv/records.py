@@ -1,4 +1,4 @@
-"""Where the records of CSV begin: quoted fields may hold line breaks, and quotes are only quotes at a field's start."""
+"""Find the records of CSV: quoted fields may hold line breaks, and quotes only count at the start of a field."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from penstock.core.errors import DataError
 from penstock.kernels.records import ScanError
 from penstock.storage.soundness import Arrays, are_in_order, are_offsets, are_within, has_form
 
-_READ = 4 << 20  # bytes looked at at a time
+_READ = 4 << 20  # bytes scanned at a time
 _MORE = 1 << 12
 _LF, _CR = 10, 13
 NO_BLOCKS = dict.fromkeys(("offsets", "rows", "lines"), np.zeros(1, np.int64)) | {"head": np.zeros(2, np.int64)}
 """The index of a file without records."""
-_MARK = b"\xef\xbb\xbf"  # what some programs begin UTF-8 with
+_MARK = b"\xef\xbb\xbf"  # some programs begin UTF-8 with this mark
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How fields are kept apart: the delimiter, and the quote around fields that hold it, if any."""
+    """The delimiter between fields, and the quote around fields that hold one, if any."""
 
     delimiter: str = ","
     quote: str | None = '"'
 
 
 class Ends(NamedTuple):
-    """The ends of lines in a stretch of a file, as positions after them in the file, and which end a record."""
+    """The ends of lines in a section of a file, as positions in the file, with those that end a record."""
 
     lines: NDArray[np.int64]
     records: NDArray[np.bool_]
-    """Whether a line's end is one of a record too, `bool[k]`, and not within quotes."""
+    """Line ends that also end a record, `bool[k]`: those outside of quotes."""
     empty: NDArray[np.bool_]
-    """Whether there is nothing before it, so that it ends no row."""
+    """Line ends of empty lines, which end no row, `bool[k]`."""
     content: bytes
-    """What was looked at, up to or beyond the last of them."""
+    """The scanned bytes, up to or beyond the last line end."""
     begin: int
-    """Where that begins in the file."""
+    """The position of `content` in the file."""
 
 
 def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int], None]) -> dict[str, NDArray[Any]]:
-    """Return where blocks of about `block_bytes` begin and where the last ends, with the rows and lines before each.
+    """Return the positions of blocks of about `block_bytes` and of the end, with the rows and lines before each.
 
-    `offsets`, `rows` and `lines` have shape `(m + 1,)`; `head` is where the first record that is not empty ends, and
-    how many lines that takes. A quote that is never closed is a `ScanError` that names its line, with the index of the
-    records before it.
+    `offsets`, `rows` and `lines` have shape `(m + 1,)`; `head` has the end of the first record that is not empty, and
+    the number of lines up to there. A quote that is never closed raises a `ScanError` that names its line, with the
+    index of the records before it.
     """
     blocks = _Blocks(block_bytes)
     failure: ScanError | None = None
@@ -67,17 +67,17 @@ def index_of(path: str, dialect: Dialect, block_bytes: int, tell: Callable[[int]
 
 
 class _Blocks:
-    """Where blocks begin, with the rows and lines before each, as records come."""
+    """Collects the positions of blocks, with the rows and lines before each."""
 
     def __init__(self, block_bytes: int) -> None:
         self._block_bytes = block_bytes
         self._offsets, self._rows, self._lines = [0], [0], [0]
         self._head: tuple[int, int] | None = None
-        self._row = self._line = 0  # before what comes next
+        self._row = self._line = 0  # before the next record
         self._end = (0, 0)  # of the last record, and the lines up to there
 
     def add(self, ends: Ends) -> None:
-        """Take in the records that end in the next stretch of the file."""
+        """Add the records that end in the next section of the file."""
         full = ends.records & ~ends.empty
         before = self._row + np.cumsum(full)  # rows up to each end
         if self._head is None and full.any():
@@ -91,7 +91,7 @@ class _Blocks:
                 self._offsets.append(int(positions[at]))
                 self._rows.append(int(before[cut]))
                 self._lines.append(self._line + cut + 1)
-            else:  # nothing but empty lines
+            else:  # only empty lines
                 self._offsets[-1], self._lines[-1] = int(positions[at]), self._line + cut + 1
         if len(cuts):
             self._end = int(positions[-1]), self._line + int(cuts[-1]) + 1
@@ -99,7 +99,7 @@ class _Blocks:
         self._line += len(ends.lines)
 
     def arrays(self) -> dict[str, NDArray[np.int64]]:
-        """The index of all records that have come."""
+        """Return the index of all records added."""
         is_open = self._row > self._rows[-1]  # the last block
         made = {
             "offsets": self._offsets + [self._end[0]] * is_open,
@@ -111,7 +111,7 @@ class _Blocks:
 
 
 def has_blocks(arrays: Arrays, size: int) -> bool:
-    """Whether an index is one that `index_of` makes."""
+    """Return whether an index is a possible result of `index_of`."""
     if not are_offsets(arrays, size, "offsets", "rows", "lines") or not has_form(arrays, np.int64, {"head": (2,)}):
         return False
     offsets, rows, lines, head = (arrays[name] for name in ("offsets", "rows", "lines", "head"))
@@ -123,10 +123,10 @@ def has_blocks(arrays: Arrays, size: int) -> bool:
 def record_ends(
     file: io.BufferedReader | io.BytesIO, path: str, dialect: Dialect, tell: Callable[[int], None]
 ) -> Iterator[Ends]:
-    """Yield the ends of lines in a file, a stretch at a time; the end of the file ends what has no other end."""
+    """Yield the line ends of a file, one section at a time; the end of the file also ends its last line."""
     inside = False  # of quotes
-    opened = (0, 0)  # where the last quote opened, and in which line
-    previous = _LF  # the byte before: the beginning is as after a line
+    opened = (0, 0)  # position and line of the last opening quote
+    previous = _LF  # the byte before: a file begins as if after a line end
     start = lines = 0  # of the line, and before it
     head = file.read(len(_MARK))
     base = start = len(_MARK) if head == _MARK else 0
@@ -140,7 +140,7 @@ def record_ends(
         failure: DataError | None = None
         if base + len(data) > start and (not len(ends) or ends[-1] != len(data)):
             try:
-                head = file.read(1)  # of the next stretch; none at the end of the file, which ends the line
+                head = file.read(1)  # of the next section; none at the end of the file, which ends the line
                 ends = ends if head else np.append(ends, len(data))
             except DataError as error:
                 failure = error
@@ -164,17 +164,17 @@ def record_ends(
 
 
 def _completed(content: bytes, file: io.BufferedReader | io.BytesIO, dialect: Dialect) -> bytes:
-    """A stretch that ends with neither half of a line's end nor half of two quotes, where there is more to read."""
+    """Return a section extended so that it does not end within a line end or a pair of quotes."""
     halves = b"\r" + (dialect.quote or "").encode()
     parts = [content]
-    with suppress(DataError):  # which comes again with the next stretch
+    with suppress(DataError):  # the next read raises the error again
         while parts[-1][-1:] in (halves[:1], halves[1:2]) and parts[-1] and (more := file.read(_MORE)):
             parts.append(more)
     return b"".join(parts)
 
 
 def _line_ends(data: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The positions after line feeds, returns, and both together."""
+    """Return the positions after line feeds, returns, and pairs of both."""
     returns = np.flatnonzero(data == _CR)
     feeds = np.flatnonzero(data == _LF)
     if len(returns):
@@ -185,7 +185,7 @@ def _line_ends(data: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def _are_empty(data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which lines have nothing before their end; one that began in an earlier stretch has something."""
+    """Return which lines are empty; a line that began in an earlier section is not."""
     lengths = ends - starts
     last = data[ends - 1] if len(ends) else data[:0]
     breaks = (last == _LF) | (last == _CR)
@@ -197,7 +197,7 @@ def _are_empty(data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray
 def _toggles(
     content: bytes, data: NDArray[np.uint8], dialect: Dialect, *, inside: bool, previous: int
 ) -> NDArray[np.int64]:
-    """The positions of quotes where quoted text begins or ends; two quotes within it end it and begin it again."""
+    """Return the positions of quotes that begin or end quoted text; a pair of quotes within it ends and begins it."""
     if dialect.quote is None:
         return np.empty(0, np.int64)
     quote, delimiter = ord(dialect.quote), ord(dialect.delimiter)
@@ -207,7 +207,7 @@ def _toggles(
     if len(opening) and opening[0] == 0:
         before[0] = previous
     begins = (before == delimiter) | (before == _LF) | (before == _CR)
-    if bool((begins | (before == quote)).all()):  # where every other quote opens, as nearly everywhere
+    if bool((begins | (before == quote)).all()):  # nearly always: every other quote opens a field
         return quotes
     return _one_by_one(data, quotes, delimiter, inside=inside, previous=previous)
 
@@ -215,7 +215,7 @@ def _toggles(
 def _one_by_one(
     data: NDArray[np.uint8], quotes: NDArray[np.int64], delimiter: int, *, inside: bool, previous: int
 ) -> NDArray[np.int64]:
-    """The same where some quotes are only characters: those that do not stand at the beginning of a field."""
+    """Return the same if some quotes, not at the beginning of a field, are plain characters."""
     before = data[quotes - 1]
     if len(quotes) and quotes[0] == 0:
         before[0] = previous
@@ -229,7 +229,7 @@ def _one_by_one(
             if inside:
                 found.append(positions[at])
         elif at + 1 < len(positions) and positions[at + 1] == positions[at] + 1:
-            at += 1  # two quotes stand for one
+            at += 1  # a pair of quotes stands for one
         else:
             inside = False
             found.append(positions[at])

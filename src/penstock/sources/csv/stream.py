@@ -1,4 +1,4 @@
-"""CSV files that are compressed as a whole: their rows in order, a block of records at a time."""
+"""CSV files that are compressed as a whole: their rows in order, one block of records at a time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from penstock.storage.compression import open_decompressed
 
 @dataclass(frozen=True, eq=False)
 class CsvStream:
-    """The rows of CSV files, file by file, each decompressed by `compressions[i]`; `None`: not at all.
+    """The rows of CSV files, file by file, each decompressed by `compressions[i]`, if not `None`.
 
-    `names` has those of the columns as the file `first` orders them; without `headed`, all files are of these.
+    `names` has the names of the columns in the order of the file `first`; without `headed`, of all files.
     """
 
     paths: list[str]
@@ -60,7 +60,7 @@ class CsvStream:
                         yield chunk
 
     def _chunks(self, block: Records, maker: Rowmaker) -> Iterator[Chunk]:
-        """The rows of a block: all together, or where some records are none, those before and after each."""
+        """Yield the rows of a block: all together or, if some are invalid, those before and after each."""
         structure = flatten(self.table.layout.spec)[1]
 
         def made(records: Records) -> Chunk:
@@ -73,7 +73,7 @@ class CsvStream:
             return Apart(block, maker).each(made)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return a digest of the sizes and content of the files, the columns, and how they are written."""
+        """Return a digest of the sizes and content of the files, the columns, and the dialect."""
         return self._fingerprint
 
     @cached_property
@@ -92,7 +92,7 @@ def csv_stream(
     nulls: Nulls,
     block_bytes: int,
 ) -> CsvStream:
-    """Return the source of `ps.read_csv` where a file is compressed; types are found in the first that can be read."""
+    """Return the source of `ps.read_csv` where a file is compressed; types come from the first readable file."""
     headed = names is None
     failure: DataError | None = None
     for path, compression in zip(paths, compressions, strict=True):
@@ -116,19 +116,19 @@ def _names(blocks: Iterator[Records], path: str, form: Form) -> list[str]:
 def _blocks(
     path: str, compression: str | None, form: Form, block_bytes: int, *, headed: bool
 ) -> Generator[Records, None, None]:
-    """The records of a file, about `block_bytes` at a time; where it is headed, first the one with the names alone."""
-    held: list[bytes] = []  # what has come since `begin`
-    begin = line = done = 0  # where the next block begins; lines and records before it
-    total = lines = 0  # records and lines that have come
+    """Yield the records of a file, about `block_bytes` at a time; of a headed file first the record with the names."""
+    held: list[bytes] = []  # the content since `begin`
+    begin = line = done = 0  # of the next block; lines and records before it
+    total = lines = 0  # records and lines so far
     wanted = 1 if headed else block_bytes
-    last = 0  # where the last record that has come ends
+    last = 0  # the end of the last record so far
     failure: DataError | None = None
     with open_decompressed(path, compression) as file:
         found = record_ends(file, path, form.dialect, lambda _: None)
         while True:
             try:
                 ends = next(found, None)
-            except DataError as error:  # behind the records that have come
+            except DataError as error:  # after the records so far
                 failure, ends = error, None
             if ends is None:
                 break

@@ -1,4 +1,4 @@
-"""LitData's chunks whose samples are kept as an Arrow table: what it does with dicts of text, numbers and lists."""
+"""LitData's chunks with an Arrow table of samples: its form for dicts of text, numbers and lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from penstock.elements.chunks.chunk import Chunk, Items
 from penstock.elements.spec import Spec
 from penstock.index.blocked import Blocks
 from penstock.kernels.records import Framing, RecordReader
-from penstock.sources.arrow.tables import told
+from penstock.sources.arrow.tables import errors_at
 from penstock.sources.records.files import content_of
 from penstock.sources.shards.files import CACHE_BYTES, Shard, faults_of
 from penstock.storage.indexing import Kind, index_files
@@ -29,20 +29,20 @@ from penstock.storage.sidecar import Sidecar
 from penstock.storage.soundness import Arrays, are_offsets, are_within, has_form
 
 MAGIC = b"LDARW01\0"
-"""What such a chunk ends in, after the table, an Arrow IPC file, and the bytes of that as `uint32`."""
+"""The end of such a chunk, after the table (an Arrow IPC file) and the table's size as `uint32`."""
 _TAIL = struct.Struct("<I8s")
 _MOST = 1 << 62  # rows, of which some take no bytes
 
 
 def ends_in_arrow(path: str) -> bool:
-    """Whether a chunk's samples are an Arrow table."""
+    """Return whether a chunk's samples are an Arrow table."""
     with open(path, "rb") as file:
         file.seek(max(file.seek(0, os.SEEK_END) - len(MAGIC), 0))
         return file.read() == MAGIC
 
 
 def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
-    """Where the table lies, and how many rows come before each of its record batches, and in all."""
+    """Return the place of the table, and the numbers of rows before each of its record batches and in total."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _TAIL.size, 0))
@@ -53,7 +53,7 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
             raise DataError(f"{path}, at byte {max(size - _TAIL.size, 0)}: it does not end in an Arrow table")
         file.seek(begin)
         data = file.read(length)
-    with told(f"{path}, at byte {begin}"):
+    with errors_at(f"{path}, at byte {begin}"):
         arrow = require("pyarrow", extra="arrow", purpose=f"reading {path}")
         options = arrow.ipc.IpcReadOptions(included_fields=[0], use_threads=False)
         reader = arrow.ipc.open_file(arrow.py_buffer(data), options=options)
@@ -81,7 +81,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class ArrowRows:
-    """The samples of such chunks, as the Python values that were written; a record batch is decoded for any of them."""
+    """The samples of such chunks, as the Python values that were written, decoded one record batch at a time."""
 
     shards: Sequence[Shard]
     name: str
@@ -96,23 +96,23 @@ class ArrowRows:
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """Faults of chunks, by their number: each is the error of all samples that index.json says the chunk has."""
+        """Faults of chunks, by number: each is the error of all samples of the chunk according to index.json."""
         return faults_of(self.shards, self._sidecars, [int(one.arrays["rows"][-1]) for one in self._sidecars])
 
     @cached_property
     def _rows(self) -> list[Rows]:
-        """The rows before each record batch of a chunk, and in all; one batch of all where the chunk has a fault."""
+        """The numbers of rows before each record batch and in total; a chunk with a fault is one batch."""
         lost = [np.array([0, shard.samples], np.int64) for shard in self.shards]
         return [lost[i] if i in self.faults else one.arrays["rows"] for i, one in enumerate(self._sidecars)]
 
     @cached_property
     def _firsts(self) -> Rows:
-        """The first record batch of each chunk, and the number of all."""
+        """The first record batch of each chunk, and the total number."""
         return np.cumsum([0, *(len(rows) - 1 for rows in self._rows)])
 
     @cached_property
     def _bounds(self) -> Rows:
-        """The first sample of each record batch, and the number of all."""
+        """The first sample of each record batch, and the total number."""
         starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
         rows = [rows[:-1] for rows in self._rows]
         found = [start + first for start, first in zip(starts.tolist(), rows, strict=False)]
@@ -137,7 +137,7 @@ class ArrowRows:
             for piece, found in self._recent.each(wanted):
                 places = wanted[piece]
                 local = rows[places] - self._bounds[piece]
-                with told(self._where(piece)):
+                with errors_at(self._where(piece)):
                     values = found.batch.take(_indices(local)).to_pylist()
                 for place, value in zip(places.tolist(), values, strict=True):
                     elements[place] = value
@@ -147,14 +147,14 @@ class ArrowRows:
         return Items(elements)
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the tables with the samples at `rows`."""
+        """Ask the system to begin to read the tables with the samples at `rows`."""
         pieces = [p for p in np.unique(self._bounds.searchsorted(rows, "right") - 1).tolist() if p not in self._recent]
         chunks = np.unique(np.searchsorted(self._firsts, pieces, side="right") - 1)
         self._tables.advise(chunks.astype(np.int64))
 
     @cached_property
     def _tables(self) -> RecordReader:
-        """The tables as they lie in the files."""
+        """The tables as stored in the files."""
         spans = [sidecar.arrays["table"] for sidecar in self._sidecars]
         paths, sizes = [shard.path for shard in self.shards], [sidecar.stamp.size for sidecar in self._sidecars]
         begins, ends = [span[:1].copy() for span in spans], [span[:1] + span[1:] for span in spans]
@@ -167,18 +167,18 @@ class ArrowRows:
     def _loaded(self, piece: int) -> Batch:
         chunk = int(np.searchsorted(self._firsts, piece, side="right")) - 1
         if chunk in self.faults:
-            error = copy(self.faults[chunk])  # what is noted on one that is raised belongs to that time alone
-            error.piece = piece  # type: ignore[attr-defined] - for who asked, who knows which samples lie in it
+            error = copy(self.faults[chunk])  # notes belong to one raise
+            error.piece = piece  # type: ignore[attr-defined] - the caller knows which samples failed
             raise error
         begin, length = self._sidecars[chunk].arrays["table"].tolist()
         arrow = require("pyarrow", extra="arrow", purpose=self.name)
         try:
-            with told(self._where(piece)), open(self.shards[chunk].path, "rb") as file:
+            with errors_at(self._where(piece)), open(self.shards[chunk].path, "rb") as file:
                 reader = arrow.ipc.open_file(arrow.PythonFile(_Part(file, begin, length)))
                 batch = reader.get_batch(piece - int(self._firsts[chunk]))
                 batch.validate(full=True)
         except DataError as error:
-            error.piece = piece  # type: ignore[attr-defined] - for who asked, who knows which samples lie in it
+            error.piece = piece  # type: ignore[attr-defined] - the caller knows which samples failed
             raise
         self._sidecars[chunk].check(self.shards[chunk].path)
         return Batch(batch)
@@ -195,7 +195,7 @@ class ArrowRows:
         return f"{self.shards[shard].path}, sample {row - int(starts[shard])}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return how many samples there are, and a digest of the sizes and content of the chunks."""
+        """Return the number of samples, and a digest of the sizes and content of the chunks."""
         return ("litdata arrow", self.length, content_of(self._sidecars))
 
     def __reduce__(self) -> Any:

@@ -26,7 +26,7 @@ from penstock.storage.indexing import Kind
 CALL = "read_litdata"
 _NUMPY = tuple(
     map(np.dtype, ("|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", "<c8", "<c16", "|b1"))
-)  # by the number that stands for each
+)  # by LitData's number for each
 _TORCH = {
     **dict.fromkeys((0, 1), "<f4"),
     **dict.fromkeys((2, 3), "<f8"),
@@ -54,7 +54,7 @@ _BYTES = (
     "pdf",
     "graph",
     "pickle",
-)  # fmt: skip - as they are, or were in the file that was written
+)  # fmt: skip - bytes as they are, or as in the original file
 _TELLING = 3  # chunks
 _LEAF = {"type": None, "context": None, "children_spec": []}
 
@@ -64,7 +64,9 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - len(MAGIC), 0))
         if file.read() == MAGIC:
-            raise DataError(f"{path}, at byte {size - len(MAGIC)}: its samples are an Arrow table, those of others not")
+            raise DataError(
+                f"{path}, at byte {size - len(MAGIC)}: its samples are an Arrow table, unlike those of other chunks"
+            )
     return scan_table(path, seen)
 
 
@@ -97,12 +99,12 @@ def litdata_samples(
 
 
 def _are_arrow(shards: list[Shard]) -> bool:
-    """Return whether the samples of chunks are Arrow tables: any of the first tells, as one of them may be damaged."""
+    """Return whether the samples are Arrow tables, by any of the first chunks, as one may be damaged."""
     return any(ends_in_arrow(shard.path) for shard in shards[:_TELLING] if os.path.isfile(shard.path))
 
 
 def opened(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderIndex, list[Shard]]:
-    """Return the index of a folder, how its chunks are written, and the chunks."""
+    """Return the index of a folder, the description of its chunks, and the chunks."""
     index = read_index(folder, CALL)
     config = index.part("config")
     if config is None:
@@ -114,14 +116,12 @@ def opened(folder: str | os.PathLike[str]) -> tuple[FolderIndex, FolderIndex, li
 
 
 def payloads(config: FolderIndex, shards: list[Shard]) -> Payloads:
-    """Return what reads the bytes of samples, however they are compressed."""
+    """Return the reader of the bytes of samples, for any supported compression."""
     compression = config.get("compression", str, None)
     if compression is None:
         return PlainShards(shards, LITDATA)
     if compression.partition(":")[0] != "zstd":
-        raise PlanError(
-            f"{CALL}: {config.path} says {compression!r:.20}, and zstd is the compression that is read here"
-        )
+        raise PlanError(f"{CALL}: {config.path} says {compression!r:.20}, and only zstd is supported")
     match level := config.get("compression_level", str, "chunk"):
         case "chunk":
             return PackedShards([shard._replace(compression="zstd") for shard in shards])
@@ -134,9 +134,9 @@ def payloads(config: FolderIndex, shards: list[Shard]) -> Payloads:
 
 
 def nesting(config: FolderIndex, leaves: int) -> Any:
-    """Return the nesting of an element, with the number of its leaf in each place.
+    """Return the nesting of an element, with the number of the leaf in each place.
 
-    It is written as PyTorch writes a tree: each node with its type, its keys as JSON, and its children.
+    The format is PyTorch's for trees: each node has its type, its keys as JSON, and its children.
     """
     spec = config.get("data_spec", str, None)
     try:
@@ -144,11 +144,9 @@ def nesting(config: FolderIndex, leaves: int) -> Any:
         numbers = iter(range(leaves))
         nested = _nested(tree, numbers) if version == 1 else None
         if nested is None or next(numbers, None) is not None:
-            raise ValueError(
-                f"it is of version {version!r:.20}, or has fewer leaves than the {leaves} that are written"
-            )
+            raise ValueError(f"its version is {version!r:.20}, or it has fewer than {leaves} leaves")
     except (ValueError, TypeError, LookupError, StopIteration, RecursionError, RuntimeError) as error:
-        raise config.wrong(f"its 'data_spec' is none that is read here: {error!s:.200}") from error
+        raise config.wrong(f"its 'data_spec' is not supported: {error!s:.200}") from error
     return nested
 
 
@@ -169,7 +167,7 @@ def _nested(tree: Any, numbers: Any) -> Any:
 
 
 def names_of(nested: Any, leaves: int) -> list[str]:
-    """Return what errors call each leaf: its place in the element."""
+    """Return the name of each leaf in errors: its place in the element."""
     names = ["sample"] * leaves
 
     def name(part: Any, path: str) -> None:
@@ -203,7 +201,7 @@ def encoding_of(config: FolderIndex, name: str) -> Encoding:
 
 
 def dtype_of(config: FolderIndex, kind: str, number: str) -> np.dtype[Any]:
-    """Return the dtype of arrays whose encoding says it, by its number."""
+    """Return the dtype of arrays from the number in their encoding."""
     try:
         return numbered(kind == "no_header_numpy", int(number))
     except ValueError as error:
@@ -211,21 +209,21 @@ def dtype_of(config: FolderIndex, kind: str, number: str) -> np.dtype[Any]:
 
 
 def numbered(of_numpy: bool, number: int) -> np.dtype[Any]:
-    """Return the dtype that a number stands for, of arrays or of tensors."""
+    """Return the dtype with this number, of arrays or of tensors."""
     if of_numpy and 0 <= number < len(_NUMPY):
         return _NUMPY[number]
     if not of_numpy and number in _TORCH:
         return np.dtype(_TORCH[number])
-    raise ValueError(f"no dtype that NumPy has is number {number}")
+    raise ValueError(f"number {number} is not a dtype of NumPy")
 
 
 def array_of_numpy(data: bytes) -> NDArray[Any]:
-    """Return an array that says its dtype and its shape, in little-endian numbers."""
+    """Return an array from bytes that begin with its dtype and shape, in little-endian numbers."""
     return _array(data, "<", of_numpy=True)
 
 
 def array_of_tensor(data: bytes) -> NDArray[Any]:
-    """Return a tensor that says its dtype and its shape, in big-endian numbers, as an array."""
+    """Return a tensor as an array, from bytes that begin with its dtype and shape, in big-endian numbers."""
     return _array(data, ">", of_numpy=False)
 
 

@@ -1,4 +1,4 @@
-"""LitData's chunks that are compressed inside: some samples at a time, or each by itself."""
+"""LitData's chunks that are compressed inside: in frames of several samples, or each sample separately."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _FRAME = np.dtype([("first", "<u4"), ("samples", "<u4"), ("begin", "<u8"), ("siz
 
 
 def scan_frames(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
-    """Return where samples begin in the content of all frames, and of each frame first sample, begin, size, content."""
+    """Return the begins of samples in the content, and the first sample, begin, size and content size of each frame."""
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         head = file.read(_HEAD.size)
         if len(head) < _HEAD.size or not head.startswith(_MAGIC):
-            raise DataError(f"{path}, at byte 0: it is no chunk of zstd frames")
+            raise DataError(f"{path}, at byte 0: this is not a chunk of zstd frames")
         _, version, _, samples, _, count = _HEAD.unpack(head)
         end = _HEAD.size + 4 * (samples + 1) + _FRAME.itemsize * count
-        if version != 1 or end > size:  # before memory is taken for it
+        if version != 1 or end > size:  # checked before memory is allocated
             raise DataError(
                 f"{path}, at byte 8: version {version}, and {samples} samples in {count} frames, whose tables would "
                 f"take {end} bytes of {size}"
@@ -57,7 +57,7 @@ def scan_frames(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[
 
 
 def _check(path: str, offsets: Rows, table: NDArray[np.int64], samples: Rows, end: int) -> None:
-    """Refuse tables that do not fit each other, or the file."""
+    """Raise a `DataError` if the tables do not fit each other, or the file."""
     if (at := _misfit(offsets, table, samples, end)) is not None:
         raise DataError(
             f"{path}, at byte {end - _FRAME.itemsize * (len(table) - 1 - at)}: frame {at} of its table is damaged"
@@ -67,7 +67,7 @@ def _check(path: str, offsets: Rows, table: NDArray[np.int64], samples: Rows, en
 
 
 def _misfit(offsets: Rows, table: NDArray[np.int64], samples: Rows, end: int) -> int | None:
-    """The first frame that does not fit the samples, those before it, or the file after byte `end`."""
+    """Return the first frame that does not fit the samples, the frames before, or the file after byte `end`."""
     first, begin, size, content = table[:-1].T
     held = offsets[np.minimum(table[1:, 0], len(offsets) - 1)] - offsets[np.minimum(first, len(offsets) - 1)]
     follows = np.concatenate([[end], (begin + size)[:-1]]) <= begin
@@ -95,7 +95,7 @@ FRAMES = Kind("litdata-frames", scan_frames, _is_sound)
 
 @dataclass(frozen=True, eq=False)
 class FramedShards(PackedShards):
-    """Chunks in zstd frames of some samples each: a frame is decompressed for any of its samples."""
+    """Chunks in zstd frames of some samples each: reading a sample decompresses its frame."""
 
     @cached_property
     def _sidecars(self) -> list[Sidecar]:
@@ -103,7 +103,7 @@ class FramedShards(PackedShards):
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """Faults of chunks, by their number: each is the error of all samples that index.json says the chunk has."""
+        """Faults of chunks, by number: each is the error of all samples of the chunk according to index.json."""
         return self._faults
 
     @cached_property
@@ -112,7 +112,7 @@ class FramedShards(PackedShards):
 
     @cached_property
     def _tables(self) -> list[NDArray[np.int64]]:
-        """The frames of each chunk, as `scan_frames` has them; one for all samples of a chunk that has a fault."""
+        """The frames of each chunk, as in `scan_frames`; one for all samples of a chunk with a fault."""
         lost = [np.array([[0] * 4, [shard.samples, 0, 0, 0]], np.int64) for shard in self.shards]
         return [
             lost[chunk] if chunk in self.faults else sidecar.arrays["frames"]
@@ -125,12 +125,12 @@ class FramedShards(PackedShards):
 
     @cached_property
     def _starts(self) -> Rows:
-        """The first frame of each chunk, and the number of all."""
+        """The first frame of each chunk, and the total number."""
         return np.cumsum([0, *(len(table) - 1 for table in self._tables)])
 
     @cached_property
     def bounds(self) -> Rows:
-        """The first sample of each frame, and the number of all."""
+        """The first sample of each frame, and the total number."""
         starts = np.cumsum([0, *(shard.samples for shard in self.shards)])
         firsts = [table[:-1, 0] for table in self._tables]
         found = [start + first for start, first in zip(starts.tolist(), firsts, strict=False)]
@@ -144,7 +144,7 @@ class FramedShards(PackedShards):
     def load(self, piece: int) -> Samples:
         chunk = int(np.searchsorted(self._starts, piece, side="right")) - 1
         if chunk in self.faults:
-            raise copy(self.faults[chunk])  # what is noted on one that is raised belongs to that time alone
+            raise copy(self.faults[chunk])  # notes belong to one raise
         path, arrays, number = self.shards[chunk].path, self._sidecars[chunk].arrays, piece - int(self._starts[chunk])
         first, begin, size, content = arrays["frames"][number].tolist()
         with open(path, "rb", buffering=0) as file:
@@ -153,7 +153,7 @@ class FramedShards(PackedShards):
         where = f"{path}: the zstd frame {number}, at byte {begin}"
         found = decompress(data, "zstd", where, most=content)
         if len(found) != content:
-            raise DataError(f"{where}: it holds {len(found)} bytes, and {content} by its table")
+            raise DataError(f"{where}: it holds {len(found)} bytes; its table says {content}")
         last = int(arrays["frames"][number + 1, 0])
         return Samples(found, arrays["offsets"][first : last + 1] - arrays["offsets"][first])
 
@@ -163,7 +163,7 @@ class FramedShards(PackedShards):
 
     @cached_property
     def _compressed(self) -> RecordReader:
-        """The frames as they lie in the files."""
+        """The frames as stored in the files."""
         tables = [table[:-1] for table in self._tables]
         begins = [np.ascontiguousarray(table[:, 1]) for table in tables]
         ends = [np.ascontiguousarray(table[:, 1] + table[:, 2]) for table in tables]

@@ -1,4 +1,4 @@
-"""Tokens that LitData keeps one after another in its chunks, as blocks of one length."""
+"""Tokens of LitData's chunks, as blocks of a fixed length."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from penstock.storage.state import states_of
 
 @dataclass(frozen=True, eq=False)
 class TokenBlocks(FixedFiles):
-    """Blocks of tokens; what is left at the end of a chunk, less than a block, is in none."""
+    """Blocks of tokens; an incomplete block at the end of a chunk is left out."""
 
     heads: tuple[int, ...] = ()
     """Bytes before the tokens of each chunk."""
 
     @cached_property
     def reader(self) -> RecordReader:
-        """What reads the blocks."""
+        """The reader of the blocks."""
         step = self.record_bytes
         sizes = [state.size for state in self.states]
         begins = [range(h, h + (size - h) // step * step, step) for h, size in zip(self.heads, sizes, strict=True)]
@@ -37,7 +37,7 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles |
     formats = config.names("data_format")
     kind, _, number = formats[0].partition(":") if formats else ("", "", "")
     if config.get("item_loader", str, "") != "TokensLoader" or len(formats) != 1 or not kind.startswith("no_header_"):
-        raise PlanError(f"{CALL}(block_size={block_size}): {index.path} has samples, and no tokens; leave it out")
+        raise PlanError(f"{CALL}(block_size={block_size}): {index.path} has samples, not tokens; remove block_size=")
     if config.get("compression", str, None) is not None:
         raise PlanError(f"{CALL}: {index.path} says that its tokens are compressed: no block of them can be found")
     dtype = dtype_of(config, kind, number)
@@ -54,7 +54,7 @@ def litdata_tokens(folder: str | os.PathLike[str], block_size: int) -> OfFiles |
     def look(path: str) -> None:
         found, expected = os.path.getsize(path), head(path) + told[path][1] * dtype.itemsize
         if found != expected:
-            raise DataError(f"{path} has {found} bytes, and {expected} by index.json: it was cut short, or is another")
+            raise DataError(f"{path} has {found} bytes; index.json says {expected}: it was cut short, or is another")
 
     def make(paths: list[str], torn: Collection[str]) -> TokenBlocks:
         for path in paths:

@@ -1,4 +1,4 @@
-"""NumPy's files: rows of `.npy`, and of the members of `.npz`, read in place where they are not compressed."""
+"""NumPy's files: rows of `.npy` files and of members of `.npz` files, read in place unless compressed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from penstock.storage.sidecar import Stamp
 from penstock.storage.state import FileState, states_again, states_of
 
 _LAST_CODE_POINT = 0x10FFFF
-_AT_ONCE = 1 << 20  # bytes of which the checksum is made
+_AT_ONCE = 1 << 20  # bytes for each step of the checksum
 
 
 @dataclass(frozen=True, eq=False)
 class NumpyFiles:
-    """The rows of arrays in files, joined along their first axis; of `.npz` files a dict of them."""
+    """The rows of arrays in files, joined along their first axis; for `.npz` files a dict of arrays."""
 
     paths: list[str]
     stamps: list[Stamp]
@@ -88,11 +88,11 @@ class NumpyFiles:
 
     @cached_property
     def _unchecked(self) -> list[set[int]]:
-        """Of each array the files in which its member has a checksum that nobody has looked at."""
+        """For each array, the files with a member whose checksum has not been verified yet."""
         return [{i for i, part in enumerate(array.parts) if part.stored is not None} for array in self.arrays]
 
     def _check_stored(self, at: int, rows: Rows) -> None:
-        """Look at the checksums of the members that have these rows, each once."""
+        """Verify the checksums of the members with these rows, each once."""
         found = np.searchsorted(self._starts, rows, side="right") - 1
         with self._lock:
             for file in sorted(self._unchecked[at].intersection(found.tolist())):
@@ -100,20 +100,20 @@ class NumpyFiles:
                 self.states[file].check(self.paths[file])
                 if part.stored is not None and _crc32(self.paths[file], *part.stored[:2]) != part.stored[2]:
                     self.states[file].check(self.paths[file])
-                    error = DataError(f"{self.paths[file]}, {part.member}: it is damaged: its CRC-32 is another")
+                    error = DataError(f"{self.paths[file]}, {part.member}: it is damaged: its CRC-32 does not match")
                     error.element = int(np.argmax(found == file))
                     raise error
                 self._unchecked[at].discard(file)
 
     def _check_text(self, values: NDArray[Any], rows: Rows) -> None:
-        """Refuse code points that there are not: a text of them is none, whatever it is used for."""
+        """Raise a `DataError` for invalid code points: no valid text has them."""
         for text in _texts_in(values):
             points = np.ascontiguousarray(text).view(np.uint32).reshape(len(rows), -1) if text.size else text
             if points.size and points.max() > _LAST_CODE_POINT:
                 wrong = points > _LAST_CODE_POINT
                 element = int(wrong.any(axis=1).argmax())
                 error = DataError(
-                    f"{self.describe(int(rows[element]))}: {int(points[wrong][0]):#x} is no code point of a text: the "
+                    f"{self.describe(int(rows[element]))}: {int(points[wrong][0]):#x} is not a valid code point: the "
                     "file is damaged"
                 )
                 error.element = element
@@ -121,7 +121,7 @@ class NumpyFiles:
 
     @cached_property
     def _readers(self) -> list[RecordReader]:
-        """What reads the rows that can be read where they are."""
+        """The readers of the rows that can be read in place."""
         return [self._reader(array) for array in self.arrays]
 
     def _reader(self, array: Array) -> RecordReader:
@@ -137,7 +137,7 @@ class NumpyFiles:
         return {}
 
     def _whole(self, at: int) -> NDArray[Any]:
-        """An array that cannot be read row by row: loaded once, whole."""
+        """Return an array that cannot be read row by row: loaded once, as a whole."""
         with self._lock:
             found = self._wholes.get(at)
             if found is None:
@@ -156,7 +156,7 @@ class NumpyFiles:
         return found
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read rows that are read where they are."""
+        """Ask the system to begin to read rows that are read in place."""
         for array, reader in zip(self.arrays, self._readers, strict=True):
             if array.in_place:
                 reader.advise(np.ascontiguousarray(rows, np.int64))
@@ -182,7 +182,7 @@ def _opened_again(
 
 
 def numpy_files(paths: list[str], columns: str | Sequence[str] | None = None) -> OfFiles | WithUnreadable:
-    """Return the source of `ps.read_numpy`; a file that cannot be read among others is one row that fails."""
+    """Return the source of `ps.read_numpy`; an unreadable file among others is one failing row."""
     names = None if columns is None or isinstance(columns, str) else check_names("read_numpy", "columns", columns)
     wanted = columns if isinstance(columns, str) else names
 
@@ -200,7 +200,7 @@ def _numpy_files(paths: list[str], torn: Collection[str], columns: str | Sequenc
     ]
     first = found[0]
     if not first:
-        raise DataError(f"{paths[0]}: there is no array in it")
+        raise DataError(f"{paths[0]}: it has no array")
     for path, members in zip(paths, found, strict=True):
         lengths = {name: array.parts[0].rows for name, array in members.items()}
         if len(set(lengths.values())) > 1:
@@ -243,7 +243,7 @@ def _joined(arrays: list[Array]) -> Array:
 
 
 def _crc32(path: str, begin: int, end: int) -> int:
-    """The CRC-32 of a part of a file."""
+    """Return the CRC-32 of a part of a file."""
     crc = 0
     with open(path, "rb") as file:
         file.seek(begin)
@@ -254,7 +254,7 @@ def _crc32(path: str, begin: int, end: int) -> int:
 
 
 def _texts_in(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """The parts of an array that are text."""
+    """Yield the parts of an array that are text."""
     if values.dtype.kind == "U":
         yield values
     for name in values.dtype.names or ():
@@ -268,7 +268,7 @@ def _load(path: str, part: Part, array: Array) -> NDArray[Any]:
         else:
             with zipfile.ZipFile(path) as archive, archive.open(part.member) as member:
                 found = np.lib.format.read_array(member, allow_pickle=False)
-                member.read()  # to its end, where its checksum is looked at
+                member.read()  # to its end, where the checksum is verified
     except (ValueError, zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
         raise DataError(f"{path}{part.member and ', '}{part.member}: {error}") from None
     stored = array.dtype.newbyteorder("S") if array.swapped else array.dtype

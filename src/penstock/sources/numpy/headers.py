@@ -1,4 +1,4 @@
-"""The arrays that NumPy's files hold, as their headers say, which are held against the bytes that there are."""
+"""The arrays of NumPy's files, by their headers, which are checked against the size of the file."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ import numpy as np
 from penstock.core.errors import DataError
 
 _LONGEST_HEADER = 1 << 20
-_LONGEST_TEXT = 10_000  # of a header, as NumPy has it
-_MOST_DEFLATED = 1032  # how many times its size deflate can make of something
-_LOCAL_HEADER = 30  # bytes of a zip file's, before the name
-_DIRECTORY_END = 22  # bytes of what ends its directory, before a comment
-_IN_ZIP64 = 0xFFFF  # members: the number is elsewhere
+_LONGEST_TEXT = 10_000  # of a header, as in NumPy
+_MOST_DEFLATED = 1032  # the largest ratio of deflate
+_LOCAL_HEADER = 30  # bytes of a zip file's local header, before the name
+_DIRECTORY_END = 22  # bytes of the end of its directory, before a comment
+_IN_ZIP64 = 0xFFFF  # members: the number is stored elsewhere
 _UTF8 = 1 << 11  # the flag of a name in UTF-8
-_ENDLESS = 1 << 200  # bytes, more than any array has
+_ENDLESS = 1 << 200  # bytes, more than any array
 
 
 class Part(NamedTuple):
-    """The rows that one file has of an array."""
+    """The rows of an array in one file."""
 
     file: int
     begin: int
-    """Where the first row is in the file; -1 where the rows are not one after another, or are compressed."""
+    """The position of the first row in the file; -1 if the rows are not consecutive, or are compressed."""
     rows: int
     member: str
-    """In an `.npz` file."""
+    """The name in an `.npz` file."""
     stored: tuple[int, int, int] | None = None
-    """Where the member begins and ends in the file, and its CRC-32, where it is not compressed."""
+    """The begin and end of the member in the file, and its CRC-32, if not compressed."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Array:
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    """Of one row."""
+    """The shape of one row."""
     parts: tuple[Part, ...]
     swapped: bool = False
-    """Return whether the file has the bytes of each number in the other order."""
+    """True if the byte order of the file differs from the machine's."""
 
     @property
     def width(self) -> int:
@@ -57,12 +57,12 @@ class Array:
 
     @property
     def in_place(self) -> bool:
-        """Return whether rows can be read where they are."""
+        """True if rows can be read in place."""
         return self.width > 0 and all(part.begin >= 0 for part in self.parts)
 
 
 def begins_as_npy(path: str) -> bool:
-    """Return whether there are rows of an `.npy` file before it was cut."""
+    """Return whether a truncated `.npy` file has whole rows."""
     try:
         return torn_array(0, path).parts[0].begin >= 0
     except (DataError, OSError):
@@ -70,7 +70,7 @@ def begins_as_npy(path: str) -> bool:
 
 
 def torn_array(file: int, path: str) -> Array:
-    """The array of an `.npy` file that was cut short: the rows that are whole."""
+    """Return the whole rows of a truncated `.npy` file."""
     size = os.path.getsize(path)
     with open(path, "rb") as source:
         described = _described(source, path, file, 0, _ENDLESS, "")
@@ -80,7 +80,7 @@ def torn_array(file: int, path: str) -> Array:
 
 
 def members_of(file: int, path: str) -> Iterator[tuple[str, Array]]:
-    """The arrays of a file by name; the one of an `.npy` file has none."""
+    """Yield the arrays of a file by name; the name for an `.npy` file is empty."""
     size = os.path.getsize(path)
     with open(path, "rb") as source:
         zipped = source.read(4) in (b"PK\x03\x04", b"PK\x05\x06")
@@ -97,7 +97,7 @@ def members_of(file: int, path: str) -> Iterator[tuple[str, Array]]:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as source:
             _check_members(archive, source, path, size)
             for info in archive.infolist():
-                begin = _content_begin(source, info, path)  # also of what is left out: its name may be damaged
+                begin = _content_begin(source, info, path)  # also of skipped members: a name may be damaged
                 if info.filename.endswith(".npy"):
                     yield info.filename.removesuffix(".npy"), _member(archive, source, info, path, file, size, begin)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, UnicodeDecodeError) as error:
@@ -109,11 +109,11 @@ def members_of(file: int, path: str) -> Iterator[tuple[str, Array]]:
 
 
 def _check_members(archive: zipfile.ZipFile, source: IO[bytes], path: str, size: int) -> None:
-    """Refuse a directory of which damage hides entries: it says how many there are at its end."""
+    """Raise a `DataError` if damage hides entries of the directory, by the count at its end."""
     source.seek(size - _DIRECTORY_END - len(archive.comment))
     found, told = len(archive.infolist()), int.from_bytes(source.read(_DIRECTORY_END)[10:12], "little")
     if told not in (found, _IN_ZIP64):
-        raise DataError(f"{path}: its directory is damaged: it has {found} members of {told}; copy or write it again")
+        raise DataError(f"{path}: its directory is damaged: it has {found} of {told} members; copy or write it again")
 
 
 def _member(
@@ -122,7 +122,7 @@ def _member(
     place = f"{path}, {info.filename}"
     if info.compress_type != zipfile.ZIP_STORED:
         if info.file_size > _MOST_DEFLATED * info.compress_size + _LONGEST_HEADER:
-            raise DataError(f"{place}: {info.compress_size:,} bytes cannot be {info.file_size:,} compressed ones")
+            raise DataError(f"{place}: {info.compress_size:,} bytes cannot decompress to {info.file_size:,}")
         with archive.open(info) as member:
             described = _described(BytesIO(member.read(_LONGEST_HEADER)), place, file, 0, info.file_size, info.filename)
         return _elsewhere(described)
@@ -135,7 +135,7 @@ def _member(
 
 
 def _content_begin(source: IO[bytes], info: zipfile.ZipInfo, path: str) -> int:
-    """Where the content of a member begins, by the header before it, which has to be of that name."""
+    """Return the begin of a member's content, by the header before it, which must have the member's name."""
     source.seek(info.header_offset)
     local = source.read(_LOCAL_HEADER)
     if len(local) < _LOCAL_HEADER or not local.startswith(b"PK\x03\x04"):
@@ -147,7 +147,7 @@ def _content_begin(source: IO[bytes], info: zipfile.ZipInfo, path: str) -> int:
 
 
 def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, member: str) -> Array:
-    """Return what the header of an array says, checked against its bytes, `begin` to `end`."""
+    """Return the array that a header describes, checked against its bytes, `begin` to `end`."""
     shape, fortran, dtype, header = array_header(source, place, end - begin)
     if not shape:
         raise DataError(f"{place}: an array of shape {shape} has no rows")
@@ -158,17 +158,17 @@ def _described(source: IO[bytes], place: str, file: int, begin: int, end: int, m
 
 
 def array_header(source: IO[bytes], place: str, nbytes: int) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """Return the shape, whether columns come first, the dtype and the bytes of the header of an array of `nbytes`.
+    """Return the shape, the Fortran order, the dtype and the header size of an array of `nbytes`.
 
-    What does not fit those, and arrays of objects, are a `DataError` that begins with the place.
+    Raise a `DataError` that begins with the place if they do not fit, and for arrays of objects.
     """
-    head = BytesIO(source.read(_LONGEST_TEXT + 12))  # its length is not believed before memory is taken for it
+    head = BytesIO(source.read(_LONGEST_TEXT + 12))  # its length is checked before memory is allocated
     try:
         version = np.lib.format.read_magic(head)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(head, max_header_size=_LONGEST_TEXT)
     except Exception as error:  # noqa: BLE001 - NumPy's parser lets through what Python's raises
-        raise DataError(f"{place}: it is no array in NumPy's format: {error}") from None
+        raise DataError(f"{place}: it is not an array in NumPy's format: {error}") from None
     if dtype.hasobject:
         raise DataError(f"{place}: it holds Python objects, which only pickle can read, and pickle can run any code")
     if not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):

@@ -1,4 +1,4 @@
-"""Records that lie in files one after another, at random: each as `bytes`, or all of a run joined in one array."""
+"""Records in files, one after another, with random access: as `bytes`, or a run joined in one array."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from penstock.storage.sidecar import Sidecar, check_mapped
 
 
 class Opened:
-    """What is known of files once it was asked for, by one source or another that hands them up in another way.
+    """Lazily computed facts about files, shared by sources that read the same files in different ways.
 
-    So an iterator, whose plan is rewritten, finds the files mapped that the one before has mapped.
+    An iterator over a rewritten plan thus reuses the files that the previous one mapped.
     """
 
     def __init__(self) -> None:
@@ -34,11 +34,11 @@ class Opened:
 
 @dataclass(frozen=True, eq=False)
 class RecordFiles:
-    """The records of some files, in their order, as `bytes`; `kind` says how they are indexed.
+    """The records of some files, in their order, as `bytes`; `kind` is the kind of index.
 
-    The index has `offsets`, `int64[n + 1]`: where each record begins, and where the last ends. Where they are
-    `joined`, for a kernel that parses them, the records of a run are one `Ragged` column of `uint8`, and no `bytes`.
-    Where they are left `unread`, for one that reads them itself, a record's number stands in its place.
+    The index has `offsets`, `int64[n + 1]`: the begin of each record, and the end of the last. If `joined`, for a
+    kernel that parses them, the records of a run are one `Ragged` column of `uint8` instead of `bytes`. If `unread`,
+    for a kernel that reads files itself, elements are record numbers.
     """
 
     paths: list[str]
@@ -52,7 +52,7 @@ class RecordFiles:
 
     @property
     def sidecars(self) -> list[Sidecar]:
-        """The index of each file, made now where there is none."""
+        """The index of each file, made now if missing."""
         if self.opened.sidecars is None:
             self.opened.sidecars = index_files(self.paths, self.kind, tolerant=True)
         return self.opened.sidecars
@@ -67,17 +67,17 @@ class RecordFiles:
 
     @cached_property
     def offsets(self) -> list[NDArray[np.int64]]:
-        """Where the records of each file begin, and where the last ends."""
+        """The begins of the records of each file, and the end of the last."""
         return [sidecar.arrays["offsets"] for sidecar in self.sidecars]
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """The errors of files, by their number: each is the error of one record behind those that were found."""
+        """The errors of files, by number: each is the error of one record after those found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @property
     def reader(self) -> RecordReader:
-        """What reads the records."""
+        """The reader of the records."""
         if self.opened.reader is None:
             offsets, nowhere = self.offsets, np.full(1, -1, np.int64)
             begins, ends = [of_file[:-1] for of_file in offsets], [of_file[1:] for of_file in offsets]
@@ -111,12 +111,12 @@ class RecordFiles:
         return Columns(LEAF, [column], len(rows))
 
     def read_joined(self, rows: Rows) -> Ragged:
-        """The records at `rows`, `uint8[k, ~]`."""
+        """Return the records at `rows`, `uint8[k, ~]`."""
         values, splits = self.reader.join(rows)
         return made(values, splits)
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the records at `rows`."""
+        """Ask the system to begin to read the records at `rows`."""
         self.reader.advise(np.ascontiguousarray(rows, np.int64))
 
     def describe(self, row: int) -> str:
@@ -124,7 +124,7 @@ class RecordFiles:
         return f"{self.paths[file]}, record {record}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return the format, how many records there are, and a digest of the sizes and content of the files."""
+        """Return the format, the number of records, and a digest of the sizes and content of the files."""
         return self._fingerprint
 
     @cached_property
@@ -132,7 +132,7 @@ class RecordFiles:
         return (self.kind.format, *self.kind.parameters, self.length, content_of(self.sidecars))
 
     def __getstate__(self) -> Mapping[str, Any]:
-        """The description alone: who receives it opens the files anew, and finds the index where it is kept."""
+        """Return the description alone: the receiver opens the files again, and finds their stored index."""
         told = {part.name: self.__dict__[part.name] for part in fields(self)}
         return {**told, "opened": Opened()}
 
@@ -141,7 +141,7 @@ class RecordFiles:
 
 
 def memory_for_objects(out: list[NDArray[Any]] | None, count: int) -> NDArray[Any] | None:
-    """Return the memory given for `count` objects, where it is such: they need no list then.
+    """Return the given memory if it fits `count` objects, which then need no list.
 
     >>> memory_for_objects([np.empty(2, object)], 2)
     array([None, None], dtype=object)
@@ -154,7 +154,7 @@ def memory_for_objects(out: list[NDArray[Any]] | None, count: int) -> NDArray[An
 
 
 def content_of(sidecars: Sequence[Sidecar]) -> str:
-    """Return a digest of the sizes and the content of the files of these indexes, in their order."""
+    """Return a digest of the sizes and content of the indexed files, in order."""
     hashed = hasher()
     for sidecar in sidecars:
         hashed.update(f"{sidecar.stamp.size} {sidecar.stamp.digest} ".encode())

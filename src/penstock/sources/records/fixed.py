@@ -1,4 +1,4 @@
-"""Records of one length, at random: as `bytes`, or straight into the rows of an array."""
+"""Records of a fixed length, with random access: as `bytes`, or read into the rows of an array."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from penstock.storage.state import FileState, states_again, states_of
 
 @dataclass(frozen=True, eq=False)
 class FixedFiles:
-    """Records of `record_bytes` that follow each other, behind a header and before a footer, in some files.
+    """Consecutive records of `record_bytes`, after a header and before a footer, in some files.
 
-    Without a `dtype`, of the bytes in the file, they are `bytes`, else arrays of `shape` in the machine's byte order.
+    Elements are `bytes` or, with a `dtype` (as stored in the file), arrays of `shape` in the machine's byte order.
     """
 
     paths: list[str]
@@ -50,7 +50,7 @@ class FixedFiles:
 
     @cached_property
     def reader(self) -> RecordReader:
-        """What reads the records."""
+        """The reader of the records."""
         first, step = self.header_bytes, self.record_bytes
         ends = [state.size - self.footer_bytes for state in self.states]
         counts = [max(end - first, 0) // step for end in ends]
@@ -76,7 +76,7 @@ class FixedFiles:
         return Columns(LEAF, [into.astype(self.dtype.newbyteorder("="), copy=False)], len(rows))
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the records at `rows`."""
+        """Ask the system to begin to read the records at `rows`."""
         self.reader.advise(np.ascontiguousarray(rows, np.int64))
 
     def describe(self, row: int) -> str:
@@ -84,7 +84,7 @@ class FixedFiles:
         return f"{self.paths[file]}, record {record}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return how the records lie, what they are, and a digest of the sizes and content of the files."""
+        """Return the layout and type of the records, and a digest of the sizes and content of the files."""
         return self._fingerprint
 
     @cached_property
@@ -97,7 +97,7 @@ class FixedFiles:
         return ("fixed", *lies, str(self.dtype), self.shape, hashed.hexdigest())
 
     def __getstate__(self) -> Mapping[str, Any]:
-        """The description alone: who receives it opens the files anew."""
+        """Return the description alone: the receiver opens the files again."""
         return {field.name: self.__dict__[field.name] for field in fields(self)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -116,9 +116,9 @@ def fixed_files(  # noqa: PLR0913 - files are written in many ways
     torn: Collection[str] = (),
     call: str = "read_fixed_length",
 ) -> FixedFiles:
-    """Return the records of files of them; a file whose size does not fit is a `DataError`, unless it is compressed.
+    """Return the records of files; raise a `DataError` if the size of an uncompressed file does not fit.
 
-    Of those that are `torn`, the records before the cut are read.
+    Of `torn` files, the records before the cut are read.
     """
     header = check_count(call, "header_bytes", header_bytes, least=0)
     footer = check_count(call, "footer_bytes", footer_bytes, least=0)
@@ -135,18 +135,18 @@ def fixed_files(  # noqa: PLR0913 - files are written in many ways
 def _layout(
     call: str, record_bytes: int | None, dtype: DTypeLike | None, shape: Sequence[int] | None
 ) -> tuple[int, np.dtype[Any] | None, tuple[int, ...]]:
-    """Return the bytes, the dtype and the shape of a record; each of the three may follow from the others."""
+    """Return the size, the dtype and the shape of a record; each may follow from the others."""
     if dtype is None:
         if shape is not None or record_bytes is None:
-            missing = "record_bytes, or dtype and shape" if shape is None else f"dtype beside shape={tuple(shape)}"
-            raise PlanError(f"{call}: say {missing}")
+            missing = "record_bytes, or dtype and shape" if shape is None else f"dtype with shape={tuple(shape)}"
+            raise PlanError(f"{call}: pass {missing}")
         return record_bytes, None, ()
     try:
         kind = np.dtype(dtype)
     except TypeError:
         raise TypeError(f"{call}(dtype={dtype!r}): expected a dtype of NumPy, such as '<f4'") from None
     if kind.hasobject or not kind.itemsize:
-        raise PlanError(f"{call}(dtype={kind}): bytes of a file are no values of this dtype")
+        raise PlanError(f"{call}(dtype={kind}): files cannot hold values of this dtype")
     if shape is not None:
         sides = tuple(check_count(call, "shape", side, least=1) for side in shape)
         needed = math.prod(sides) * kind.itemsize
@@ -158,7 +158,9 @@ def _layout(
     if record_bytes is None:
         return kind.itemsize, kind, ()
     if record_bytes % kind.itemsize:
-        raise PlanError(f"{call}(record_bytes={record_bytes}): it is no multiple of the {kind.itemsize} of {kind}")
+        raise PlanError(
+            f"{call}(record_bytes={record_bytes}): it is not a multiple of {kind.itemsize}, the size of {kind}"
+        )
     count = record_bytes // kind.itemsize
     return record_bytes, kind, (count,) if count > 1 else ()
 
@@ -170,6 +172,6 @@ def _check_size(path: str, size: int, record_bytes: int, header: int, footer: in
         raise DataError(f"{path} has {size} bytes, fewer than{around[1:]}")
     if body % record_bytes:
         raise DataError(
-            f"{path} has {size} bytes, which is no whole number of records of {record_bytes}{around}: "
-            f"{body // record_bytes} and {body % record_bytes} bytes; it was cut short, or the sizes are others"
+            f"{path} has {size} bytes, which is not a whole number of records of {record_bytes}{around}: "
+            f"{body // record_bytes} and {body % record_bytes} bytes; it was cut short, or the given sizes are wrong"
         )

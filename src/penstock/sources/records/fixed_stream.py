@@ -1,4 +1,4 @@
-"""Records of one length in files that are compressed as a whole, in order."""
+"""Records of a fixed length in files that are compressed as a whole, in order."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from penstock.storage.compression import open_decompressed
 
 @dataclass(frozen=True, eq=False)
 class FixedStream(Compressed[FixedFiles]):
-    """The records that `form` describes, file by file, each decompressed by `compressions[i]`, or `None`."""
+    """The records that `form` describes, file by file, each decompressed by `compressions[i]`, if not `None`."""
 
     def read(self, file: int, /) -> Iterator[Chunk]:
         path, size, footer = self.paths[file], self.form.record_bytes, self.form.footer_bytes
         with open_decompressed(path, self.compressions[file]) as content:
             if len(content.read(self.form.header_bytes)) < self.form.header_bytes:
-                raise DataError(f"{path}: its content ends inside of the header of {self.form.header_bytes} bytes")
+                raise DataError(f"{path}: its content ends inside the header of {self.form.header_bytes} bytes")
             rest = b""
             while more := content.read(max(READ_AT_ONCE, size)):
                 rest += more
@@ -36,7 +36,7 @@ class FixedStream(Compressed[FixedFiles]):
         if len(rest) != footer:
             raise DataError(
                 f"{path}: its content ends with {len(rest)} bytes, where a footer of {footer} bytes was expected; "
-                f"it was cut short, or records do not have {size} bytes"
+                f"it was cut short, or records are not of {size} bytes"
             )
 
     def _records(self, content: bytes) -> Columns:
@@ -45,10 +45,10 @@ class FixedStream(Compressed[FixedFiles]):
         if dtype is None:
             return Columns(LEAF, [[content[i : i + size] for i in range(0, len(content), size)]], count)
         values = np.frombuffer(content, dtype).reshape(count, *self.form.shape)
-        return Columns(LEAF, [values.astype(dtype.newbyteorder("="))], count)  # a copy, which can be written to
+        return Columns(LEAF, [values.astype(dtype.newbyteorder("="))], count)  # a writable copy
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return how the records lie, what they are, and a digest of the sizes and content of the files."""
+        """Return the layout and type of the records, and a digest of the sizes and content of the files."""
         return self._fingerprint
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the folder of a saved dataset says of itself: its elements' nesting and leaves, and the size of every file."""
+"""The manifest of a saved dataset: the nesting and leaves of its elements, and the size of every file."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ NAME = "penstock.json"
 FORMAT = "penstock dataset"
 VERSION = 2
 VERSIONS = (1, 2)
-"""The versions that are read: the first has no checksums."""
+"""The supported versions: the first has no checksums."""
 SUMS = "penstock.crc32c"
 BLOCK = 1 << 18
-"""Bytes of a file for which there is one checksum."""
+"""Bytes of a file that share one checksum."""
 _MOST = 1 << 62
 TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
 
@@ -32,8 +32,8 @@ TEXTS: dict[str, type] = {"bytes": bytes, "str": str}
 class Leaf:
     """One leaf of the elements: `array`, `uneven` (arrays whose shapes differ), `bytes` or `str`.
 
-    Files are called after `file`. An array's is `.npy`, of shape (n, *shape); the others have `.values.npy`, all values
-    end to end, and `.offsets.npy`, of shape (n + 1,); `uneven` has `.shapes.npy`, of shape (n, rank), too.
+    File names begin with `file`. An array has `.npy`, of shape (n, *shape); the others have `.values.npy`, all values
+    end to end, and `.offsets.npy`, of shape (n + 1,); `uneven` also has `.shapes.npy`, of shape (n, rank).
     """
 
     file: str
@@ -42,7 +42,7 @@ class Leaf:
     shape: tuple[int | None, ...]
 
     def spec(self) -> ArraySpec | ObjectSpec:
-        """The spec of the leaf."""
+        """Return the spec of the leaf."""
         if self.kind in TEXTS:
             return ObjectSpec(TEXTS[self.kind])
         return ArraySpec(self.shape, _dtype_of(self.dtype))
@@ -58,10 +58,10 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A saved dataset: how many elements, their nesting (`None` if nobody knows), leaves, and what it was made by.
+    """A saved dataset: the number of its elements, their nesting (`None` if unknown) and leaves, and its origin.
 
-    `digest` stands for the content, `fingerprint` for the pipeline that made it. The file `SUMS` has the CRC-32C of
-    each block of each file, in the order of the leaves, and `crc32c` is that of those; `None` where there are none.
+    `digest` identifies the content, `fingerprint` the pipeline that made it. The file `SUMS` has the CRC-32C of each
+    block of each file, in the order of the leaves, and `crc32c` is the checksum of these; `None` without checksums.
     """
 
     length: int
@@ -78,11 +78,11 @@ class Manifest:
         return flatten(None if self.nesting is None else element_of(self.nesting))[1]
 
     def spec(self) -> Spec | None:
-        """The spec of one element; `None` where there is none and no plan could tell."""
+        """Return the spec of one element; `None` if there is no element and the plan had no spec."""
         return None if self.nesting is None else unflatten(self.structure, [leaf.spec() for leaf in self.leaves])
 
     def write(self, folder: str) -> None:
-        """Write it into the folder, whose other files are complete."""
+        """Write the manifest into the folder, once all other files are complete."""
         told = {"format": FORMAT, "version": VERSION, **asdict(self)}
         told["checksum"] = _checksum(told)
         with open(os.path.join(folder, NAME), "w", encoding="utf-8") as file:
@@ -92,30 +92,30 @@ class Manifest:
 
 
 def read_manifest(folder: str) -> Manifest:
-    """Read what a folder says of itself, and check that its files are there and whole; else a `DataError`."""
+    """Return the manifest of a folder; raise a `DataError` if its files are missing or incomplete."""
     if not os.path.isdir(folder):
         kind = NotADirectoryError if os.path.exists(folder) else FileNotFoundError
-        raise kind(f"load({folder!r}): there is no such folder; a dataset is saved as one by ds.save(path)")
+        raise kind(f"load({folder!r}): the folder does not exist; save a dataset with ds.save(path)")
     try:
         with open(os.path.join(folder, NAME), encoding="utf-8") as file:
             told = json.load(file)
     except FileNotFoundError:
-        raise DataError(f"load({folder!r}): no {NAME} is in it, so it is no dataset saved by ds.save(path)") from None
+        raise DataError(f"load({folder!r}): it has no {NAME}, so it is not a dataset saved by ds.save(path)") from None
     except (ValueError, RecursionError) as error:
         raise DataError(f"load({folder!r}): its {NAME} cannot be read: {error}") from None
     if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise DataError(f"load({folder!r}): its {NAME} does not speak of a dataset saved by ds.save(path)")
+        raise DataError(f"load({folder!r}): its {NAME} does not describe a dataset saved by ds.save(path)")
     if told.get("version") not in VERSIONS:
         raise DataError(
             f"load({folder!r}): it has version {told.get('version')!r} of the format, and this Penstock reads "
             f"{' and '.join(map(str, VERSIONS))}; load it with the release that saved it"
         )
     if told["version"] > 1 and told.get("checksum") != _checksum(told):
-        raise DataError(f"load({folder!r}): its {NAME} is damaged: it does not have its checksum")
+        raise DataError(f"load({folder!r}): its {NAME} is damaged: its checksum does not match")
     try:
         manifest = _from_json(told)
-    except Exception as error:  # noqa: BLE001 - what NumPy takes for a dtype it parses as Python
-        raise DataError(f"load({folder!r}): its {NAME} lacks something, or has it in another form: {error}") from None
+    except Exception as error:  # noqa: BLE001 - NumPy parses some dtypes as Python
+        raise DataError(f"load({folder!r}): its {NAME} is incomplete or has another form: {error}") from None
     _check_files(folder, manifest)
     return manifest
 
@@ -138,7 +138,7 @@ def _from_json(told: dict[str, Any]) -> Manifest:
 
 
 def _checksum(told: dict[str, Any]) -> int:
-    """That of all it says but the checksum."""
+    """Return the checksum of everything else in the manifest."""
     said = {name: value for name, value in told.items() if name != "checksum"}
     return crc32c(json.dumps(said, sort_keys=True).encode())
 
@@ -151,7 +151,7 @@ def _shape(told: Any) -> tuple[int | None, ...]:
 
 
 def _dtype_of(text: str) -> np.dtype[Any]:
-    """The dtype that `str` makes this of: that of a structured one is Python."""
+    """Return the dtype whose `str` this is; that of a structured dtype is Python code."""
     return np.dtype(ast.literal_eval(text) if text[:1] in ("[", "{") else text)
 
 
@@ -166,7 +166,7 @@ def _check_files(folder: str, manifest: Manifest) -> None:
 
 
 def nesting_of(element: Any) -> Any:
-    """An element's nesting as JSON data, without its leaves; named tuples and dataclasses are an `ElementError`."""
+    """Return an element's nesting as JSON data; raise an `ElementError` for named tuples and dataclasses."""
     if element is None:
         return "none"
     if type(element) is dict:
@@ -181,7 +181,7 @@ def nesting_of(element: Any) -> Any:
 
 
 def element_of(nesting: Any) -> Any:
-    """An element with this nesting, of zeros."""
+    """Return an element of zeros with this nesting."""
     if nesting == "leaf":
         return 0
     if nesting == "none":

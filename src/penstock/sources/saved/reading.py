@@ -1,4 +1,4 @@
-"""Read what `ds.save(path)` has written, memory-mapped."""
+"""Read datasets written by `ds.save(path)`, memory-mapped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SavedSource:
         return f"element {row} of {self.folder}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return the digest of the content, as it was when it was written."""
+        """Return the digest of the content when written."""
         return ("saved", self.manifest.digest)
 
     @cached_property
@@ -64,11 +64,11 @@ class SavedSource:
 
     @cached_property
     def _files(self) -> list[MappedFile]:
-        """Those that are mapped."""
+        """The mapped files."""
         return []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SavedSource, (self.folder, self.manifest)  # whoever unpickles it maps the files
+        return SavedSource, (self.folder, self.manifest)  # the receiver maps the files again
 
 
 def saved(path: str | os.PathLike[str]) -> SavedSource:
@@ -79,14 +79,14 @@ def saved(path: str | os.PathLike[str]) -> SavedSource:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """The array of a file, and where its values begin there."""
+    """The array of a file, and the position of its values there."""
 
     array: NDArray[Any]
     blocks: Blocks
     begin: int
 
     def read(self, lows: Rows, highs: Rows) -> None:
-        """Say that rows `lows[i]` to `highs[i]` are about to be read: their checksums are looked at."""
+        """Verify the checksums of rows `lows[i]` to `highs[i]` before they are read."""
         width = self.array.strides[0] if self.array.size else 0
         self.blocks.check(self.begin + lows * width, self.begin + highs * width)
 
@@ -99,7 +99,7 @@ class Reading(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """Arrays of one shape: the rows of one."""
+    """Arrays of one shape, as the rows of one array."""
 
     source: ArraySource
     checked: Checked
@@ -114,7 +114,7 @@ class Arrays:
 
 @dataclass(frozen=True, eq=False)
 class Uneven:
-    """Arrays of different shapes: all values end to end, where each begins, and its shape."""
+    """Arrays of different shapes: all values end to end, with the begin and shape of each."""
 
     path: str
     files: tuple[Checked, Checked, Checked]
@@ -124,7 +124,7 @@ class Uneven:
             file.read(rows, rows + more)
         values, offsets, of_shapes = (file.array for file in self.files)
         lows, highs, shapes = offsets[rows], offsets[rows + 1], of_shapes[rows]
-        sizes = shapes.prod(axis=1, dtype=np.float64)  # what is too large for that is no size at all
+        sizes = shapes.prod(axis=1, dtype=np.float64)  # larger values are not valid sizes
         have_shapes = (sizes == highs - lows) & (shapes >= 0).all(axis=1)
         _check(rows, have_shapes & _are_within(lows, highs, values), self.path)
         self.files[0].read(lows, highs)
@@ -132,13 +132,13 @@ class Uneven:
         spans = zip(lows.tolist(), ends, shapes.tolist(), strict=True)
         parts = [values[low:high].reshape(shape) for low, high, shape in spans]
         last = max(ends, default=0)
-        values[max(last - 1, 0) : last].tobytes()  # views are not read yet: where their end is there, all is
+        values[max(last - 1, 0) : last].tobytes()  # views are not read yet: if their end is in the file, all is
         return parts
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Texts or bytes: all end to end, and where each begins."""
+    """Texts or bytes: all end to end, with the begin of each."""
 
     path: str
     files: tuple[Checked, Checked]
@@ -158,7 +158,7 @@ class Texts:
         try:
             texts.extend(content.decode("utf-8", "surrogatepass") for content in contents)
         except UnicodeDecodeError as failure:
-            raise _damaged(rows, len(texts), f"{self.path}.values.npy", f"is no text: {failure.reason}") from failure
+            raise _damaged(rows, len(texts), f"{self.path}.values.npy", f"is not text: {failure.reason}") from failure
         return texts
 
 
@@ -168,8 +168,8 @@ def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile], sums
     for name, array, (dtype, shape) in zip(leaf.files, arrays, _forms(leaf, length), strict=True):
         if array.dtype != dtype or not _fits(array.shape, shape):
             raise DataError(
-                f"load({folder!r}): {name} holds {array.dtype}{list(array.shape)}, and not what {length:,} elements "
-                "would have there; save the dataset again"
+                f"load({folder!r}): {name} holds {array.dtype}{list(array.shape)}, not the array of {length:,} "
+                "elements; save the dataset again"
             )
     base = os.path.join(folder, leaf.file)
     if leaf.kind == "array":
@@ -180,7 +180,7 @@ def _reading(folder: str, leaf: Leaf, length: int, files: list[MappedFile], sums
 
 
 def _forms(leaf: Leaf, length: int) -> list[tuple[Any, tuple[int | None, ...]]]:
-    """The dtype and the shape of each file of a leaf."""
+    """Return the dtype and the shape of each file of a leaf."""
     spec = leaf.spec()
     if not isinstance(spec, ArraySpec):
         return [(np.uint8, (None,)), (np.int64, (length + 1,))]
@@ -201,7 +201,7 @@ def _check(rows: Rows, fits: NDArray[np.bool_], base: str) -> None:
     """Raise a `DataError` for the first of `rows` that does not fit the files of its leaf."""
     if not fits.all():
         at = int(np.argmin(fits))
-        raise _damaged(rows, at, f"{base}.offsets.npy", "lies outside of the values, or has another shape")
+        raise _damaged(rows, at, f"{base}.offsets.npy", "lies outside the values, or has another shape")
 
 
 def _damaged(rows: Rows, at: int, path: str, why: str) -> DataError:
@@ -211,11 +211,11 @@ def _damaged(rows: Rows, at: int, path: str, why: str) -> DataError:
 
 
 def _mapped(path: str, files: list[MappedFile], sums: Sums | None) -> Checked:
-    """The array in a `.npy` file, mapped into memory by one more of `files`; not to be written to."""
+    """Return the array of a `.npy` file, mapped into memory read-only; add the mapping to `files`."""
     with open(path, "rb") as file:
         shape, by_columns, dtype, begin = array_header(file, path, os.path.getsize(path))
     order = "F" if by_columns else "C"
-    if not math.prod(shape) * dtype.itemsize:  # nothing is in it to map
+    if not math.prod(shape) * dtype.itemsize:  # there is nothing to map
         array = np.empty(shape, dtype, order)
         array.flags.writeable = False
         return Checked(array, Blocks(path, np.empty(0, np.uint8), None), begin)
@@ -226,6 +226,6 @@ def _mapped(path: str, files: list[MappedFile], sums: Sums | None) -> Checked:
     except TypeError:
         raise DataError(f"{path}: the file was cut short; save the dataset again") from None
     checked = Checked(array, Blocks(path, mapped.content, sums), begin)
-    seen = len(mapped.content) if by_columns else begin  # rows of columns lie here and there
+    seen = len(mapped.content) if by_columns else begin  # rows in Fortran order are scattered
     checked.blocks.check(np.zeros(1, np.int64), np.full(1, seen))
     return checked

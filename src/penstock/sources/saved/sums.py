@@ -1,4 +1,4 @@
-"""The checksums of a saved dataset: one for each block of each file, looked at when the block is first read."""
+"""The checksums of a saved dataset: one for each block of each file, verified when the block is first read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sums = NDArray[np.uint32]
 
 
 def write_sums(folder: str, names: Sequence[str]) -> int:
-    """Write the checksums of the blocks of some files, one file after another, and return that of all of them."""
+    """Write the checksums of the blocks of some files, one file after another; return the checksum of these."""
     found: list[int] = []
     for name in names:
         with open(os.path.join(folder, name), "rb") as file:
@@ -32,7 +32,7 @@ def write_sums(folder: str, names: Sequence[str]) -> int:
 
 
 def read_sums(folder: str, manifest: Manifest) -> dict[str, Sums]:
-    """Return the checksums of the blocks of each file; nothing of a dataset that was saved without."""
+    """Return the checksums of the blocks of each file; none for a dataset saved without checksums."""
     if manifest.crc32c is None:
         return {}
     path = os.path.join(folder, SUMS)
@@ -50,9 +50,9 @@ def read_sums(folder: str, manifest: Manifest) -> dict[str, Sums]:
 
 
 class Blocks:
-    """The blocks of a file, mapped as `content`, of which each is held against its checksum once.
+    """The blocks of a file, mapped as `content`, each verified against its checksum once.
 
-    Several threads may look at one at the same time: they find the same.
+    Several threads may verify a block at the same time, with the same result.
     """
 
     def __init__(self, path: str, content: NDArray[np.uint8], sums: Sums | None) -> None:
@@ -63,16 +63,18 @@ class Blocks:
         self._seen = np.zeros(self._left, np.bool_)
 
     def check(self, begins: Rows, ends: Rows) -> None:
-        """Look at the blocks with the bytes from `begins[i]` to `ends[i]`.
+        """Verify the blocks with the bytes from `begins[i]` to `ends[i]`.
 
-        One whose checksum is another is a `DataError`, with the first i that needs it as `element`.
+        Raise a `DataError` for a damaged block, with the first i that needs the block as `element`.
         """
         if not self._left or not len(begins):
             return
         most = len(self._seen) - 1
         first = np.clip(begins // BLOCK, 0, most)
         last = np.clip((np.maximum(ends, begins + 1) - 1) // BLOCK, first, most)
-        wanted = np.zeros(len(self._seen) + 1, np.int64)  # how many parts begin in a block less those that ended before
+        wanted = np.zeros(
+            len(self._seen) + 1, np.int64
+        )  # number of parts that begin in a block minus those that ended before
         np.add.at(wanted, first, 1)
         np.add.at(wanted, last + 1, -1)
         for block in np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & ~self._seen).tolist():

@@ -1,4 +1,4 @@
-"""Write elements into a folder: complete or not there at all."""
+"""Write elements into a folder, which appears only once complete."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from penstock.elements.spec import ArraySpec, ObjectSpec, leaf_spec
 from penstock.sources.saved.manifest import NAME, TEXTS, Leaf, Manifest, nesting_of
 from penstock.sources.saved.sums import write_sums
 
-MOST_ELEMENTS = 1 << 12  # written in one go
+MOST_ELEMENTS = 1 << 12  # written at once
 MOST_BYTES = 1 << 24  # the same, about
 
 
 def save(elements: Iterable[Any], folder: str, *, fingerprint: str, overwrite: bool) -> None:
-    """Write the elements of a dataset with this fingerprint into a new folder, which appears once it is complete.
+    """Write the elements of a dataset with this fingerprint into a new folder, which appears only once complete.
 
-    They need one structure, of dicts with texts for keys, tuples and lists; the leaves are arrays and numbers of one
-    dtype and rank, bytes or texts: else an `ElementError`. A folder that is there already is a `FileExistsError`, or,
-    to `overwrite`, replaced if it is a saved dataset.
+    All elements need one structure of dicts with text keys, tuples and lists; leaves are arrays and numbers of one
+    dtype and rank, bytes or texts. Raise an `ElementError` otherwise, and a `FileExistsError` if the folder exists,
+    unless `overwrite`, which replaces a saved dataset only.
     """
     _check_target(folder, overwrite=overwrite)
     parent, name = os.path.split(os.path.abspath(folder))
@@ -48,9 +48,11 @@ def _check_target(folder: str, *, overwrite: bool) -> None:
     if not os.path.lexists(folder) or (os.path.isdir(folder) and not os.listdir(folder)):
         return
     if not overwrite:
-        raise FileExistsError(f"save({folder!r}): it is there already; remove it, or pass overwrite=True")
+        raise FileExistsError(f"save({folder!r}): it exists already; remove it, or pass overwrite=True")
     if not os.path.isfile(os.path.join(folder, NAME)):
-        raise FileExistsError(f"save({folder!r}): it is no saved dataset, so it is not overwritten; remove it yourself")
+        raise FileExistsError(
+            f"save({folder!r}): it exists and is not a saved dataset, so it is not overwritten; remove it yourself"
+        )
 
 
 def _put_in_place(beside: str, folder: str) -> None:
@@ -98,7 +100,7 @@ def _write(elements: Iterable[Any], folder: str, fingerprint: str) -> Manifest:
 
 
 def _runs(elements: Iterator[Any]) -> Iterator[list[Any]]:
-    """The elements in runs that are written in one go."""
+    """Yield the elements in runs that are written at once."""
     count = 1
     while run := list(islice(elements, count)):
         yield run
@@ -106,7 +108,7 @@ def _runs(elements: Iterator[Any]) -> Iterator[list[Any]]:
 
 
 def _files_for(value: Any, base: str, path: str) -> TextFiles | ArrayFiles:
-    """What writes a leaf of which `value` is the first."""
+    """Return the writer for a leaf whose first value is `value`."""
     spec = leaf_spec(value)
     if isinstance(spec, ObjectSpec) and spec.type in TEXTS.values():
         return TextFiles(base, path, spec.type)
@@ -115,12 +117,12 @@ def _files_for(value: Any, base: str, path: str) -> TextFiles | ArrayFiles:
     at = f" at {path}" if path else ""
     raise ElementError(
         f"save(): {value!r:.60}{at} is neither a number, an array of numbers, text nor bytes; map it to one, "
-        "or save before it is made"
+        "or save before it is created"
     )
 
 
 class TextFiles:
-    """The files of a leaf of texts or bytes, which grow by one run of elements after another."""
+    """The files of a leaf of texts or bytes, which grow with each run of elements."""
 
     def __init__(self, base: str, path: str, cls: type) -> None:
         self._base, self._path, self._cls = base, path, cls
@@ -139,14 +141,14 @@ class TextFiles:
         self._offsets.write(ends)
 
     def finish(self) -> Leaf:
-        """Complete the files, and say what they hold."""
+        """Complete the files and return their description."""
         for array in (self._values, self._offsets):
             array.finish((array.count,))
         kind = next(name for name, cls in TEXTS.items() if cls is self._cls)
         return Leaf(os.path.basename(self._base), kind, "", ())
 
     def digests(self) -> list[str]:
-        """What stands for the content of each file."""
+        """Return a digest of the content of each file."""
         return [self._values.digest(), self._offsets.digest()]
 
     def close(self) -> None:
@@ -156,7 +158,7 @@ class TextFiles:
 
 
 class ArrayFiles:
-    """The files of a leaf of numbers or arrays; which they are depends on whether all have the first one's shape."""
+    """The files of a leaf of numbers or arrays; their kind depends on whether all shapes are equal."""
 
     def __init__(self, base: str, path: str, spec: ArraySpec) -> None:
         self._base, self._path, self._dtype = base, path, spec.dtype
@@ -180,7 +182,7 @@ class ArrayFiles:
         self._values.write(np.concatenate([array.reshape(-1) for array in arrays]))
 
     def finish(self) -> Leaf:
-        """Complete the files, and say what they hold."""
+        """Complete the files and return their description."""
         name, dtype = os.path.basename(self._base), str(self._dtype)
         if all((shapes == self._first).all() for shapes in self._shapes):
             shape = tuple(self._first.tolist())
@@ -200,7 +202,7 @@ class ArrayFiles:
         return Leaf(name, "uneven", dtype, tuple(known))
 
     def digests(self) -> list[str]:
-        """What stands for the content of each file."""
+        """Return a digest of the content of each file."""
         return [array.digest() for array in (self._values, *self._others)]
 
     def close(self) -> None:
@@ -210,11 +212,11 @@ class ArrayFiles:
 
 
 class GrowingArray:
-    """A file in NumPy's format that grows, and gets its shape at the end: one of `(n, *row)`, or of one dimension."""
+    """A growing file in NumPy's format, of a shape known at the end: `(n, *row)`, or one dimension."""
 
     def __init__(self, path: str, dtype: np.dtype[Any], row: tuple[int | None, ...] = ()) -> None:
         self._dtype = dtype
-        self._file = open(path, "wb")  # noqa: SIM115 - closed by whoever made it
+        self._file = open(path, "wb")  # noqa: SIM115 - closed by the creator
         self._room = len(_header(dtype, (1 << 62, *row), 0))
         self._file.write(bytes(self._room))
         self._hasher = hasher()
@@ -229,7 +231,7 @@ class GrowingArray:
         self.count += len(values)
 
     def finish(self, shape: tuple[int, ...]) -> None:
-        """Write the shape, and everything to the disk."""
+        """Write the shape, and flush everything to the disk."""
         self._file.seek(0)
         self._file.write(_header(self._dtype, shape, self._room))
         self._file.flush()
@@ -237,7 +239,7 @@ class GrowingArray:
         self._file.close()
 
     def digest(self) -> str:
-        """What stands for the values."""
+        """Return a digest of the values."""
         return self._hasher.hexdigest()
 
     def close(self) -> None:
@@ -246,7 +248,7 @@ class GrowingArray:
 
 
 def _header(dtype: np.dtype[Any], shape: tuple[Any, ...], room: int) -> bytes:
-    """What a `.npy` file begins with, at least `room` bytes of it."""
+    """Return the header of a `.npy` file, of at least `room` bytes."""
     made = BytesIO()
     descr = np.lib.format.dtype_to_descr(dtype)
     np.lib.format.write_array_header_2_0(made, {"descr": descr, "fortran_order": False, "shape": shape})
@@ -260,4 +262,4 @@ def _header(dtype: np.dtype[Any], shape: tuple[Any, ...], room: int) -> bytes:
 
 def _differs(row: int, path: str, one: str, other: str) -> ElementError:
     at = f" at {path}" if path else ""
-    return ElementError(f"save(): element {row}{at} is {one}, where the first is {other}; save elements of one kind")
+    return ElementError(f"save(): element {row}{at} is {one}, and the first is {other}; save elements of one kind")

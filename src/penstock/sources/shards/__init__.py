@@ -1,1 +1,1 @@
-"""Shards of samples: MDS, and what LitData shares with it."""
+"""Shards of samples: MDS, and the parts that LitData shares with it."""

@@ -1,4 +1,4 @@
-"""What becomes of the bytes of a column of samples: numbers, text, arrays, pictures; what needs more stays bytes."""
+"""Decode the bytes of a column of samples: numbers, text, arrays, pictures; other encodings stay bytes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _MODES = {
     "I": ("<i4", 1),
     "F": ("<f4", 1),
     "I;16": ("<u2", 1),
-}  # of Pillow: dtype and channels
+}  # Pillow's modes: dtype and channels
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How values of a column are written; `spec` is `None` where only running tells what one is.
+    """The encoding of a column's values; `spec` is `None` if only decoding finds the type.
 
-    With a `dtype` all have `shape`, and are their memory. Else `one` makes each of its bytes, or they stay as they are.
-    Values that are `nested` may be dicts and lists, which become part of the element.
+    With a `dtype`, values have this `shape` and are stored as their memory. Otherwise `one` decodes each, or the bytes
+    stay as they are. Values that are `nested` may be dicts and lists, which become part of the element.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Encoding:
 
     @property
     def size(self) -> int | None:
-        """Bytes of a value, where all have as many."""
+        """Bytes of a value, if all have the same size."""
         return None if self.dtype is None else self.dtype.itemsize * math.prod(self.shape)
 
     def column(self, values: list[bytes]) -> Column:
-        """Decode values, of `size` bytes each where that is known; a `DataError` of one has its index as `element`."""
+        """Decode values, of `size` bytes each if known; a `DataError` has the index of the value as `element`."""
         if self.dtype is not None:
             return np.frombuffer(b"".join(values), self.dtype).reshape(len(values), *self.shape)
         if self.one is None:
@@ -57,7 +57,7 @@ class Encoding:
         made: list[Any] = []
         try:
             for value in values:
-                made.append(self.one(value))  # noqa: PERF401 - how many there are says which one failed
+                made.append(self.one(value))  # noqa: PERF401 - the count tells which value failed
         except _DAMAGE as error:
             failure = DataError(str(error))
             failure.element = len(made)
@@ -73,60 +73,60 @@ def _numbers(values: list[Any], dtype: np.dtype[Any]) -> Column:
 
 
 def as_bytes(name: str) -> Encoding:
-    """Bytes as they are: pictures for `ps.image.decode`, sound for `ps.audio.decode`, pickles for who trusts them."""
+    """Return the encoding of plain bytes: pictures for `ps.image.decode`, sound for `ps.audio.decode`, pickles."""
     return Encoding(name, ObjectSpec(bytes))
 
 
 def fixed(name: str, dtype: str, shape: Sequence[int] = ()) -> Encoding:
-    """Arrays of one shape, in their memory."""
+    """Return the encoding of arrays of one shape, stored as their memory."""
     kind = np.dtype(dtype)
     return Encoding(name, ArraySpec(tuple(shape), kind.newbyteorder("=")), kind, tuple(shape))
 
 
 def text(name: str) -> Encoding:
-    """UTF-8."""
+    """Return the encoding of UTF-8 text."""
     return Encoding(name, ObjectSpec(str), one=_text)
 
 
 def parsed(name: str, kind: type[int | float]) -> Encoding:
-    """Numbers in digits."""
+    """Return the encoding of numbers in digits."""
     return Encoding(name, ArraySpec((), np.dtype(np.int64 if kind is int else np.float64)), one=_Digits(kind))
 
 
 def json_values(name: str) -> Encoding:
-    """JSON."""
+    """Return the encoding of JSON."""
     return Encoding(name, None, one=json.loads, nested=True)
 
 
 def arrays(name: str, one: Callable[[bytes], NDArray[Any]]) -> Encoding:
-    """Arrays that say themselves what they are."""
+    """Return the encoding of arrays with their own dtype and shape."""
     return Encoding(name, None, one=one)
 
 
 def picture(name: str) -> Encoding:
-    """Pixels as Pillow holds them: width, height, length of the mode's name (`uint32`), the name, the pixels."""
+    """Return the encoding of Pillow's pixels: width, height, length of the mode (`uint32`), the mode, the pixels."""
     return arrays(name, pixels_of)
 
 
 def parts(name: str, one: Callable[[bytes], Any] = bytes, *, lead: int = 0) -> Encoding:
-    """Lists of values: after `lead` bytes their number, the size of each, then one after another."""
+    """Return the encoding of lists: after `lead` bytes the number of values, the size of each, then the values."""
     return Encoding(name, None, one=_Parts(one, lead), nested=True)
 
 
 def shaped(data: bytes, dtype: np.dtype[Any], shape: Sequence[int], begin: int) -> NDArray[Any]:
-    """Return the array of this shape whose memory is the rest of `data`; a `ValueError` where it does not fit."""
+    """Return the array of this shape stored in the rest of `data`; raise a `ValueError` if the size does not fit."""
     wanted = math.prod(shape) * dtype.itemsize
     if wanted != len(data) - begin:
-        raise ValueError(f"{dtype}{list(shape)} takes {wanted} bytes, and there are {len(data) - begin}")
+        raise ValueError(f"{dtype}{list(shape)} takes {wanted} bytes; {len(data) - begin} are left")
     return np.frombuffer(data, dtype, offset=begin).reshape(shape) if wanted else np.empty(shape, dtype)
 
 
 def pixels_of(data: bytes) -> NDArray[Any]:
-    """Return the picture, of shape (height, width) or (height, width, channels)."""
+    """Return a picture, of shape (height, width) or (height, width, channels)."""
     width, height, length = struct.unpack_from("<III", data)
     mode = data[12 : 12 + length].decode("ascii")
     if mode not in _MODES:
-        raise ValueError(f"pictures of mode {mode!r:.20} are not known here")
+        raise ValueError(f"pictures of mode {mode!r:.20} are not supported")
     dtype, channels = _MODES[mode]
     sides = (height, width, channels) if channels > 1 else (height, width)
     return shaped(data, np.dtype(dtype), sides, 12 + length)
@@ -157,6 +157,6 @@ class _Parts:
         sizes = np.frombuffer(data, "<u4", count, self.lead + 4).astype(np.int64) if count else np.zeros(0, np.int64)
         ends = first + np.cumsum(sizes)
         if (int(ends[-1]) if count else first) != len(data):
-            raise ValueError(f"its {count} parts do not take the {len(data)} bytes that there are")
+            raise ValueError(f"its {count} parts do not add up to its {len(data)} bytes")
         spans = zip((ends - sizes).tolist(), ends.tolist(), strict=True)
         return [self.one(data[begin:end]) for begin, end in spans]

@@ -1,4 +1,4 @@
-"""Files of samples that begin with a table of where each lies, as MDS and LitData write them; whole, or compressed."""
+"""Files of samples that begin with a table of offsets, as MDS and LitData write; plain or compressed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from penstock.storage.soundness import Arrays, are_offsets
 from penstock.storage.state import FileState, states_of
 
 CACHE_BYTES = 1 << 28
-"""Bytes of decompressed samples that are kept."""
+"""Default size, in bytes, of the cache of decompressed samples."""
 TABLE = "the table of its samples"
 
 
 class Shard(NamedTuple):
-    """One file, as the index of its folder tells of it: samples, and bytes of them and their table, not compressed."""
+    """One file, as described by the index of its folder: number of samples, and uncompressed bytes with the table."""
 
     path: str
     samples: int
@@ -42,38 +42,38 @@ class Shard(NamedTuple):
 
 
 class Payloads(Protocol):
-    """The bytes of samples, by their number over all shards."""
+    """A reader of the bytes of samples, by number across all shards."""
 
     @property
     def length(self) -> int: ...
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """Faults of shards, by their number, as far as it is known before samples are read."""
+        """Faults of shards, by number, as far as known before samples are read."""
         ...
 
     def blocks(self) -> Blocks | None:
-        """How they lie in blocks, where one is decompressed for any of its samples."""
+        """Return the blocks of samples that are decompressed together, if any."""
         ...
 
     def read(self, rows: Rows) -> list[bytes]: ...
     def advise(self, rows: Rows) -> None: ...
     def describe(self, row: int) -> str: ...
     def content(self) -> str:
-        """A digest of what identifies the files."""
+        """Return a digest that identifies the files."""
         ...
 
 
 def read_table(file: IO[bytes], size: int, where: str) -> NDArray[np.int64]:
-    """Return where each sample begins, and the last ends, in a file of `size` bytes: `int64[n + 1]`.
+    """Return the begin of each sample, and the end of the last, in a file of `size` bytes: `int64[n + 1]`.
 
-    It begins with n, and then has those n + 1 offsets, all `uint32`.
+    The file begins with n, followed by the n + 1 offsets, all `uint32`.
     """
     head = file.read(4)
     count = int.from_bytes(head, "little")
     begin = 4 * (count + 2)
-    if len(head) < 4 or begin > size:  # before memory is taken for it
+    if len(head) < 4 or begin > size:  # checked before memory is allocated
         raise DataError(
-            f"{where}, at byte 0: {TABLE} would have {count} of them, and {begin} bytes of the {size} that there are"
+            f"{where}, at byte 0: {TABLE} would have {count} entries and {begin} bytes, and the file has {size} bytes"
         )
     offsets = np.frombuffer(file.read(begin - 4), "<u4").astype(np.int64)
     if len(offsets) != count + 1:
@@ -97,13 +97,13 @@ def scan_table(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[A
 
 
 def has_table(arrays: Arrays, size: int) -> bool:
-    """Whether an index is one that `scan_table` makes."""
+    """Return whether an index is a possible result of `scan_table`."""
     return are_offsets(arrays, size, "offsets") and arrays["offsets"][-1] == size
 
 
 @dataclass(frozen=True, eq=False)
 class PlainShards:
-    """Shards that are not compressed: mapped, any sample at random."""
+    """Uncompressed shards, mapped, with random access to samples."""
 
     shards: Sequence[Shard]
     kind: Kind
@@ -121,7 +121,7 @@ class PlainShards:
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """Faults of shards, by their number: each is the error of all samples that index.json says it has."""
+        """Faults of shards, by number: each is the error of all samples of the shard according to index.json."""
         return self._faults
 
     @cached_property
@@ -134,7 +134,7 @@ class PlainShards:
 
     @cached_property
     def _reader(self) -> RecordReader:
-        """Return what reads the samples of the shards that have no fault."""
+        """The reader of the samples of the shards without a fault."""
         sidecars, nothing = self._files.sidecars, np.zeros(1, np.int64)
         offsets = [nothing if i in self.faults else of_shard for i, of_shard in enumerate(self._files.offsets)]
         check_mapped(sidecars)
@@ -148,14 +148,14 @@ class PlainShards:
 
     @cached_property
     def _starts(self) -> Rows:
-        """The first sample of each shard, and the number of all."""
+        """The first sample of each shard, and the total number."""
         return np.cumsum([0, *(shard.samples for shard in self.shards)], dtype=np.int64)
 
     def _of_shards(self, rows: Rows) -> Rows:
         return self._starts.searchsorted(rows, "right") - 1
 
     def _sound(self, rows: Rows) -> Rows:
-        """These rows, none of which is of a shard with a fault, as the reader numbers them."""
+        """Return the reader's numbers for these rows, all of shards without a fault."""
         if not self.faults:
             return rows
         lost = [shard.samples * (number in self.faults) for number, shard in enumerate(self.shards)]
@@ -167,7 +167,7 @@ class PlainShards:
     def read(self, rows: Rows) -> list[bytes]:
         if self.faults and len(hits := np.flatnonzero(self._is_lost(rows))):
             error = copy(self.faults[int(self._of_shards(rows[hits[0]]))])  # notes belong to one raise
-            error.element = int(hits[0])  # type: ignore[attr-defined] - how a source says which it was
+            error.element = int(hits[0])  # type: ignore[attr-defined] - tells which element failed
             raise error
         return self._reader.read(self._sound(rows))
 
@@ -188,7 +188,7 @@ class PlainShards:
 
 
 class Samples:
-    """Some samples, one after another: their bytes, and where each begins and the last ends."""
+    """Consecutive samples: their bytes, the begin of each, and the end of the last."""
 
     def __init__(self, content: bytes, offsets: NDArray[np.int64]) -> None:
         self.content = content
@@ -198,16 +198,16 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class PackedShards:
-    """Shards that are compressed as a whole: each is decompressed for any of its samples, and the last ones are kept.
+    """Shards that are compressed as a whole: reading a sample decompresses its shard; recent ones are cached.
 
-    A *piece* is what is decompressed at a time.
+    A *piece* is the unit of decompression.
     """
 
     shards: Sequence[Shard]
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """Nothing: shards are looked at when they are decompressed."""
+        """None: shards are checked when decompressed."""
         return {}
 
     @property
@@ -216,7 +216,7 @@ class PackedShards:
 
     @cached_property
     def bounds(self) -> Rows:
-        """The first sample of each piece, and the number of all."""
+        """The first sample of each piece, and the total number."""
         return np.cumsum([0, *(shard.samples for shard in self.shards)], dtype=np.int64)
 
     def blocks(self) -> Blocks | None:
@@ -232,7 +232,7 @@ class PackedShards:
         self._states[piece].check(shard.path)
         content = decompress(data, shard.compression or "", shard.path, most=shard.nbytes)
         if len(content) != shard.nbytes:
-            raise DataError(f"{shard.path} becomes {len(content)} bytes, and {shard.nbytes} by index.json")
+            raise DataError(f"{shard.path} decompresses to {len(content)} bytes; index.json says {shard.nbytes}")
         offsets = read_table(io.BytesIO(content), len(content), f"{shard.path}, decompressed")
         check_count(shard, len(offsets) - 1)
         return Samples(content, offsets)
@@ -243,7 +243,7 @@ class PackedShards:
 
     def read(self, rows: Rows) -> list[bytes]:
         pieces = (self.bounds.searchsorted(rows, "right") - 1).tolist()
-        wanted: dict[int, list[int]] = {}  # by piece, which of the rows lie in it
+        wanted: dict[int, list[int]] = {}  # the rows in each piece
         for i, piece in enumerate(pieces):
             wanted.setdefault(piece, []).append(i)
         samples = [b""] * len(pieces)
@@ -268,7 +268,7 @@ class PackedShards:
         return f"{self.shards[shard].path}, sample {row - int(starts[shard])}"
 
     def content(self) -> str:
-        """A digest of the sizes and content of the files."""
+        """Return a digest of the sizes and content of the files."""
         return self._content
 
     @cached_property
@@ -287,7 +287,7 @@ class PackedShards:
         try:
             return self.load(piece)
         except (DataError, OSError) as error:
-            error.piece = piece  # type: ignore[union-attr] - for who asked, who knows which samples lie in it
+            error.piece = piece  # type: ignore[union-attr] - the caller knows which samples failed
             raise
 
     def __reduce__(self) -> Any:
@@ -295,32 +295,32 @@ class PackedShards:
 
 
 def _wrong_with(shard: Shard, sidecar: Sidecar, offsets: NDArray[np.int64]) -> Exception | None:
-    """Return what is wrong with a shard that is not compressed, by its index."""
+    """Return the fault of an uncompressed shard, by its index."""
     if sidecar.fault is not None:
         return sidecar.fault
     if sidecar.stamp.size != shard.nbytes:
         return DataError(
-            f"{shard.path} has {sidecar.stamp.size} bytes, and {shard.nbytes} by index.json: it was cut short, is not "
-            "copied to its end, or belongs to another index"
+            f"{shard.path} has {sidecar.stamp.size} bytes; index.json says {shard.nbytes}: it was cut short, is not "
+            "copied completely, or belongs to another index"
         )
     return wrong_count(shard, len(offsets) - 1)
 
 
 def faults_of(shards: Sequence[Shard], sidecars: Sequence[Sidecar], samples: Sequence[int]) -> Mapping[int, Exception]:
-    """Return what is wrong with shards, by their number, of which the indexes have these numbers of samples."""
+    """Return the faults of shards, by number, given the numbers of samples in their own indexes."""
     looked = enumerate(zip(shards, sidecars, samples, strict=True))
     found = {number: sidecar.fault or wrong_count(shard, count) for number, (shard, sidecar, count) in looked}
     return {number: error for number, error in found.items() if error is not None}
 
 
 def wrong_count(shard: Shard, found: int) -> DataError | None:
-    """Return the error of a shard that has another number of samples than the folder's index says."""
+    """Return the error of a shard whose number of samples differs from the folder's index."""
     if found == shard.samples:
         return None
-    return DataError(f"{shard.path}, at byte 0: it has {found} samples, and {shard.samples} by index.json")
+    return DataError(f"{shard.path}, at byte 0: it has {found} samples; index.json says {shard.samples}")
 
 
 def check_count(shard: Shard, found: int) -> None:
-    """Refuse a shard that has another number of samples than the folder's index says."""
+    """Raise a `DataError` if a shard's number of samples differs from the folder's index."""
     if (error := wrong_count(shard, found)) is not None:
         raise error

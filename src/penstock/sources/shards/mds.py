@@ -35,7 +35,7 @@ _SCALARS = {
     64: "uint64",
     65: "int64",
     66: "float64",
-}  # fmt: skip - by the number that stands for each in an array without a dtype
+}  # fmt: skip - by MDS's number for each in an array without a dtype
 _BYTES = ("bytes", "jpeg", "png", "pkl")
 _LISTS = {
     "list[jpeg]": encodings.parts("list[jpeg]", lead=4),
@@ -64,28 +64,28 @@ def mds_samples(
     """Return the samples of a folder as dicts of their columns."""
     index = read_index(folder, CALL)
     if (version := index.get("version", int)) != _VERSION:
-        raise index.wrong(f"its version is {version}, and {_VERSION} is the one that is read here")
+        raise index.wrong(f"its version is {version}, and only {_VERSION} is supported")
     parts = index.parts("shards")
     if not parts:
         raise index.wrong("it has no shards")
     stored = _columns(parts[0], decode=decode)
     for part in parts[1:]:
         if _columns(part, decode=decode) != stored:
-            raise part.wrong("its columns are others than those of the shards before it")
+            raise part.wrong("its columns differ from those of the shards before")
     names = [column.name for column in stored]
     layout = Layout(stored, {name: names.index(name) for name in chosen(CALL, names, columns)})
     shown = f"{CALL}({os.fspath(folder)!r})"
     shards = [_shard(part) for part in parts]
     packed = [shard.compression is not None for shard in shards]
     if any(packed) and not all(packed):
-        raise index.wrong(f"{shards[packed.index(True)].path} is compressed, and others are not: decompress it")
+        raise index.wrong(f"{shards[packed.index(True)].path} is compressed, and others are not: decompress this one")
     return SampleFiles(PackedShards(shards) if any(packed) else PlainShards(shards, MDS), layout, shown, "mds")
 
 
 def _shard(part: FolderIndex) -> Shard:
-    """The file of a shard: as it is where that is there, else compressed."""
+    """Return the file of a shard: the uncompressed one if present, else the compressed one."""
     if (kind := part.get("format", str)) != "mds":
-        raise part.wrong(f"its format is {kind!r:.20}, and 'mds' is the one that is read here")
+        raise part.wrong(f"its format is {kind!r:.20}, and only 'mds' is supported")
     plain, packed = part.part("raw_data"), part.part("zip_data")
     if plain is None:
         raise part.wrong("it has no 'raw_data'")
@@ -97,8 +97,8 @@ def _shard(part: FolderIndex) -> Shard:
     compression = _COMPRESSIONS.get(given.partition(":")[0])
     if compression is None:
         raise PlanError(
-            f"{CALL}: {packed.file('basename')} is compressed with {given!r}; of these {', '.join(_COMPRESSIONS)} are "
-            "read. Decompress the shards beside it, and they are read at random as well"
+            f"{CALL}: {packed.file('basename')} is compressed with {given!r}; {', '.join(_COMPRESSIONS)} are "
+            "supported. Decompress the shards into the same folder, which also gives random access"
         )
     return Shard(packed.file("basename"), samples, nbytes, compression)
 
@@ -136,7 +136,7 @@ def array_encoding(name: str, of_array: str) -> Encoding:
     """Return the encoding of arrays of a dtype and a shape, `"float32:2,3"`, or without one of them or both."""
     dtype, _, shape = of_array.partition(":")
     if dtype and dtype not in _SCALARS.values():
-        raise DataError(f"{name!r:.40} is no array of numbers")
+        raise DataError(f"{name!r:.40} is not an array of numbers")
     try:
         sides = tuple(map(int, shape.split(","))) if shape else None
     except ValueError:
@@ -149,7 +149,7 @@ def array_encoding(name: str, of_array: str) -> Encoding:
 
 
 def array_of(data: bytes, dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    """Return an array, which says its dtype and its shape where they are not given."""
+    """Return an array, from bytes that begin with its dtype and shape if not given."""
     at = 0
     if dtype is None:
         if data[0] not in _SCALARS:

@@ -1,4 +1,4 @@
-"""Samples of several columns, each kept as one run of bytes: MDS and LitData."""
+"""Samples of several columns, each sample stored as one run of bytes: MDS and LitData."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from penstock.sources.shards.files import Payloads
 
 @dataclass(frozen=True)
 class Stored:
-    """A column as samples have it: its name in errors, its encoding, and its bytes, where no sample says them."""
+    """A column of samples: its name in errors, its encoding, and its size in bytes if fixed."""
 
     name: str
     encoding: Encoding
@@ -31,9 +31,9 @@ class Stored:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How a sample lies, and what it becomes: `element` has in the place of each leaf the number of its column.
+    """The layout of a sample and of its element: `element` has the number of a column in place of each leaf.
 
-    A sample begins with the sizes, `uint32`, of those columns that do not have one for all; then come all columns.
+    A sample begins with the sizes, `uint32`, of the columns without a fixed size; all columns follow.
     """
 
     columns: tuple[Stored, ...]
@@ -44,13 +44,13 @@ class Layout:
         return flatten(self.element)
 
     def spec(self) -> Spec:
-        """The spec of one element, or `None` where only running tells."""
+        """Return the spec of one element, or `None` if unknown before reading."""
         wanted, structure = self._flat
         specs = [self.columns[number].encoding.spec for number in wanted]
         return None if any(spec is None for spec in specs) else unflatten(structure, specs)
 
     def chunk(self, samples: list[bytes], where: Callable[[int], str]) -> Chunk:
-        """Decode samples; what is wrong with one is a `DataError` that says `where` it is, and has it as `element`."""
+        """Decode samples; raise a `DataError` that names `where` a bad sample is, with its index as `element`."""
         wanted, structure = self._flat
         ends = self._ends(samples, where)
         columns = [self._column(number, samples, ends, where) for number in wanted]
@@ -60,13 +60,15 @@ class Layout:
         return Items([unflatten(structure, leaves) for leaves in zip(*values, strict=True)])
 
     def _ends(self, samples: list[bytes], where: Callable[[int], str]) -> NDArray[np.int64]:
-        """Where the columns of each sample begin, and the last ends: shape (k, columns + 1)."""
+        """Return the begins of the columns of each sample, and the end of the last: shape (k, columns + 1)."""
         told = [number for number, column in enumerate(self.columns) if column.size is None]
         lead = 4 * len(told)
         lengths = np.fromiter(map(len, samples), np.int64, len(samples))
         if len(short := np.flatnonzero(lengths < lead)):
             raise _damaged(
-                int(short[0]), where, f"it has {int(lengths[short[0]])} bytes, fewer than its {lead} of sizes"
+                int(short[0]),
+                where,
+                f"it has {int(lengths[short[0]])} bytes, fewer than the {lead} of its column sizes",
             )
         sizes = np.empty((len(samples), len(self.columns) + 1), np.int64)
         sizes[:, 0] = lead
@@ -81,7 +83,9 @@ class Layout:
         ends = np.cumsum(sizes, axis=1)
         if len(wrong := np.flatnonzero(ends[:, -1] != lengths)):
             at = int(wrong[0])
-            raise _damaged(at, where, f"its columns take {int(ends[at, -1])} bytes, and it has {int(lengths[at])}")
+            raise _damaged(
+                at, where, f"its columns take {int(ends[at, -1])} bytes, and the sample has {int(lengths[at])}"
+            )
         return ends
 
     def _column(
@@ -92,11 +96,11 @@ class Layout:
         try:
             return encoding.column([sample[begin:end] for sample, begin, end in spans])
         except DataError as error:
-            why = f"column {self.columns[number].name!r} is no {encoding.name}: {error}"
+            why = f"column {self.columns[number].name!r} is not {encoding.name}: {error}"
             raise _damaged(error.element or 0, where, why) from error.__cause__
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """What tells it from others."""
+        """Return values that identify the layout."""
         return (str(self.element), *((column.name, column.encoding.name, column.size) for column in self.columns))
 
 
@@ -121,12 +125,12 @@ class SampleFiles:
 
     @property
     def faults(self) -> Mapping[int, Exception]:
-        """Faults of shards: each is the error of all samples that a shard should have."""
+        """Faults of shards: each is the error of all samples of a shard."""
         return self.payloads.faults
 
     @cached_property
     def blocks(self) -> Blocks | None:
-        """The shards or their parts, where each is decompressed as a whole."""
+        """The shards or their parts, if each is decompressed as a whole."""
         return self.payloads.blocks()
 
     def spec(self) -> Spec:
@@ -137,12 +141,12 @@ class SampleFiles:
         return self.layout.chunk(self.payloads.read(rows), lambda i: self.describe(int(rows[i])))
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the samples at `rows`."""
+        """Ask the system to begin to read the samples at `rows`."""
         self.payloads.advise(np.ascontiguousarray(rows, np.int64))
 
     def describe(self, row: int) -> str:
         return self.payloads.describe(row)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return how samples are read, how many there are, and a digest of the sizes and content of the files."""
+        """Return the layout and number of samples, and a digest of the sizes and content of the files."""
         return (self.format, self.length, *self.layout.fingerprint(), self.payloads.content())

@@ -1,4 +1,4 @@
-"""Rows of a database, by ranges of a key, through any DB-API or ADBC connection."""
+"""Rows of a database, read by ranges of a key through any DB-API or ADBC connection."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from penstock.sources.sql.values import spec_of_values, values_of
 
 Connect = Callable[[], Any]
 _TEXT_BYTES = 64
-_SAMPLED = 256  # rows that tell the types of the columns
+_SAMPLED = 256  # rows read to find the types of the columns
 _FETCHED = 10_000  # keys at a time
-_FORMATTED = ("format", "pyformat")  # where a percent sign has a meaning
+_FORMATTED = ("format", "pyformat")  # these give a percent sign a meaning
 
 
 @dataclass(frozen=True)
 class Sqlite:
-    """What opens a file of SQLite for reading."""
+    """A function that opens a file of SQLite for reading."""
 
     path: str
 
     def __call__(self) -> Any:
-        import sqlite3  # slow to import, and for those alone who need it
+        import sqlite3  # slow to import, and rarely needed
         from urllib.parse import quote
 
         return sqlite3.connect(f"file:{quote(self.path)}?mode=ro", uri=True, check_same_thread=False)
@@ -45,13 +45,13 @@ class Sqlite:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database wants names quoted and values passed: `paramstyle` is what its module says."""
+    """The quoting of names and passing of values for a database: `paramstyle` is that of its module."""
 
     quote: str
     paramstyle: str
 
     def identifier(self, name: str) -> str:
-        """A name in quotes, whatever characters it has.
+        """Return a name in quotes, with any quotes inside doubled.
 
         >>> Dialect("`", "qmark").identifier("odd `name`")
         '`odd ``name```'
@@ -59,7 +59,7 @@ class Dialect:
         return f"{self.quote}{name.replace(self.quote, self.quote * 2)}{self.quote}"
 
     def between(self, select: str, key: str, values: Sequence[Any], *, closed: bool) -> tuple[str, Any]:
-        """What selects the rows with a key from one value to before another, or up to it, and what is passed with it.
+        """Return the statement for the rows in a range of keys (including the end if `closed`), and its parameters.
 
         >>> Dialect('"', "numeric").between("SELECT x FROM t", '"id"', [3, 5], closed=False)
         ('SELECT x FROM t WHERE "id" >= :1 AND "id" < :2 ORDER BY "id"', (3, 5))
@@ -76,7 +76,7 @@ class Dialect:
 
 @dataclass(frozen=True)
 class Relation:
-    """A table or a query, and the key that its rows are ordered by."""
+    """A table or a query, and the key that orders its rows."""
 
     text: str
     """The name in quotes, or the query in parentheses."""
@@ -89,7 +89,7 @@ class Relation:
         return self.dialect.identifier(self.key)
 
     def select(self) -> str:
-        """The beginning of what reads the columns."""
+        """Return the beginning of the statement that reads the columns."""
         return f"SELECT {', '.join(map(self.dialect.identifier, self.columns))} FROM {self.text}"  # noqa: S608 - quoted
 
 
@@ -103,7 +103,7 @@ class SqlRows:
     spec: Spec
     fill: Mapping[str, Any]
     edges: list[Any]
-    """The first key of each block, and the last of all."""
+    """The first key of each block, and the last key."""
     bounds: NDArray[np.int64]
 
     @property
@@ -125,8 +125,8 @@ class SqlRows:
         expected = int(self.bounds[block + 1] - self.bounds[block])
         if len(rows) != expected:
             raise DataError(
-                f"{self.name}: there are {len(rows):,} rows with {self.relation.key} from {low!r} to {high!r}, and "
-                f"there were {expected:,} when the dataset was made; make it again"
+                f"{self.name}: {len(rows):,} rows found with {self.relation.key} from {low!r} to {high!r}, and "
+                f"{expected:,} when the dataset was made; make it again"
             )
         names = flatten({name: name for name in self.relation.columns})[0]
         values = dict(zip(self.relation.columns, zip(*rows, strict=True), strict=True))
@@ -137,7 +137,7 @@ class SqlRows:
         ]
 
     def check(self, block: int) -> None:
-        """Nothing: rows are in memory of their own."""
+        """Check nothing: rows are in memory of their own."""
 
     def describe(self, block: int, row: int) -> str:
         return f"{self.label}, row {int(self.bounds[block]) + row:,} by {self.relation.key}"
@@ -158,7 +158,7 @@ class SqlRows:
 
 
 class Connections:
-    """A connection for each thread of each process, closed with the last who uses them."""
+    """A connection for each thread of each process, closed with their last user."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -167,15 +167,15 @@ class Connections:
         weakref.finalize(self, _close, self._opened, os.getpid())
 
     def here(self) -> Any:
-        """The connection of this thread."""
+        """Return the connection of this thread."""
         local = self._local
-        if getattr(local, "process", None) != os.getpid():  # one of the parent's is not for a forked child
+        if getattr(local, "process", None) != os.getpid():  # a forked child must not use the parent's connection
             local.connection, local.process = self._connect(), os.getpid()
             self._opened.append(local.connection)
         return local.connection
 
     def fetched(self, statement: str, values: Any = None) -> Iterator[list[Any]]:
-        """The rows that a statement returns, some at a time; what it began is over afterwards."""
+        """Yield the rows of a statement, several at a time, and end its transaction afterwards."""
         connection = self.here()
         with closing(connection.cursor()) as cursor:
             if values is None:
@@ -203,7 +203,7 @@ def sql_rows(
     rows_per_block: int,
     cache_bytes: int,
 ) -> BlockedSource:
-    """Return the source of `ps.read_sql`; `relation` is a table, or a query where it has a space in it."""
+    """Return the source of `ps.read_sql`; `relation` is a table, or a query if it contains a space."""
     connections = Connections(connect)
     dialect = _dialect(connections.here(), paramstyle)
     query = relation.strip().rstrip(";")
@@ -219,7 +219,7 @@ def sql_rows(
     fill: Mapping[str, Any] = {} if is_one_of(nulls, "raise") else nulls
     if not isinstance(fill, Mapping) or any(name not in chosen for name in fill):
         raise ValueError(f"read_sql(nulls={nulls!r:.60}): expected 'raise' or a dict of values by column; "
-                         "to leave rows out, say so in the query")  # fmt: skip
+                         "to leave rows out, change the query")  # fmt: skip
     found = Relation(text, key, chosen, dialect)
     sample = next(connections.fetched(f"{found.select()} ORDER BY {found.quoted_key} LIMIT {_SAMPLED}"), [])
     spec = {
@@ -233,7 +233,7 @@ def sql_rows(
 def _blocks(
     connections: Connections, relation: Relation, label: str, rows_per_block: int
 ) -> tuple[list[Any], NDArray[np.int64]]:
-    """The first key of each block and the last of all; and how many rows come before each."""
+    """Return the first key of each block and the last key, with the number of rows before each."""
     key = relation.quoted_key
     counts = f"SELECT COUNT(*), COUNT({key}), COUNT(DISTINCT {key}), MIN({key}), MAX({key}) FROM {relation.text}"  # noqa: S608 - quoted
     ((rows, given, different, least, most),) = next(connections.fetched(counts))
@@ -270,12 +270,12 @@ def _columns(connections: Connections, text: str) -> list[str]:
 
 
 def _dialect(connection: Any, paramstyle: str | None) -> Dialect:
-    """How the database of a connection is spoken to, by its module."""
+    """Return the dialect for a connection, by its module."""
     module = type(connection).__module__
     name = module
     while paramstyle is None and name:
         paramstyle = getattr(sys.modules.get(name), "paramstyle", None)
         name = name.rpartition(".")[0]
     if paramstyle is None or not is_one_of(paramstyle, "qmark", "numeric", "named", "format", "pyformat"):
-        raise PlanError(f"read_sql: {module} does not say how values are passed to it; give paramstyle= as in DB-API")
+        raise PlanError(f"read_sql: {module} has no paramstyle; pass paramstyle= as in DB-API")
     return Dialect("`" if "mysql" in module.lower() or "mariadb" in module.lower() else '"', paramstyle)

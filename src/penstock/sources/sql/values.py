@@ -1,4 +1,4 @@
-"""From the values that a database returns, Python's own, to columns."""
+"""Convert the Python values of a database to columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXTS: dict[type, type] = {str: str, bytes: bytes, bytearray: bytes, memoryview
 
 
 def spec_of_values(values: Sequence[Any], place: str) -> LeafSpec:
-    """Return what values of a column are; whole numbers among others are numbers like these.
+    """Return the spec of a column's values; whole numbers among floats become floats.
 
     >>> spec_of_values([1, None, 2.5], "x"), spec_of_values([None, "a"], "x")
     (float64, str)

@@ -1,4 +1,4 @@
-"""Tar archives of samples, as WebDataset has them: the samples of all of them, at random."""
+"""Tar archives of samples, as in WebDataset, with random access."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _members_fit(arrays: Arrays, size: int) -> bool:
         and are_within(ends, size)
         and are_in_order(heads, begins)
         and are_in_order(begins, ends)
-        and int(ends.sum() - begins.sum()) <= size  # each byte is of one member
+        and int(ends.sum() - begins.sum()) <= size  # members do not overlap
         and are_within(extension, text.count(b"\0") if text else -1)
     )
 
@@ -82,9 +82,9 @@ TAR = Kind("tar", _scan, _is_sound, nothing=_arrays_of(NO_SAMPLES))
 
 @dataclass(frozen=True, eq=False)
 class TarFiles:
-    """The samples of some archives, in their order: dicts of `__key__` and the content of their files.
+    """The samples of some archives, in order: dicts of `__key__` and the content of their files.
 
-    Without `parts`, there is an entry for every extension in any of them.
+    Without `parts`, there is an entry for every extension in any archive.
     """
 
     paths: list[str]
@@ -94,22 +94,22 @@ class TarFiles:
 
     @property
     def called(self) -> Called | None:
-        """The user's functions that decode files, if there are any."""
+        """The user's functions that decode files, if any."""
         return self.decoders.called
 
     @cached_property
     def sidecars(self) -> list[Sidecar]:
-        """The index of each archive, made now where there is none."""
+        """The index of each archive, made now if missing."""
         return index_files(self.paths, TAR, tolerant=True)
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """The errors of archives, by their number: each is the error of one sample behind those found."""
+        """The errors of archives, by number: each is the error of one sample after those found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @cached_property
     def samples(self) -> list[Samples]:
-        """Where the samples of each archive are."""
+        """The samples of each archive, with their places."""
         return [samples_of(sidecar) for sidecar in self.sidecars]
 
     @property
@@ -118,7 +118,7 @@ class TarFiles:
 
     @cached_property
     def _starts(self) -> Rows:
-        """The first sample of each archive, and the number of all."""
+        """The first sample of each archive, and the total number."""
         return np.cumsum([0, *(len(samples) + (file in self.faults) for file, samples in enumerate(self.samples))])
 
     @cached_property
@@ -127,13 +127,13 @@ class TarFiles:
 
     @cached_property
     def shape(self) -> Shape:
-        """What elements are."""
+        """The entries of elements, and their decoders."""
         parts = parts_found(self.samples, self.name) if self.parts is None else self.parts
         return Shape(parts, self.decoders)
 
     @cached_property
     def reader(self) -> RecordReader:
-        """What reads the members."""
+        """The reader of the members."""
         return RecordReader(
             self.paths,
             [samples.begins for samples in self.samples],
@@ -172,24 +172,24 @@ class TarFiles:
 
     @cached_property
     def _lost(self) -> Rows:
-        """The rows of samples that cannot be indexed."""
+        """The rows that stand for the unreadable ends of archives."""
         return self._starts[1:][list(self.faults)] - 1
 
     def _refuse_lost(self, rows: Rows) -> None:
         if len(found := np.flatnonzero(np.isin(rows, self._lost))):
             archive = int(np.searchsorted(self._starts, rows[found[0]], side="right")) - 1
-            error = copy(self.faults[archive])  # what is noted on one that is raised belongs to that time alone
-            error.element = int(found[0])  # type: ignore[attr-defined] - how a source says which it was
+            error = copy(self.faults[archive])  # notes belong to one raise
+            error.element = int(found[0])  # type: ignore[attr-defined] - tells which element failed
             raise error
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the members of the samples at `rows`."""
+        """Ask the system to begin to read the members of the samples at `rows`."""
         rows = np.asarray(rows, np.int64)
         of, _, files = self._found(rows[~np.isin(rows, self._lost)] if self.faults else rows)
         self.reader.advise((files + self._member_starts[of, None])[files >= 0])
 
     def _found(self, rows: Rows) -> tuple[Rows, Rows, NDArray[np.int64]]:
-        """The archive of each row, its number there, and its members there, one a part; -1 where it has none."""
+        """Return the archive of each row, its number there, and its member for each part; -1 if missing."""
         of = np.searchsorted(self._starts, rows, side="right") - 1
         numbers = rows - self._starts[of]
         return of, numbers, self.shape.files(self._archives, of, numbers)
@@ -199,14 +199,14 @@ class TarFiles:
         return keys_of_archives(self.samples)
 
     def _contents(self, files: NDArray[np.int64]) -> list[list[bytes | None]]:
-        """What the members hold, part by part; `None` where there is none."""
+        """Return the contents of the members, part by part; `None` if missing."""
         count, parts = files.shape
         there = np.flatnonzero(files.ravel() >= 0)
         try:
             found: list[Any] = self.reader.read(files.ravel()[there])
         except (DataError, OSError) as error:
             element = getattr(error, "element", None)
-            if element is not None:  # of the members, and not of the samples
+            if element is not None:  # counts members, not samples
                 error.element = int(there[element]) // parts  # type: ignore[union-attr]
             raise
         if len(found) < count * parts:
@@ -233,11 +233,11 @@ class TarFiles:
         return f"{self.paths[archive]}, {samples.key(sample)} ({extensions}), at byte {at}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what elements have, how many there are, and a digest of the sizes and content of the archives."""
+        """Return the entries and number of elements, and a digest of the sizes and content of the archives."""
         return ("tar", self.parts is None, *self.shape.fingerprint(), self.length, content_of(self.sidecars))
 
     def __getstate__(self) -> Mapping[str, Any]:
-        """The description alone: who receives it opens the archives anew, and finds the index where it is kept."""
+        """Return the description alone: the receiver opens the archives again, and finds their stored index."""
         return {field: self.__dict__[field] for field in ("paths", "parts", "decoders", "name")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -245,7 +245,7 @@ class TarFiles:
 
 
 def samples_of(sidecar: Sidecar) -> Samples:
-    """Return the samples that an index has."""
+    """Return the samples of an index."""
     arrays = sidecar.arrays
     text = arrays["extensions"].tobytes().decode("utf-8", "surrogateescape")
     samples = Samples(**{name: arrays[name] for name in _ARRAYS}, extensions=text.split("\0") if text else [])

@@ -1,4 +1,4 @@
-"""What becomes of the bytes of a file by its extension: text, numbers, JSON, arrays; compressed ones opened first."""
+"""Decode the bytes of a file by its extension: text, numbers, JSON, arrays; decompress first if necessary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def text(data: bytes) -> str:
 
 
 def array(data: bytes) -> NDArray[Any]:
-    """Return the array of a `.npy` file; one of Python objects is refused."""
+    """Return the array of a `.npy` file; refuse Python objects."""
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 
@@ -49,7 +49,7 @@ OF_EXTENSION: Mapping[str, Decoder] = {
     "npy": array,
     "npz": arrays,
 }
-"""What `decode=True` does; files of other extensions stay as they are."""
+"""The decoders of `decode=True`; files with other extensions stay as they are."""
 
 _NAMED: Mapping[Any, Decoder] = {str: text, int: int, float: float}
 _SPECS: Mapping[Any, Spec] = {
@@ -60,21 +60,21 @@ _SPECS: Mapping[Any, Spec] = {
     float: ArraySpec((), np.dtype(np.float64)),
 }
 LEAVES = frozenset([*_SPECS, array])
-"""Decoders whose results are leaves, and not a nesting of them."""
+"""Decoders whose results are leaves, not nested."""
 
 
 class Decoders:
-    """How files are decoded by their extensions: not at all, as `OF_EXTENSION` says (`True`), or as a mapping does.
+    """The decoders of files by extension: none, those of `OF_EXTENSION` (`True`), or those of a mapping.
 
-    The last part of an extension counts where the whole is not named: `seg.npy` is decoded as `npy`, and `json.gz` is
-    decompressed, and then decoded as `json`. `bytes` as a decoder only decompresses.
+    An extension without an entry of its own is decoded by its last part: `seg.npy` as `npy`; `json.gz` is decompressed,
+    then decoded as `json`. `bytes` as a decoder only decompresses.
 
     >>> Decoders({"cls": int, "score": float})("score.gz") is float
     True
     """
 
     def __init__(self, given: bool | Mapping[str, Any], thread_safe: bool | None = None) -> None:
-        """Check how files are to be decoded; `thread_safe` is what the user says of the functions."""
+        """Check the decoders; `thread_safe` is the user's declaration for the functions."""
         named = {True: OF_EXTENSION, False: {}}[given] if isinstance(given, bool) else given
         if not isinstance(named, Mapping):
             raise TypeError(f"read_tar(decode=): expected True, False or a dict by extension, not {given!r:.100}")
@@ -82,7 +82,7 @@ class Decoders:
         self._thread_safe = thread_safe
 
     def __call__(self, extension: str) -> Decoder | None:
-        """Return what decodes the content of a file of that extension, once it is decompressed."""
+        """Return the decoder of the decompressed content of a file with that extension."""
         whole = self._by_extension.get(extension)
         if whole is not None:
             return whole
@@ -92,12 +92,12 @@ class Decoders:
 
     @property
     def called(self) -> Called | None:
-        """The user's functions, if there are any."""
+        """The user's functions, if any."""
         functions = tuple(decoder for decoder in self._by_extension.values() if decoder not in _OURS)
         return Called(None, functions, self._thread_safe) if functions else None
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what tells it from others."""
+        """Return values that identify the decoders."""
         named = {
             extension: decoder.__name__ if decoder in _OURS else decoder
             for extension, decoder in self._by_extension.items()
@@ -107,11 +107,13 @@ class Decoders:
 
 def _decoder(extension: object, given: Any) -> Decoder:
     if not isinstance(extension, str) or extension.startswith("."):
-        raise PlanError(f"read_tar(decode=): extensions are text without a dot before it, not {extension!r}")
+        raise PlanError(f"read_tar(decode=): extensions are text without a leading dot, not {extension!r}")
     if given is True:
         known = OF_EXTENSION.get(split(extension)[0].rpartition(".")[2])
         if known is None:
-            raise PlanError(f"read_tar(decode=): there is no decoder for {extension!r} here; give a function of bytes")
+            raise PlanError(
+                f"read_tar(decode=): there is no built-in decoder for {extension!r}; pass a function of bytes"
+            )
         return known
     made = _NAMED.get(given, given) if isinstance(given, type) else given
     if not callable(made):
@@ -120,7 +122,7 @@ def _decoder(extension: object, given: Any) -> Decoder:
 
 
 def split(extension: str) -> tuple[str, str | None]:
-    """Return an extension without that of a compression, and which compression it is.
+    """Return an extension without that of a compression, and the compression.
 
     >>> split("json.gz"), split("gz"), split("jpg")
     (('json', 'gzip'), ('gz', None), ('jpg', None))
@@ -130,7 +132,7 @@ def split(extension: str) -> tuple[str, str | None]:
 
 
 def decoded(data: bytes, extension: str, decoder: Decoder | None, where: str) -> Any:
-    """Return what `decoder` makes of the content of a file; what it raises says `where`."""
+    """Return the result of `decoder` for the content of a file; name `where` in its errors."""
     if decoder is None:
         return data
     _, compression = split(extension)
@@ -149,5 +151,5 @@ _OURS = frozenset([*_NAMED.values(), *OF_EXTENSION.values()])
 
 
 def spec_of(decoder: Decoder | None) -> Spec | None:
-    """Return the spec of what a decoder returns, or `None` where only running tells."""
+    """Return the spec of what a decoder returns, or `None` if unknown before decoding."""
     return _SPECS.get(decoder)

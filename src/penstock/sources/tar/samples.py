@@ -1,4 +1,4 @@
-"""What the elements of tar archives are: which files of a sample, under which names, decoded how."""
+"""The elements of tar archives: the chosen files of a sample, their names and decoders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_COLUMNS = 256
 
 
 class Part(NamedTuple):
-    """One entry of an element: the file of the first of these extensions that a sample has."""
+    """One entry of an element: the file with the first of these extensions that a sample has."""
 
     name: str
     extensions: tuple[str, ...]
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """The entries of an element, and how their content is decoded."""
+    """The entries of an element, and the decoders of their content."""
 
     parts: tuple[Part, ...]
     decoders: Decoders
@@ -46,7 +46,7 @@ class Shape:
 
     @cached_property
     def _is_flat(self) -> bool:
-        """Whether each entry is a leaf."""
+        """True if each entry is a leaf."""
         return all(self.decoders(extension) in LEAVES for part in self.parts for extension in part.extensions)
 
     @cached_property
@@ -55,7 +55,7 @@ class Shape:
         return flatten({KEY: "", **{part.name: b"" for part in self.parts}})[1]
 
     def spec(self) -> Spec:
-        """The spec of an element; `None` where only reading tells."""
+        """Return the spec of an element, or `None` if unknown before reading."""
         entries: dict[str, Spec] = {KEY: ObjectSpec(str)}
         for part in self.parts:
             specs = [spec_of(self.decoders(extension)) for extension in part.extensions]
@@ -66,17 +66,17 @@ class Shape:
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
-        """A number for each extension that an entry may be made of."""
+        """A number for each extension that an entry may use."""
         return {extension: i for i, extension in enumerate({e: 0 for part in self.parts for e in part.extensions})}
 
     def wanted(self, samples: Samples) -> NDArray[np.int32]:
-        """For each extension of an archive the number it has here, or -1."""
+        """Return the number of each extension of an archive, or -1 if unused."""
         return np.array([self._numbers.get(extension, -1) for extension in samples.extensions], np.int32)
 
     def files(self, archives: Sequence[Archive], of: Rows, numbers: Rows) -> NDArray[np.int64]:
-        """Find the files of samples: of sample `numbers[i]` of archive `of[i]` the number of each part's member there.
+        """Return the member numbers of each part of samples: row i is of sample `numbers[i]` of archive `of[i]`.
 
-        Shape (k, parts); -1 where there is none.
+        The result has shape (k, parts), and -1 for a missing file.
         """
         order = np.argsort(of, kind="stable")
         of, numbers = of[order], numbers[order]
@@ -96,13 +96,13 @@ class Shape:
         row = np.repeat(order, counts)
         files = np.full((len(of), len(self.parts)), -1, np.int64)
         for column, part in enumerate(self.parts):
-            for extension in reversed(part.extensions):  # the first that is there counts
+            for extension in reversed(part.extensions):  # the first existing one counts
                 found = np.flatnonzero(kind == self._numbers[extension])
                 files[row[found], column] = member[found]
         return files
 
     def first_missing(self, files: NDArray[np.int64]) -> tuple[int, Part] | None:
-        """The first sample that lacks a file which is required, and which part of it that is."""
+        """Return the first sample that lacks a required file, and the part of that file."""
         missing = (files < 0) & np.array([part.required for part in self.parts], np.bool_)
         if not missing.any():
             return None
@@ -110,7 +110,7 @@ class Shape:
         return at, self.parts[column]
 
     def chunk(self, keys: list[str], contents: list[list[bytes | None]], which: Callable[[int, int], Where]) -> Chunk:
-        """Return elements of what their files hold: `contents[part][i]` is of element i; `which` says where it is."""
+        """Return elements made of file contents: `contents[part][i]` is of element i; `which` locates it for errors."""
         columns = [self._decoded(number, contents[number], which) for number in range(len(self.parts))]
         if not self._is_flat:
             names = [KEY, *(part.name for part in self.parts)]
@@ -128,7 +128,7 @@ class Shape:
             return list(one_by_one)
         try:
             return list(map(decoders[0], values))  # type: ignore[arg-type]
-        except Exception:  # noqa: BLE001 - it is raised again, and named, by the one at fault
+        except Exception:  # noqa: BLE001 - decoding one by one names the failing file
             return list(one_by_one)
 
     def _decoded_one(self, value: bytes | None, i: int, number: int, which: Callable[[int, int], Where]) -> Any:
@@ -138,7 +138,7 @@ class Shape:
         try:
             return decoded(value, where.extension, self.decoders(where.extension), where.text)
         except Exception as error:
-            error.element = i  # type: ignore[attr-defined] - how a source says which it was
+            error.element = i  # type: ignore[attr-defined] - tells which element failed
             raise
 
     def _column(self, number: int, values: list[Any]) -> Column:
@@ -150,29 +150,29 @@ class Shape:
         try:
             return np.array(values, dtype)
         except OverflowError:
-            return values  # whole numbers beyond int64 stay Python's
+            return values  # integers beyond int64 stay Python's
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what tells it from others."""
+        """Return values that identify the shape."""
         return (*map(tuple, self.parts), *self.decoders.fingerprint())
 
 
 class Archive(NamedTuple):
-    """The samples of an archive, and which of its extensions are wanted, as `Shape.wanted` says."""
+    """The samples of an archive, and its wanted extensions, as in `Shape.wanted`."""
 
     samples: Samples
     wanted: NDArray[np.int32]
 
 
 class Where(NamedTuple):
-    """Where the content of an entry is from."""
+    """The origin of an entry's content."""
 
     extension: str
     text: str
 
 
 def runs_of(numbers: Rows) -> list[tuple[int, int]]:
-    """Return where runs of the same number begin and end.
+    """Return the begins and ends of runs of the same number.
 
     >>> runs_of(np.array([3, 3, 5]))
     [(0, 2), (2, 3)]
@@ -189,7 +189,7 @@ def of_sample(samples: Samples, sample: int) -> list[str]:
 
 
 def lacking(samples: Samples, sample: int, part: Part, path: str, offset: int = 0) -> DataError:
-    """Return the error for a sample without a file; `offset` is where what was scanned begins in the archive."""
+    """Return the error for a sample without a file; `offset` is the archive position of the scanned bytes."""
     at_byte = offset + int(samples.heads[int(samples.members[sample])])
     skipped = skipped_in_words(samples.skipped)
     return DataError(
@@ -227,9 +227,9 @@ def _part(name: str | None, text: object) -> Part:
 
 
 def parts_found(of_files: Sequence[Samples], name: str) -> tuple[Part, ...]:
-    """Return an entry for every extension that there is: required where every sample has one.
+    """Return an entry for every extension, required if every sample has one.
 
-    They are in the order in which they are first met.
+    Entries are in the order of their first occurrence.
     """
     samples = sum(map(len, of_files))
     counts: dict[str, int] = {}

@@ -21,7 +21,7 @@ from penstock.storage.compression import open_decompressed
 
 @dataclass(frozen=True, eq=False)
 class TarStream:
-    """The samples of some archives, each decompressed by `compressions[i]`; `None`: not at all."""
+    """The samples of some archives, each decompressed by `compressions[i]`, if not `None`."""
 
     paths: list[str]
     compressions: list[str | None]
@@ -30,7 +30,7 @@ class TarStream:
 
     @property
     def called(self) -> Called | None:
-        """The user's functions that decode files, if there are any."""
+        """The user's functions that decode files, if any."""
         return self.shape.decoders.called
 
     def spec(self) -> Spec:
@@ -38,14 +38,14 @@ class TarStream:
 
     def read(self, file: int, /) -> Iterator[Chunk]:
         path = self.paths[file]
-        buffer, offset = b"", 0  # what is at hand, and where it begins in the content
+        buffer, offset = b"", 0  # the buffer, and its position in the content
         missing = READ_AT_ONCE
         with open_decompressed(path, self.compressions[file]) as content:
             while True:
                 more = content.read(missing)
                 buffer += more
                 samples, needed, failure = scan_tar_bytes(buffer, path, whole=not more, offset=offset)
-                whole = len(samples) if not more else max(len(samples) - 1, 0)  # the last one may go on
+                whole = len(samples) if not more else max(len(samples) - 1, 0)  # the last one may be incomplete
                 yield from with_faults(whole, partial(self._chunk, samples, buffer, offset, path))
                 if failure is not None:
                     raise failure
@@ -57,12 +57,12 @@ class TarStream:
                 if max(needed, len(buffer)) > LARGEST:
                     raise DataError(
                         f"{path}: from byte {offset} of its content on there is a sample of more than {LARGEST} bytes, "
-                        "which is as much as one of a compressed archive may have"
+                        "the limit for a sample of a compressed archive"
                     )
                 missing = min(max(needed, READ_AT_ONCE), max(len(buffer), READ_AT_ONCE))
 
     def _chunk(self, samples: Samples, buffer: bytes, offset: int, path: str, low: int, high: int) -> Chunk:
-        """Samples `low` to `high` of those in the buffer."""
+        """Return samples `low` to `high` of those in the buffer."""
         archive = Archive(samples, self.shape.wanted(samples))
         files = self.shape.files([archive], np.zeros(high - low, np.int64), np.arange(low, high))
         missing = self.shape.first_missing(files)
@@ -88,7 +88,7 @@ class TarStream:
         return self.shape.chunk(samples.keys_of(np.arange(low, high)), contents, where)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return what elements have, and a digest of the sizes and content of the archives."""
+        """Return the entries of elements, and a digest of the sizes and content of the archives."""
         return ("tar stream", *self.shape.fingerprint(), self._content)
 
     @cached_property

@@ -43,7 +43,7 @@ def write(
             key = _key(sample, number, where)
             if key == previous:
                 raise ElementError(
-                    f"{where} has the key {key!r} of the one before it, and would be read as a part of it"
+                    f"{where} has the same key {key!r} as the element before, and would be read as a part of it"
                 )
             previous = key
             file, _ = shards.open()
@@ -54,7 +54,7 @@ def write(
                     file.write(_header(f"{key}.{extension}", len(content)))
                     file.write(content)
                     file.write(bytes(-len(content) % _BLOCK))
-        if not shards.count:  # no samples are an archive without any
+        if not shards.count:  # without samples, write an empty archive
             shards.open()
     if index:
         index_files(shards.names, TAR)
@@ -72,8 +72,8 @@ def _key(sample: Any, number: int, where: str) -> str:
     key = f"{number:08d}" if key is None else str(key)
     if not key or key.endswith("/") or "." in key.rpartition("/")[2] or "\0" in key:
         raise ElementError(
-            f"{where} has the key {key!r}: the last part of a key has no dot, for what follows the first dot of a file "
-            "name is its extension, and is not empty"
+            f"{where} has the key {key!r}: the last part of a key must be nonempty, without a dot: after the first "
+            "dot of a file name comes its extension"
         )
     return key
 
@@ -112,7 +112,7 @@ def _encoder(value: Any, extension: str) -> Encoder | None:
     found: Encoder | None = None
     if isinstance(value, (bytes, bytearray, memoryview)):
         found = bytes
-    elif split(extension)[1] is not None:  # what it would be compressed by is the user's to say
+    elif split(extension)[1] is not None:  # the compression is the user's choice
         found = None
     elif last in ("json", "jsn"):
         found = json.dumps
@@ -137,12 +137,12 @@ def _array(value: Any) -> bytes:
 
 
 def _header(name: str, size: int) -> bytes:
-    """Return the header of a regular file: ustar, with an extended one (pax) before it where that does not do.
+    """Return the header of a regular file: ustar, after an extended header (pax) if necessary.
 
     >>> len(_header("a.txt", 3)), len(_header("é" * 80, 3))
     (512, 1536)
     """
-    if len(name) <= 100 and size < 1 << 33 and name.isascii():  # the one of most files, eight times as fast
+    if len(name) <= 100 and size < 1 << 33 and name.isascii():  # enough for most files, and eight times as fast
         fields = (
             name.encode().ljust(100, b"\0"), b"0000644\0000000000\0000000000\0", b"%011o\0" % size,
             b"00000000000\0", b"        ", b"0".ljust(101, b"\0"), b"ustar\00000".ljust(88, b"\0"),

@@ -1,4 +1,4 @@
-"""JSON lines files: the object on each line as a dict, at random."""
+"""JSON lines files: the object on each line as a dict, with random access."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ from penstock.kernels.lines import Wanted
 from penstock.sources.text.lines import LineError, LineFiles, line_files, line_kind, undecodable
 
 Kinds = Mapping[str, Any]
-"""What columns have to be: a dtype, `str`, or `None` for anything."""
+"""The types that columns must have: a dtype, `str`, or `None` for any value."""
 
 
 @dataclass(frozen=True, eq=False)
 class JsonFiles(LineFiles):
-    """The JSON objects on the lines of some files that are not blank; where there are `columns`, those of each.
+    """The JSON objects on the nonblank lines of some files; with `columns`, only these columns of each.
 
-    A column that is absent or null is what `nulls` has for it; `types` are what columns have to be, also those that are
-    not listed, where there are no `columns`.
+    A missing or null column becomes its value in `nulls`. `types` are the types of columns, listed in `columns` or not.
     """
 
     columns: Sequence[str] | None = None
@@ -56,13 +55,13 @@ class JsonFiles(LineFiles):
         return Items(self._objects(*_joined(lines)))
 
     def _objects(self, data: Any, splits: NDArray[np.int64]) -> list[Any]:
-        """Return the objects on the lines of joined UTF-8; a `LineError` says what is wrong with which."""
+        """Return the objects on the lines of joined UTF-8; raise a `LineError` for the first bad line."""
         made, elsewhere = parse_objects(data, splits, None if self.columns is None else list(self.columns))
         for i in elsewhere:
             try:
                 made[i] = _object(bytes(data[splits[i] : splits[i + 1]]), i)
             except LineError:
-                self._all_fitted(made[:i])  # what is wrong with one before it comes first
+                self._all_fitted(made[:i])  # an error of an earlier line comes first
                 raise
         return self._all_fitted(made)
 
@@ -85,14 +84,14 @@ class JsonFiles(LineFiles):
         for name, convert in self._converters:
             if name not in value:
                 raise DataError(
-                    f"the object has no column {name!r}; nulls={{{name!r}: ...}} says what to take in its place"
+                    f"the object has no column {name!r}; pass nulls={{{name!r}: ...}} to replace missing values"
                 )
             found = value[name]
             try:
                 fitted[name] = found if convert is None else convert(found)
             except (ValueError, TypeError, ArithmeticError):
                 kind = "text" if self.types[name] is str else self.types[name]
-                raise DataError(f"column {name!r} is {found!r:.60}, and types= says that it is {kind}") from None
+                raise DataError(f"column {name!r} is {found!r:.60}, and types= expects {kind}") from None
         return fitted
 
     @cached_property
@@ -107,13 +106,13 @@ class JsonFiles(LineFiles):
 
 
 def _joined(lines: Iterable[bytes]) -> tuple[bytes, NDArray[np.int64]]:
-    """Return lines as one, and the offsets between them."""
+    """Return the joined lines, and the offsets between them."""
     lines = list(lines)
     return b"".join(lines), np.cumsum([0, *map(len, lines)])
 
 
 def _object(line: bytes, index: int) -> dict[str, Any]:
-    """Return the object in a line of UTF-8; a `LineError` says in which column it is none."""
+    """Return the object in a line of UTF-8; raise a `LineError` with the column of an error."""
     try:
         text = line.decode()
     except UnicodeDecodeError as failure:
@@ -125,10 +124,12 @@ def _object(line: bytes, index: int) -> dict[str, Any]:
         raise LineError(f", column {error.pos + 1}: {error.msg}", index) from None
     except RecursionError:
         raise LineError("it is nested too deeply", index) from None
-    except ValueError as error:  # an integer of more digits than Python converts
+    except ValueError as error:  # an integer with more digits than Python converts
         raise LineError(str(error), index) from None
     if text[end:].strip(_SPACE):
-        raise LineError(f", column {end + 1}: there is more after the JSON value; put each on a line of its own", index)
+        raise LineError(
+            f", column {end + 1}: more text follows the JSON value; put each value on a line of its own", index
+        )
     if type(value) is not dict:
         raise LineError(
             f", column {start + 1}: expected a JSON object, not {_NAMES.get(type(value), 'a number')}; "
@@ -143,7 +144,7 @@ _NAMES: Mapping[type, str] = {list: "an array", str: "a text", bool: "a truth va
 
 
 def _converter(kind: Any) -> Callable[[Any], Any] | None:
-    """Return what makes a number a scalar of the dtype, or lists of numbers an array; text for `str` stays as it is."""
+    """Return a converter of numbers to scalars of the dtype, or of lists to arrays; text for `str` stays as it is."""
     if kind is None:
         return None
     if kind is str:
@@ -154,7 +155,7 @@ def _converter(kind: Any) -> Callable[[Any], Any] | None:
     scalar = _PYTHONS_OWN.get(kind, kind.type)
 
     def convert(value: Any) -> Any:
-        if type(value) in types and low <= value <= high:  # not what is not a number, or infinite
+        if type(value) in types and low <= value <= high:  # neither NaN nor infinity
             return scalar(value)
         found = np.asarray(value)
         if found.size and not _holds(kind, found):
@@ -176,7 +177,7 @@ _PYTHONS_OWN: Mapping[Any, type] = {np.dtype(np.int64): int, np.dtype(np.float64
 
 
 def _holds(kind: np.dtype[Any], found: NDArray[Any]) -> bool:
-    """Whether numbers keep what they are in a dtype, but for digits: no float, and no larger one, for an integer."""
+    """Return whether a dtype holds the numbers, except for rounding of floats: an integer dtype takes no float."""
     of_kind: Mapping[str, str] = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
     if found.dtype.kind not in of_kind[kind.kind]:
         return False

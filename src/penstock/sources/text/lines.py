@@ -1,4 +1,4 @@
-"""The lines of text files, at random, each as `str` or `bytes`."""
+"""The lines of text files, with random access, each as `str` or `bytes`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from penstock.sources.records.files import RecordFiles, memory_for_objects
 from penstock.storage.indexing import Kind
 from penstock.storage.soundness import Arrays, are_offsets, is_sorted
 
-_STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # what a byte means depends on the lines before
+_STATEFUL = ("utf-7", "hz", "iso2022", "punycode", "idna")  # the meaning of a byte depends on the lines before
 
 
 class LineError(DataError):
-    """What is wrong with the line `index` of some, without its place; `at` is which byte of it, where one is."""
+    """An error of line `index` of several, without its place in a file; `at` is the byte in the line, if known."""
 
     def __init__(self, why: str, index: int, at: int | None = None) -> None:
         super().__init__(why)
@@ -34,7 +34,7 @@ class LineError(DataError):
         self.at = at
 
     def placed(self, where: str, begin: int | None) -> DataError:
-        """Return the error that says where the line is, and at which byte it begins where that is known."""
+        """Return the error with the place of the line, which begins at byte `begin`, if known."""
         why = str(self)
         if self.at is not None:
             where += f", at byte {self.at} of it" if begin is None else f", at byte {begin + self.at} of the file"
@@ -53,7 +53,7 @@ class LineFiles(RecordFiles):
 
     @cached_property
     def offsets(self) -> list[NDArray[np.int64]]:
-        """Where the lines of each file begin, and where the last ends."""
+        """The begins of the lines of each file, and the end of the last."""
         offsets = [sidecar.arrays["offsets"] for sidecar in self.sidecars]
         skipped = [self._skipped(file) for file in range(len(self.paths))]
         return [of_file[count:] for of_file, count in zip(offsets, skipped, strict=True)]
@@ -68,32 +68,32 @@ class LineFiles(RecordFiles):
         return Columns(LEAF, [column], len(rows))
 
     def made_of(self, lines: list[bytes]) -> Chunk:
-        """Return the elements of lines, which have no ends; a `LineError` says what is wrong with which."""
+        """Return the elements of lines without line ends; raise a `LineError` for the first bad line."""
         return Columns(LEAF, [lines if self.encoding is None else self._texts(lines)], len(lines))
 
     def _texts(self, lines: list[bytes]) -> list[str]:
         encoding, errors = self.encoding or "utf-8", self.errors
         texts: list[str] = []
         try:
-            texts.extend(line.decode(encoding, errors) for line in lines)  # up to the one at fault
+            texts.extend(line.decode(encoding, errors) for line in lines)  # up to the bad line
         except UnicodeDecodeError as failure:
             raise undecodable(failure, encoding, len(texts)) from failure
         return texts
 
     def read_text(self, rows: Rows, out: NDArray[Any] | None = None) -> list[str] | NDArray[Any]:
-        """Return the lines at `rows`, in `out` if given; a `DataError` names the first byte that is no text."""
+        """Return the lines at `rows`, in `out` if given; raise a `DataError` for the first invalid byte."""
         encoding = self.encoding or "utf-8"
         try:
             return self.reader.read_text(rows, encoding, self.errors, out)
         except UnicodeDecodeError as failure:
-            element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - the kernel says which
+            element: int = failure.element  # pyright: ignore[reportAttributeAccessIssue] - set by the kernel
             row = int(rows[element])
             file, line = self.reader.place(row)
             error = undecodable(failure, encoding, element)
             raise error.placed(self.describe(row), int(self.offsets[file][line])) from failure
 
     def line_of(self, row: int) -> tuple[int, int]:
-        """Return the file of a row, and the number of its line there, from 0."""
+        """Return the file of a row, and the number of its line there, counted from 0."""
         file, record = self.reader.place(row)
         left_out = self._left_out(file)
         record += self._skipped(file)
@@ -104,36 +104,36 @@ class LineFiles(RecordFiles):
         return f"{self.paths[file]}, line {line + 1}"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return that of the records, and how their bytes are read."""
+        """Return the fingerprint of the records, and the form of the text."""
         return (*super().fingerprint(), *self.reading())
 
     def reading(self) -> tuple[Any, ...]:
-        """Return what says how the bytes are read, small and equal in every process."""
+        """Return values that identify the form of the text, few and equal in every process."""
         return (self.encoding or "bytes", self.errors, self.skip_lines)
 
     @property
     def wanted(self) -> Wanted:
-        """Which lines count."""
+        """The kind of lines that count."""
         return Wanted[str(dict(self.kind.parameters).get("wanted", "all")).upper()]
 
     def _left_out(self, file: int) -> NDArray[np.int64]:
-        """The numbers of the lines of a file that are not wanted."""
+        """Return the numbers of the unwanted lines of a file."""
         return self.sidecars[file].arrays.get("left_out", np.empty(0, np.int64))
 
     def _skipped(self, file: int) -> int:
-        """How many records of a file are in the lines that are skipped."""
+        """Return the number of records of a file in the skipped lines."""
         before = self.skip_lines - int(np.searchsorted(self._left_out(file), self.skip_lines))
         return min(before, len(self.sidecars[file].arrays["offsets"]) - 1)
 
 
 def undecodable(failure: UnicodeDecodeError, encoding: str, element: int) -> LineError:
-    """Return the error of the line with this index in which a byte is none in the encoding."""
-    why = f"0x{failure.object[failure.start]:02x} is no {encoding} there ({failure.reason})"
-    return LineError(f"{why}; say which encoding= the file has, or errors='replace'", element, failure.start)
+    """Return the error of the line with this index that has an invalid byte in the encoding."""
+    why = f"0x{failure.object[failure.start]:02x} is not valid {encoding} there ({failure.reason})"
+    return LineError(f"{why}; pass the encoding= of the file, or errors='replace'", element, failure.start)
 
 
 def line_kind(wanted: Wanted) -> Kind:
-    """Return how files are indexed of which these lines count."""
+    """Return the kind of index for these lines."""
     if wanted == Wanted.ALL:
         return Kind("lines", _scan_all, _has_lines)
     nothing = {"offsets": np.zeros(1, np.int64), "left_out": np.empty(0, np.int64)}
@@ -167,27 +167,27 @@ def line_files(
     skip_lines: int = 0,
     call: str = "read_text",
 ) -> LineFiles:
-    """Return the lines of text files; an encoding whose lines cannot be told by their bytes is a `PlanError`."""
+    """Return the lines of text files; raise a `PlanError` for an encoding whose lines cannot be found by bytes."""
     if encoding is not None:
         encoding = _checked(call, encoding)
     try:
         codecs.lookup_error(errors)
     except (LookupError, TypeError):
-        raise PlanError(f"{call}(errors={errors!r}): there is no such way to handle errors") from None
+        raise PlanError(f"{call}(errors={errors!r}): unknown error handler") from None
     kind = line_kind(Wanted.ALL if keep_empty else Wanted.NOT_EMPTY)
     name = f"{call}({paths[0]!r})" if len(paths) == 1 else f"{call}({len(paths)} files)"
     return LineFiles(paths, kind, Framing.LINE, name, encoding=encoding, errors=errors, skip_lines=skip_lines)
 
 
 def _checked(call: str, encoding: str) -> str:
-    """Return the name of an encoding in which the byte 0x0A ends a line, and nothing else has it."""
+    """Return the name of an encoding in which the byte 0x0A always ends a line."""
     try:
         name = codecs.lookup(encoding).name
         newline = "\n".encode(encoding)
     except (LookupError, UnicodeError, TypeError):
-        raise PlanError(f"{call}(encoding={encoding!r}): there is no such encoding of text") from None
+        raise PlanError(f"{call}(encoding={encoding!r}): unknown text encoding") from None
     if name in ("utf-8", "utf-8-sig"):
-        return "utf-8"  # a byte order mark is left out of the lines already
+        return "utf-8"  # the byte order mark is already skipped
     if newline != b"\n" or name.startswith(_STATEFUL):
         raise PlanError(
             f"{call}(encoding={encoding!r}): lines of this encoding cannot be found by their bytes; convert the files "

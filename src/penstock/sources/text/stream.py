@@ -19,14 +19,14 @@ _BLOCKS_OF_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 
 @dataclass(frozen=True, eq=False)
 class LineStream(Compressed[LineFiles]):
-    """What `form` makes of lines, file by file, each decompressed by `compressions[i]`; `None`: not at all."""
+    """The elements that `form` makes of lines, file by file, each decompressed by `compressions[i]`, if not `None`."""
 
     def read(self, file: int, /) -> Iterator[Chunk]:
         path, number, form = self.paths[file], 0, self.form
         with open_decompressed(path, self.compressions[file]) as content:
             for block in _blocks(content, path):
                 lines = (block if number else block.removeprefix(MARK)).split(b"\n")
-                end = len(lines) - 1  # before what is behind the last end: nothing, but in the last block
+                end = len(lines) - 1  # after the last line end there is nothing, except in the last block
                 lines[:end] = [line.removesuffix(b"\r") for line in lines[:end]]
                 if not lines[-1]:
                     lines.pop()
@@ -35,7 +35,7 @@ class LineStream(Compressed[LineFiles]):
                 number += len(lines)
 
     def _made(self, lines: list[bytes], numbers: list[int], path: str) -> Iterator[Chunk]:
-        """The elements of some lines, which have these numbers in their file."""
+        """Yield the elements of some lines, with these numbers in their file."""
 
         def make(low: int, high: int) -> Chunk:
             try:
@@ -50,7 +50,7 @@ class LineStream(Compressed[LineFiles]):
         return wanted == Wanted.ALL or bool(line.strip(b" \t\r") if wanted == Wanted.NOT_BLANK else line)
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return a digest of the sizes and content of the files, and how they are read."""
+        """Return a digest of the sizes and content of the files, and the form of the text."""
         return self._fingerprint
 
     @cached_property
@@ -59,7 +59,7 @@ class LineStream(Compressed[LineFiles]):
 
 
 def _blocks(content: IO[bytes], path: str) -> Iterator[bytes]:
-    """Whole lines, about a megabyte at a time; the last may lack its end."""
+    """Yield whole lines, about a megabyte at a time; the last may lack its end."""
     parts: list[bytes] = []
     size = 0
     while more := content.read(READ_AT_ONCE):
@@ -76,8 +76,8 @@ def _blocks(content: IO[bytes], path: str) -> Iterator[bytes]:
 
 
 def compression_of_text(path: str) -> str | None:
-    """Return how a text file is compressed, by its first bytes."""
+    """Return the compression of a text file, by its first bytes."""
     head = first_bytes(path)
     found = compression_of(head)
-    is_text = found == "bz2" and head[4:10] not in _BLOCKS_OF_BZIP2  # that begins with BZh
+    is_text = found == "bz2" and head[4:10] not in _BLOCKS_OF_BZIP2  # text that begins with BZh
     return None if is_text else found

@@ -1,4 +1,4 @@
-"""TFRecord files: the records of all of them, at random."""
+"""TFRecord files, with random access to records."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ TFRECORD = Kind("tfrecord", _scan, _is_sound, is_checked=True)
 
 
 def tfrecord_files(paths: list[str], *, verify: bool = True) -> RecordFiles:
-    """Return the records of plain TFRecord files; with `verify`, each is checked whenever it is read."""
+    """Return the records of plain TFRecord files; with `verify`, check each record whenever it is read."""
     shown = repr(paths[0]) if len(paths) == 1 else f"{len(paths)} files"
     return RecordFiles(paths, TFRECORD, Framing.TFRECORD, f"read_tfrecord({shown})", verify)

@@ -1,4 +1,4 @@
-"""TFRecord files in seekable zstd: their records at random, a frame decompressed at a time."""
+"""TFRecord files in seekable zstd: random access to records, decompressing one frame at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from penstock.storage.sidecar import Sidecar, check_mapped
 from penstock.storage.soundness import Arrays, are_offsets
 
 CACHE_BYTES = 1 << 28
-"""Bytes of decompressed frames that are kept."""
+"""Default size, in bytes, of the cache of decompressed frames."""
 _HEAD, _TAIL = 12, 4  # bytes around a record
 _MOST = 1 << 62  # bytes of content
 
@@ -36,7 +36,7 @@ _MOST = 1 << 62  # bytes of content
 def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
     frames = frames_of(path)
     if frames is None:
-        raise DataError(f"{path} has no table of zstd frames any more; make the dataset again")
+        raise DataError(f"{path} no longer has a table of zstd frames; make the dataset again")
     ends = [np.zeros(1, np.int64)]
     failure: ScanError | None = None
     try:
@@ -52,8 +52,8 @@ def _scan(path: str, seen: Callable[[int], None]) -> Mapping[str, NDArray[Any]]:
         raise failure
     if offsets[-1] != frames.content[-1]:
         raise DataError(
-            f"{path}: its table of zstd frames is damaged: it says that there are {int(frames.content[-1])} bytes of "
-            f"content, and there are {int(offsets[-1])}; zstd decompresses it still"
+            f"{path}: its table of zstd frames is damaged: it lists {int(frames.content[-1])} bytes of "
+            f"content, and the file has {int(offsets[-1])}; zstd can still decompress it"
         )
     return {"offsets": offsets, "compressed": frames.compressed, "content": frames.content}
 
@@ -73,7 +73,7 @@ TFRECORD_ZSTD = Kind("tfrecord-zstd", _scan, _is_sound, nothing=_NOTHING, is_che
 
 @dataclass(frozen=True, eq=False)
 class SeekableRecords:
-    """The records of some TFRecord files, in their order, as `bytes`; frames that were read last are kept."""
+    """The records of some TFRecord files, in order, as `bytes`; recent frames are cached."""
 
     paths: list[str]
     name: str
@@ -81,22 +81,22 @@ class SeekableRecords:
 
     @property
     def kind(self) -> Kind:
-        """How they are indexed."""
+        """The kind of index."""
         return TFRECORD_ZSTD
 
     @cached_property
     def sidecars(self) -> list[Sidecar]:
-        """The index of each file, made now where there is none."""
+        """The index of each file, made now if missing."""
         return index_files(self.paths, TFRECORD_ZSTD, tolerant=True)
 
     @cached_property
     def faults(self) -> Mapping[int, Exception]:
-        """Faults of files, by their number: each is the error of one record behind those that were found."""
+        """Faults of files, by number: each is the error of one record after those found."""
         return {file: sidecar.fault for file, sidecar in enumerate(self.sidecars) if sidecar.fault is not None}
 
     @cached_property
     def _lost(self) -> Rows:
-        """The rows that stand for what cannot be found of files, sorted as `faults` are."""
+        """The rows that stand for the unreadable ends of files, in the order of `faults`."""
         return self._starts[1:][list(self.faults)] - 1
 
     @cached_property
@@ -105,13 +105,13 @@ class SeekableRecords:
 
     @cached_property
     def _starts(self) -> Rows:
-        """The first record of each file, and the number of all."""
+        """The first record of each file, and the total number."""
         found = [len(sidecar.arrays["offsets"]) - 1 for sidecar in self.sidecars]
         return np.cumsum([0, *(count + (file in self.faults) for file, count in enumerate(found))])
 
     @cached_property
     def _frame_starts(self) -> Rows:
-        """The first frame of each file, and the number of all."""
+        """The first frame of each file, and the total number."""
         return np.cumsum([0, *(len(frames.content) - 1 for frames in self._frames)])
 
     @cached_property
@@ -124,7 +124,7 @@ class SeekableRecords:
 
     @cached_property
     def blocks(self) -> Blocks | None:
-        """The records that begin in one frame are a block."""
+        """The blocks: each has the records that begin in one frame."""
         bounds = [self._starts[-1:]]
         for sidecar, frames, start in zip(self.sidecars, self._frames, self._starts.tolist(), strict=False):
             bounds.append(start + np.searchsorted(sidecar.arrays["offsets"][:-1], frames.content[:-1]))
@@ -140,8 +140,8 @@ class SeekableRecords:
         rows = np.asarray(rows, np.int64)
         if self.faults and len(hits := np.flatnonzero(np.isin(rows, self._lost))):
             file = int(np.searchsorted(self._starts, rows[hits[0]], side="right")) - 1
-            error = copy(self.faults[file])  # what is noted on one that is raised belongs to that time alone
-            error.element = int(hits[0])  # type: ignore[attr-defined] - how a source says which it was
+            error = copy(self.faults[file])  # notes belong to one raise
+            error.element = int(hits[0])  # type: ignore[attr-defined] - tells which element failed
             raise error
         try:
             return self._read(rows)
@@ -151,7 +151,7 @@ class SeekableRecords:
     def _read(self, rows: Rows) -> Chunk:
         of = (np.searchsorted(self._starts, rows, side="right") - 1).tolist()
         spans = [self._span(file, row) for file, row in zip(of, rows.tolist(), strict=True)]
-        wanted: dict[int, list[int]] = {}  # by frame, the elements that lie in it
+        wanted: dict[int, list[int]] = {}  # the elements in each frame
         for i, (file, begin, end) in enumerate(spans):
             for frame in self._frames_between(file, begin, end):
                 wanted.setdefault(frame, []).append(i)
@@ -190,20 +190,20 @@ class SeekableRecords:
             self.sidecars[file].check(self.paths[file])
             return content
         except DataError as error:
-            error.frame = frame  # type: ignore[attr-defined] - for who asked, who knows which elements lie in it
+            error.frame = frame  # type: ignore[attr-defined] - the caller knows which elements failed
             raise
 
     def _record(self, i: int, framed: bytes, row: int) -> bytes:
-        """The record in its frame, checked."""
+        """Return a record of a frame, checked."""
         offsets, problem = scan_tfrecord_bytes(framed, verify=self.verify)
         if problem or offsets.tolist() != [0, len(framed)]:
-            error = DataError(f"{self.describe(row)}: {problem or 'it is not what it was when it was indexed'}")
+            error = DataError(f"{self.describe(row)}: {problem or 'it has changed since it was indexed'}")
             error.element = i
             raise error
         return framed[_HEAD:-_TAIL]
 
     def advise(self, rows: Rows) -> None:
-        """Have the system begin to read the frames of the records at `rows`."""
+        """Ask the system to begin to read the frames of the records at `rows`."""
         rows = rows[~np.isin(rows, self._lost)]
         of = (np.searchsorted(self._starts, rows, side="right") - 1).tolist()
         spans = (self._span(file, row) for file, row in zip(of, rows.tolist(), strict=True))
@@ -221,11 +221,11 @@ class SeekableRecords:
         return f"{self.paths[file]}, record {row - int(self._starts[file])}, at byte {begin} of its content"
 
     def fingerprint(self) -> tuple[Any, ...]:
-        """Return how many records there are, and a digest of the sizes and content of the files."""
+        """Return the number of records, and a digest of the sizes and content of the files."""
         return ("tfrecord zstd", self.length, content_of(self.sidecars))
 
     def __getstate__(self) -> Mapping[str, Any]:
-        """The description alone: who receives it finds the index where it is kept."""
+        """Return the description alone: the receiver finds the stored index."""
         return {field: self.__dict__[field] for field in ("paths", "name", "verify")}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ _HEAD = struct.Struct("<QI")
 
 @dataclass(frozen=True, eq=False)
 class TfRecordStream:
-    """The records of some TFRecord files as `bytes`, each file decompressed by `compressions[i]`, or `None`."""
+    """The records of some TFRecord files as `bytes`, each file decompressed by `compressions[i]`, if not `None`."""
 
     paths: list[str]
     compressions: list[str | None]
@@ -34,7 +34,7 @@ class TfRecordStream:
 
     def read(self, file: int, /) -> Iterator[Chunk]:
         path = self.paths[file]
-        buffer, offset, number = b"", 0, 0  # what is at hand, where it begins in the content, and with which record
+        buffer, offset, number = b"", 0, 0  # the buffer, its position in the content, and its first record
         missing = READ_AT_ONCE
         with open_decompressed(path, self.compressions[file]) as content:
             while True:
@@ -53,7 +53,7 @@ class TfRecordStream:
                 buffer = buffer[ends[-1] :]
                 offset += ends[-1]
                 if problem or (buffer and not more):
-                    reason = problem or "the file ends inside of it: it was cut short, or is still being written"
+                    reason = problem or "the file ends inside it: it was cut short, or is still being written"
                     raise DataError(f"{path}: record {number}, at byte {offset} of its content: {reason}")
                 if not more:
                     return
@@ -62,24 +62,24 @@ class TfRecordStream:
     def _verified(
         self, buffer: bytes, ends: list[int], path: str, number: int, offset: int, low: int, high: int
     ) -> Columns:
-        """Records `low` to `high` of those at hand, each looked at: whose length is right, and content perhaps not."""
+        """Yield records `low` to `high` of the buffer, each checked: lengths are valid, contents may be damaged."""
         for at in range(low, high):
             content, stored = buffer[ends[at] + 12 : ends[at + 1] - 4], buffer[ends[at + 1] - 4 : ends[at + 1]]
             if masked_crc32c(content) != int.from_bytes(stored, "little"):
                 where = f"{path}: record {number + at}, at byte {offset + ends[at]} of its content"
-                error = DataError(f"{where}: {BAD_CHECKSUM}; ds.ignore_errors() goes on with the next")
+                error = DataError(f"{where}: {BAD_CHECKSUM}; ds.ignore_errors() continues with the next")
                 error.element = at - low
                 raise error
         records = [buffer[begin + 12 : end - 4] for begin, end in pairwise(ends[low : high + 1])]
         return Columns(LEAF, [records], len(records))
 
     def _missing(self, buffer: bytes, where: str) -> int:
-        """How many bytes to read: no more at once than have come already, whatever a length says."""
+        """Return the number of bytes to read: at most as many as are buffered, however large a length claims to be."""
         if len(buffer) < _HEAD.size:
             return READ_AT_ONCE
         length = int(_HEAD.unpack_from(buffer)[0])
         if length > LARGEST:
-            raise DataError(f"{where}: it has {length} bytes, and records of compressed files may have {LARGEST}")
+            raise DataError(f"{where}: it has {length} bytes; records of compressed files may have at most {LARGEST}")
         return min(max(length + 16 - len(buffer), READ_AT_ONCE), max(len(buffer), READ_AT_ONCE))
 
     def fingerprint(self) -> tuple[Any, ...]:
@@ -92,15 +92,15 @@ class TfRecordStream:
 
 
 def _has_whole_length(buffer: bytes, at: int) -> bool:
-    """Whether what is wrong with the record there is not its length, so that it is known where the next one begins."""
+    """Return whether the length of a bad record is valid, so that the next record can be found."""
     return masked_crc32c(buffer[at : at + 8]) == _HEAD.unpack_from(buffer, at)[1]
 
 
 def compression_of_tfrecord(path: str) -> str | None:
-    """Return how a TFRecord file is compressed, by its first bytes.
+    """Return the compression of a TFRecord file, by its first bytes.
 
-    Where they are the length of a record and its checksum, it is not compressed, whatever else they look like: that is
-    "", which is surer than `None`.
+    A file that begins with a record's length and matching checksum is not compressed, whatever else the bytes look
+    like: the result is then "", which is more certain than `None`.
     """
     head = first_bytes(path)
     if len(head) >= _HEAD.size and masked_crc32c(head[:8]) == _HEAD.unpack_from(head)[1]:

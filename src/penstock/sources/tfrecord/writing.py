@@ -22,7 +22,7 @@ _CHECKSUM = struct.Struct("<I")
 
 
 def framed(record: Any) -> bytes:
-    """Return a record as it lies in a TFRecord file: its length, and both with their masked CRC-32C.
+    """Return a record in the format of TFRecord files: length and content, each with its masked CRC-32C.
 
     >>> len(framed(b"abc"))
     19
@@ -56,7 +56,7 @@ def write(
                 offsets.append([0])
             file.write(framed(record))
             offsets[-1].append(file.tell())
-        if not offsets:  # no records are a file without any
+        if not offsets:  # without records, write an empty file
             writers.append(shards.open()[0])
             offsets.append([0])
         shards.finish()
@@ -67,7 +67,7 @@ def write(
 
 
 def _index(shards: Shards, shard: int, writer: Writer, offsets: NDArray[np.int64]) -> None:
-    """Have the index written by which the records of a shard are read at random, where they can be."""
+    """Write the index for random access to the records of a shard, if possible."""
     if isinstance(writer, FramedZstd):
         shards.index(shard, TFRECORD_ZSTD, {"offsets": offsets, **writer.frames._asdict()})
     elif isinstance(writer, Plain):
