@@ -63,7 +63,7 @@ def test_a_dtype_that_does_not_hold_the_numbers_is_refused_when_made():
         integer_range(-1, 3, dtype=np.uint8)
     with pytest.raises(PlanError, match="int64 does not hold 9223372036854775808"):
         integer_range(2**63, 2**63 + 1)
-    with pytest.raises(PlanError, match=r"the most are 2\*\*62"):
+    with pytest.raises(PlanError, match=r"at most 2\*\*62"):
         integer_range(2**63)
     with pytest.raises(PlanError, match="no integer or floating-point type"):
         integer_range(3, dtype=str)

@@ -81,7 +81,7 @@ def integer_range(*arguments: Any, dtype: DTypeLike = np.int64) -> IntegerSource
     length = max(-(-(numbers.stop - numbers.start) // numbers.step), 0)  # len() is refused from 2**63
     kind = _number(name, dtype)
     if length > _LONGEST:
-        raise PlanError(f"{name}: {length} elements; the most are 2**62")
+        raise PlanError(f"{name}: {length} elements; at most 2**62 are allowed")
     if length:
         last = numbers.start + (length - 1) * numbers.step
         for value in (numbers.start, last):

@@ -253,7 +253,7 @@ def test_windows_are_kept_or_dropped_and_never_filled_up():
     ds = Dataset.range(5)
     assert [len(window) for window in ds.window(2, remainder="drop")] == [2, 2]
     assert [len(window) for window in ds.window(2, remainder="keep")] == [2, 2, 1]
-    with pytest.raises(ValueError, match="a window is a dataset, which nothing fills up"):
+    with pytest.raises(ValueError, match="a window is a dataset and cannot be filled up"):
         ds.window(2, remainder="pad")
     with pytest.raises(ValueError, match="drop_remainder=True says otherwise"):
         ds.window(2, drop_remainder=True, remainder="keep")

@@ -66,7 +66,7 @@ def test_of_an_endless_dataset():
 def test_counts_that_cannot_be_are_refused_at_once():
     with pytest.raises(ValueError, match=r"expand\(count=0\): expected at least 1"):
         Dataset.range(3).expand(0)
-    with pytest.raises(PlanError, match=r"expand\(4611686018427387904\): .* the most are 2\*\*62"):
+    with pytest.raises(PlanError, match=r"expand\(4611686018427387904\): .* at most 2\*\*62"):
         Dataset.range(3).expand(2**62)
 
 
