@@ -55,7 +55,7 @@ def test_wrong_arguments_are_refused():
         sample([A, Dataset.from_tensors("x")])
     with pytest.raises(PlanError, match="at most"):
         sample([Dataset.range(1 << 61), Dataset.range(1 << 61)])
-    with pytest.raises(ValueError, match="drawn from at random"):
+    with pytest.raises(ValueError, match="sampled at random"):
         sample([A, B], Dataset.from_tensors(np.ones(2)), exact=True)
 
 

@@ -23,23 +23,23 @@ def read_tar(
     compression: str | None = "auto",
     thread_safe: bool | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """The samples of tar archives as WebDataset has them, each at random: `{"__key__": str, "jpg": bytes, ...}`.
+    """Read the samples of WebDataset tar archives, with random access: `{"__key__": str, "jpg": bytes, ...}`.
 
-    Files that follow one another and are named alike up to the first dot, `dir/0001.jpg` and `dir/0001.cls`, are one
-    sample, with the key `dir/0001`. Without `extensions`, each sample has an entry for every extension there is, and
-    `None` where it lacks the file. With them it has those alone, and lacking one is a `DataError` when it is read,
-    unless it is written `"txt?"`; `"jpg;png"` takes the first that is there, and a dict names the entries:
-    `{"image": "jpg;png", "label": "cls"}`.
+    Consecutive files with the same name up to the first dot, `dir/0001.jpg` and `dir/0001.cls`, are one sample, with
+    the key `dir/0001`. Without `extensions`, each sample has an entry for every extension in the archives, and `None`
+    where the file is missing. With `extensions`, samples have only these, and a missing file raises a `DataError` when
+    it is read, unless the extension is written `"txt?"`; `"jpg;png"` takes the first that exists, and a dict names the
+    entries: `{"image": "jpg;png", "label": "cls"}`.
 
-    `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also where they are compressed
-    (`json.gz`), and leaves others, as images for `ps.image.decode`. A dict by extension says what to decode, by a
-    function of `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`. Functions are called by several
-    threads; `thread_safe` is that of `map`.
+    `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also when compressed (`json.gz`), and
+    leaves other files, such as images, for `ps.image.decode`. A dict maps each extension to its decoder: a function of
+    `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`. Functions are called by several threads;
+    `thread_safe` works as in `map`.
 
-    The first time, each archive is scanned once for where its files lie, and the index kept beside it. Archives that
-    are compressed (`.tar.gz`; told by their first bytes, or by `compression`) are a stream instead: they need
-    `extensions`, and a restored iterator reads the archive in which it was again. Sparse files are refused; links, and
-    files without an extension or with a dot as the first letter, are passed over.
+    The first time, each archive is scanned once for the positions of its files, and the index is kept next to it.
+    Compressed archives (`.tar.gz`; detected by their first bytes, or named by `compression`) are a stream instead: they
+    need `extensions`, and a restored iterator reads its current archive again from the beginning. Sparse files are
+    refused; links, and files without an extension or with a leading dot, are skipped.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tar"
@@ -68,8 +68,8 @@ def read_tar(
     if parts is None:
         path, found = next((path, found) for path, found in zip(files, how, strict=True) if found)
         raise PlanError(
-            f"{source.name}: {path} is compressed ({found}), and so read as a stream: say what its samples have, "
-            'extensions=["jpg", "cls"]; with "txt?" for what some lack'
+            f"{source.name}: {path} is compressed ({found}) and therefore read as a stream; name the extensions of its "
+            'samples, extensions=["jpg", "cls"], with "txt?" for one that some samples lack'
         )
     return Dataset(ReadStream(TarStream(files, how, Shape(parts, decoders), source.name)))
 
@@ -85,14 +85,15 @@ def write_tar(
 ) -> list[str]:
     """Write samples (a dataset or any iterable of dicts) into tar archives, and return their paths, in order.
 
-    `"__key__"` is the name of a sample, and the other keys are extensions: of
-    `{"__key__": "cat/1", "jpg": b"...", "cls": 3}` become the files `cat/1.jpg` and `cat/1.cls`. Where there is no
-    `"__key__"`, samples are numbered. `bytes` are written as they are, `str` as UTF-8, numbers in digits, `json` as
-    JSON, arrays as `npy`; `encoders` are functions by extension that return `bytes`. What is `None` is left out.
+    `"__key__"` is the name of a sample, and the other keys are extensions: `{"__key__": "cat/1", "jpg": b"...", "cls":
+    3}` becomes the files `cat/1.jpg` and `cat/1.cls`. Without `"__key__"`, samples are numbered. `bytes` are written
+    unchanged, `str` as UTF-8, numbers in digits, `json` as JSON, arrays as `npy`; `encoders` are functions by extension
+    that return `bytes`. `None` values are left out.
 
-    One archive, or with `max_bytes` several, `name-00000-of-00012.tar`, each closed once it holds that many. They
-    appear under their names when all are complete; after an error none is left. The same samples give the same bytes:
-    files have no time, owner or other mode than 0644. The `index` that `read_tar` wants is written with them.
+    The result is one archive, or with `max_bytes` several, `name-00000-of-00012.tar`, each closed once it holds that
+    many bytes. The archives appear under their names when all are complete; after an error none is left. The same
+    samples give the same bytes: files have no time or owner, and always mode 0644. The `index` that `read_tar` uses is
+    written with the archives.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
