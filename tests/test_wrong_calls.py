@@ -17,7 +17,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
 @pytest.mark.parametrize(
     ("call", "kind", "said"),
     [
-        (lambda: ps.Dataset(3), TypeError, r"Dataset\(int\): datasets are made by Dataset\.range"),
+        (lambda: ps.Dataset(3), TypeError, r"Dataset\(int\): make datasets with Dataset\.range"),
         (ps.Dataset.range, TypeError, r"range\(\): expected 1 to 3 numbers, not 0"),
         (lambda: NUMBERS.ignore_errors(budget="a"), TypeError, r"ignore_errors\(budget='a'\): expected a whole number"),
         (lambda: PAIRS.pack(8, key="q"), ps.errors.PlanError, r"pack\(key='q'\): there is no 'q'"),
@@ -77,7 +77,7 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             TypeError,
             r"extensions='.jpg'\): expected a list of names",
         ),
-        (lambda: ps.read_image_folder(".", extensions=[3]), TypeError, r"extensions=\[3\]\): .* names, and 3 is none"),
+        (lambda: ps.read_image_folder(".", extensions=[3]), TypeError, r"extensions=\[3\]\): .* names, but 3 is none"),
         (
             lambda: ps.read_csv(__file__, columns="age"),
             TypeError,
@@ -193,7 +193,7 @@ def test_methods_can_be_pickled_by_name() -> None:
 
 
 def test_a_misspelled_method_says_which_is_meant():
-    with pytest.raises(AttributeError, match=r"^Dataset has no 'shuffel'; shuffle is meant perhaps$"):
+    with pytest.raises(AttributeError, match=r"^Dataset has no 'shuffel'; did you mean shuffle\?$"):
         NUMBERS.shuffel()
     assert not hasattr(NUMBERS, "shape")
 
@@ -261,9 +261,9 @@ def test_an_iterator_that_failed_says_so():
 def test_a_dataloader_of_a_stream_says_what_to_give_it():
     data = pytest.importorskip("torch.utils.data")
     stream = NUMBERS.filter(lambda x: x > 1)
-    with pytest.raises(TypeError, match=r"filter\(lambda\); give it DataLoader\(ds\.to_torch\(\), batch_size=None\)"):
+    with pytest.raises(TypeError, match=r"filter\(lambda\); pass DataLoader\(ds\.to_torch\(\), batch_size=None\)"):
         list(data.DataLoader(stream, batch_size=None))
-    with pytest.raises(TypeError, match=r"never ends.*; give it DataLoader\(ds\.to_torch\(\), batch_size=None\)"):
+    with pytest.raises(TypeError, match=r"never ends.*; pass DataLoader\(ds\.to_torch\(\), batch_size=None\)"):
         list(data.DataLoader(NUMBERS.repeat(), batch_size=None))
     assert len(list(data.DataLoader(stream.to_torch(), batch_size=None))) == 2
     with pytest.raises(TypeError, match="cardinality"):

@@ -34,7 +34,7 @@ def test_a_misspelled_name_says_which_is_meant():
         (data.experimental, "group_by_windw", "group_by_window"),
         (data.Dataset.range(3), "preftch", "prefetch"),
     ):
-        with pytest.raises(AttributeError, match=rf"has no '{name}'; {known} is meant perhaps$"):
+        with pytest.raises(AttributeError, match=rf"has no '{name}'; did you mean {known}\?$"):
             getattr(place, name)
 
 

@@ -18,7 +18,7 @@ REFUSED = {
     "another strategy": ({"strategy": "worst_fit"}, ValueError, 'expected "first_fit", "best_fit" or "split"'),
     "another way with long ones": ({"overlong": "crop"}, ValueError, 'expected "split", "error" or "drop"'),
     "no window": ({"window": 0}, ValueError, r"pack\(window=0\): expected at least 1"),
-    "a window that has no use": ({"strategy": "split", "window": 9}, ValueError, "all documents are joined and cut"),
+    "a window that has no use": ({"strategy": "split", "window": 9}, ValueError, "joins and cuts all documents"),
     "a rule that has no use": ({"strategy": "split", "overlong": "drop"}, ValueError, "all documents are joined"),
     "padding that is no number": ({"pad": None}, TypeError, "whole number"),
     "padding that is no token": ({"pad": 1 << 62}, PlanError, "tokens are int8, from -128 to 127"),
@@ -40,7 +40,7 @@ def test_wrong_arguments_are_refused(case):
     [
         (Dataset.range(3), None, "elements are int64, not one-dimensional arrays of token ids"),
         (Dataset.from_tensor_slices(MATRIX.astype(float)), None, "elements are float64"),
-        (Dataset.from_tensor_slices({"text": MATRIX}), None, "name their place in an element by key="),
+        (Dataset.from_tensor_slices({"text": MATRIX}), None, "name their part of an element with key="),
         (Dataset.from_tensor_slices({"text": MATRIX}), "ids", "no 'ids'"),
         (Dataset.from_tensor_slices({"text": MATRIX[:, 0]}), "text", "'text' of elements are int64"),
     ],

@@ -1,4 +1,4 @@
-"""Methods that say which argument was meant by a wrong name."""
+"""Better errors for unknown names of arguments: the argument that was probably meant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def helpful(method: FunctionType) -> Callable[..., Any]:
-    """Return the method such that the error about an argument that it does not take names the one that was meant."""
+    """Return the method such that the error about an unknown argument suggests the one that was probably meant."""
     told = _told
 
     def call(*args: Any, **settings: Any) -> Any:
@@ -45,7 +45,7 @@ def _told(error: TypeError, method: FunctionType) -> TypeError:
     if name in {each.name for each in fields(Options)}:
         hint = f"ds.with_options(ps.Options({name}=...)) sets it"
     elif alike := meant(name, known):
-        hint = f"{alike}= is meant perhaps"
+        hint = f"did you mean {alike}=?"
     else:
-        hint = f"there are {', '.join(known)}" if known else "it takes none"
+        hint = f"expected {', '.join(known)}" if known else "it takes none"
     return TypeError(f"{method.__qualname__}() got an unexpected keyword argument {name!r}; {hint}")

@@ -78,7 +78,7 @@ def read_arrow(
     batches; a stream with dictionaries has no random access and raises a `DataError`.
 
     `columns` and `nulls` work as in `read_parquet`. Files whose columns differ raise a `DataError`. So does a file that
-    is truncated while it is read, but views that were kept become invalid. Needs pyarrow.
+    is truncated while it is read; keep no views of such a file. Needs pyarrow.
 
     >>> import pathlib, pyarrow.feather, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.arrow"
