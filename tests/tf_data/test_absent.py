@@ -41,6 +41,6 @@ def test_a_misspelled_name_says_which_is_meant():
 def test_an_import_of_one_says_what_to_use_too():
     with pytest.raises(ImportError, match=r"name 'DatasetSpec' from 'penstock\.tf_data': .*ds\.element_spec"):
         from penstock.tf_data import DatasetSpec  # noqa: F401
-    with pytest.raises(ImportError, match=r"from 'penstock\.tf_data\.experimental': .* nothing shards by itself"):
+    with pytest.raises(ImportError, match=r"from 'penstock\.tf_data\.experimental': .* sharding is never automatic"):
         from penstock.tf_data.experimental import AutoShardPolicy  # noqa: F401
     assert not hasattr(data, "DatasetSpec")

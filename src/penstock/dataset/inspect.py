@@ -44,7 +44,7 @@ class Inspect(Handle[T_co]):
     def __len__(self) -> int:
         length = self._plan.length
         if length < 0:
-            instead = "pass DataLoader(ds.to_torch(), batch_size=None)" if is_asked_by_pytorch() else None
+            instead = "use DataLoader(ds.to_torch(), batch_size=None)" if is_asked_by_pytorch() else None
             if length == UNKNOWN:
                 stream = _first_stream(self._plan).label()
                 instead = instead or "cardinality() returns UNKNOWN"

@@ -19,7 +19,7 @@ REFUSED = {
     "another way with long ones": ({"overlong": "crop"}, ValueError, 'expected "split", "error" or "drop"'),
     "no window": ({"window": 0}, ValueError, r"pack\(window=0\): expected at least 1"),
     "a window that has no use": ({"strategy": "split", "window": 9}, ValueError, "joins and cuts all documents"),
-    "a rule that has no use": ({"strategy": "split", "overlong": "drop"}, ValueError, "all documents are joined"),
+    "a rule that has no use": ({"strategy": "split", "overlong": "drop"}, ValueError, "joins and cuts all documents"),
     "padding that is no number": ({"pad": None}, TypeError, "whole number"),
     "padding that is no token": ({"pad": 1 << 62}, PlanError, "tokens are int8, from -128 to 127"),
     "a key that is none": ({"key": 1.5}, TypeError, "expected a key, a field name or a position"),
