@@ -130,7 +130,7 @@ class Straying(Squares):
         (Rude, "changed the rows"),
         (Greedy, "differs"),
         (Counting, "differs"),
-        (Floating, "where the spec is"),
+        (Floating, "but the spec is"),
         (Nameless, "has no name"),
         (Blocked, "last block ends"),
         (Elsewhere, "fingerprint"),

@@ -1,4 +1,4 @@
-"""Try a dataset for one element, and say what came of each operation and what is likely amiss."""
+"""Try a dataset for one element, and show the result of each operation and likely mistakes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
         dataset = load(target)
     except TargetError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever the user's file raises is shown
+    except Exception as error:  # noqa: BLE001 - any error of the user's file is shown
         tell(error)
         return False
     checked = dataset.check(rows)

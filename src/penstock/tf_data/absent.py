@@ -61,7 +61,7 @@ def told(place: str, name: str, names: Mapping[str, str], known: Iterable[str] =
     """Return the error for a name that `place` does not have, out of those that are `known`.
 
     >>> told("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
-    AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': nothing shards by itself: say ...")
+    AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': sharding is never automatic: write ...")
     """
     instead = names.get(name)
     if instead:

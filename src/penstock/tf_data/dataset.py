@@ -306,4 +306,6 @@ class Dataset(PenstockDataset[T_co]):
 
 def _refuse_compression(call: str, compression: str | None) -> None:
     if not is_one_of(compression, None, "NONE"):
-        raise PlanError(f"{call}(compression={compression!r}): files are mapped into memory, and cannot be compressed")
+        raise PlanError(
+            f"{call}(compression={compression!r}): files are mapped into memory, and therefore not compressed"
+        )
