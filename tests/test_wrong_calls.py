@@ -77,7 +77,11 @@ PAIRS: Any = ps.Dataset.from_tensor_slices({"x": [1, 2], "y": [3, 4]})
             TypeError,
             r"extensions='.jpg'\): expected a list of names",
         ),
-        (lambda: ps.read_image_folder(".", extensions=[3]), TypeError, r"extensions=\[3\]\): .* names, but 3 is none"),
+        (
+            lambda: ps.read_image_folder(".", extensions=[3]),
+            TypeError,
+            r"extensions=\[3\]\): .* names, but 3 is not text",
+        ),
         (
             lambda: ps.read_csv(__file__, columns="age"),
             TypeError,

@@ -142,8 +142,8 @@ def _add_peek(parser: argparse.ArgumentParser) -> None:
 def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write the contents of files into a file of another format (TFRecord, tar or Parquet, by its extension), or "
-        "shards of that format, several at a time. Keys, file names and labels of class folders are kept; a sample that "
-        "the format cannot hold is an error that leaves nothing. Each file is read again and compared. After an "
+        "shards of that format, several at a time. Keys, file names and labels of class folders are kept; a sample "
+        "that the format cannot hold is an error that leaves nothing. Each file is read again and compared. After an "
         "interruption, the same command continues."
     )
     _add_files(parser)

@@ -16,7 +16,7 @@ def check_count(
 ) -> int:
     """Return `value` as an `int` from `least` to 2**62 (or one of `also`); refuse anything else.
 
-    `clip` is for counts of which a larger one means no more than "all": those beyond 2**62 become 2**62.
+    `clip` is for counts where a large number means "all": counts beyond 2**62 become 2**62.
 
     >>> check_count("batch", "batch_size", 3, least=1)
     3
@@ -124,7 +124,7 @@ def check_names(call: str, name: str, value: object) -> list[str]:
     items = check_list(call, name, value, "names")
     for item in items:
         if not isinstance(item, str):
-            raise TypeError(f"{call}({name}={value!r:.80}): expected a list of names, but {item!r:.40} is none")
+            raise TypeError(f"{call}({name}={value!r:.80}): expected a list of names, but {item!r:.40} is not text")
     return items
 
 

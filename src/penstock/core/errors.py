@@ -61,7 +61,7 @@ class FailuresError(PenstockError, RuntimeError):
 
 
 class ClosedError(PenstockError, RuntimeError):
-    """The iterator was closed, failed or cancelled and cannot go on."""
+    """The iterator was closed, failed or cancelled and cannot continue."""
 
 
 class WorkerError(PenstockError, RuntimeError):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 AUTOTUNE = -1
-"""Let Penstock measure and choose, wherever a count of calls or buffered elements is asked for."""
+"""Let Penstock measure and choose, for any argument that is a count of calls or buffered elements."""
 
 
 @dataclass(frozen=True, kw_only=True)

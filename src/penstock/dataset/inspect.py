@@ -34,7 +34,7 @@ class Inspect(Handle[T_co]):
     """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `check`, `fingerprint` and `repr`."""
 
     def cardinality(self) -> int:
-        """Return the number of elements of one epoch: `INFINITE` (-1), or `UNKNOWN` (-2) if only iterating can tell.
+        """Return the number of elements of one epoch, `INFINITE` (-1), or `UNKNOWN` (-2) if only iterating can tell.
 
         >>> Dataset.range(10).batch(3).cardinality()
         4

@@ -152,7 +152,7 @@ class Iterate(Handle[T_co]):
                 if told := change_of(before, state):
                     raise ElementError(
                         f"reduce: at element {number} the state changed: {told}; begin with the final type, such as "
-                        "np.float32(0), or convert what the function returns"
+                        "np.float32(0), or convert the function's result"
                     )
         return state
 

@@ -232,7 +232,7 @@ class Iterator(Generic[T]):
         return watch.report.stats_of(self._run, self._counters, self._carry_over.memory, self._received, times)
 
     def verdict(self) -> str:
-        """Return what limits this run, in one or two sentences: who waits, for which operation, and what to change.
+        """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.
 
         >>> it = iter(Dataset.range(3))
         >>> it.verdict()

@@ -22,8 +22,8 @@ class Switch:
     """Several named datasets under way at once: `next(switch["train"])` at one step, `["val"]` at another.
 
     Drawing from one dataset leaves the positions of the others unchanged. One `state_dict()` has the positions of all
-    datasets. They are closed together, and share one memory budget in equal parts: `memory_budget` bytes, or the budget
-    of a single pipeline (`Options(memory_budget=)`). Each name is an `Iterator`, with its own `stats()` and
+    datasets. All datasets are closed together, and share one memory budget in equal parts: `memory_budget` bytes, or
+    the budget of a single pipeline (`Options(memory_budget=)`). Each name is an `Iterator`, with its own `stats()` and
     `verdict()`. Pass names that are not Python identifiers, or that are taken, in a dict: `Switch({"two words": ds})`.
 
     At the end of its epoch a dataset raises `StopIteration`, and continues to do so until `begin(name)`; `repeat()` a

@@ -27,8 +27,8 @@ def random_function_before_cache(written: Written) -> Iterator[Found]:
             if isinstance(node, Map | Filter | Scan) and node.draws:
                 yield Found(
                     cache,
-                    f"{cache.label()} comes after {node.label()}, which is random: every epoch gets what the first one "
-                    f"drew; write .{cache.label()} before .{node.label()}",
+                    f"{cache.label()} comes after {node.label()}, which is random: every epoch repeats the draws "
+                    f"of the first; write .{cache.label()} before .{node.label()}",
                 )
 
 

@@ -35,8 +35,8 @@ def global_generator_in_a_function(written: Written) -> Iterator[Found]:
         if (drawn := _drawn_by(function, function.__code__)) is not None:
             yield Found(
                 node,
-                f"{node.label()} calls {drawn}(), which draws from a generator that the whole process shares; give the "
-                "function a parameter `rng` and draw from that",
+                f"{node.label()} calls {drawn}(), which draws from a generator that the whole process shares; "
+                "add a parameter `rng` to the function and draw from that",
             )
 
 

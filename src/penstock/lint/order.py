@@ -246,7 +246,7 @@ def _draws_an_order(node: Node) -> bool:
     """Return whether every dataset draws its own selection or order of elements."""
     return node.unseeded and not isinstance(
         node, elementwise.map.Map | elementwise.scan.Scan | read.random.Random | combine.inner.Unfolding
-    )  # which draw what is in them
+    )  # these draw the elements that they contain
 
 
 def _is_plain_batch(node: Node) -> bool:

@@ -173,7 +173,7 @@ def _advice(book: Book) -> str:
     if not book.drew_from:
         return ""
     whose = " and ".join(sorted(book.drew_from))
-    return f", which draws from {whose} global generator; give its function a parameter `rng` to draw from"
+    return f", which draws from {whose} global generator; add a parameter `rng` to its function and draw from that"
 
 
 def _generators() -> tuple[Any, Any]:

@@ -27,7 +27,7 @@ def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]
     """Draw random finite datasets of up to `depth` transformations over a random source, of at most 24 elements.
 
     With `seeded`, the datasets have `Options(seed=)`, so that passes over the same epoch are equal and `ds[i]` is
-    well-defined. They are odd on purpose, and ignore all findings. Other processes can import their functions.
+    well-defined. The pipelines are odd on purpose, and ignore all findings. Other processes can import their functions.
 
     >>> ds = datasets().example()  # doctest: +SKIP
     """

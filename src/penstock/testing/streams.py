@@ -310,7 +310,7 @@ def _shard(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 def _shard_streams(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     shards = draw(st.integers(1, 3))
     index, count = draw(st.integers(0, shards - 1)), shards * draw(st.integers(1, 2))
-    with suppress(PlanError):  # of what cannot be cut
+    with suppress(PlanError):  # some streams cannot be cut
         return ds.shard(shards, index, streams=count)
     return ds
 
@@ -369,16 +369,16 @@ COMPUTED: tuple[Begin, ...] = (
     lambda ds: ds.map(functions.inverted, on_error=replace(0)),
     lambda ds: ds.filter(is_low_inverted, on_error=skip(999)),
 )
-"""How streams of numbers begin that functions made of arithmetic go on with."""
+"""The beginnings of streams of numbers, for functions made of arithmetic."""
 BEGINNINGS: tuple[Step, ...] = (
     *(_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample, _ignore_errors),
     *(_group_by_window, _bucket, _group_by_reducer),
 )
-"""What makes a stream of a dataset."""
+"""Operations that make a stream of a dataset."""
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,
     *(_map, _skip_errors, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix),
     *(_choose, _prefetch, _unbatch, _window, _uneven_batch, _expand, _exclude, _cache, _shard_streams),
     *(_pack, _split),
 )
-"""What streams may go through."""
+"""Operations on streams."""

@@ -15,7 +15,7 @@ _SERVICE = "there is no data service; pass any concurrent.futures.Executor, such
 _TABLE = "build a dict: {key: value for key, value in ds}, and look words up in map()"
 _END = "`next(it, None)` returns the end of the data as a value"
 _SAVED = "save the result of expensive operations once, ds.save(path), and later begin with Dataset.load(path)"
-_SPECS = f"{_GRAPH} datasets and iterators are no arguments that need a type; ds.element_spec is that of the elements"
+_SPECS = f"{_GRAPH} datasets and iterators need no type as arguments; ds.element_spec is the type of the elements"
 
 OF_DATA: Mapping[str, str] = {
     "DatasetSpec": _SPECS,

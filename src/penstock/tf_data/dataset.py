@@ -82,7 +82,7 @@ class Dataset(PenstockDataset[T_co]):
     unique = labelled(PenstockDataset.unique)
     window = labelled(PenstockDataset.window)
 
-    # What ends a pipeline
+    # Methods that end a pipeline
     as_numpy_iterator = labelled(PenstockDataset.as_numpy_iterator)
     cardinality = labelled(PenstockDataset.cardinality)
     get_single_element = labelled(PenstockDataset.get_single_element)

@@ -152,7 +152,7 @@ class Options(_Fields):
         default_factory=OptimizationOptions, metadata={"kinds": (OptimizationOptions,)}
     )
     experimental_slack: bool | None = _let_go(bool)  # batches are made ahead, under autotune.ram_budget
-    experimental_symbolic_checkpoint: bool | None = _let_go(bool)  # positions never hold what is buffered
+    experimental_symbolic_checkpoint: bool | None = _let_go(bool)  # positions never hold buffered elements
     experimental_warm_start: bool | None = _let_go(bool)  # the first next() begins the work
     framework_type: list[str] | None = field(default=None, metadata={"kinds": (list,)})  # nothing is reported
 

@@ -40,7 +40,7 @@ class Stats:
     - `work`: seconds of task time, over all workers; of it `blocked`, waiting for disks, sleeps or locks, and
       `starved`, ready but without a core, since other processes used it. `workers`: how many ran at a time; `mode`:
       where.
-    - `ahead`: parcels under way; `live_bytes`, `peak_bytes`: memory of batches.
+    - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, and why.
     - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
     - `operations`: from the sources up.

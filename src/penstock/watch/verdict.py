@@ -39,7 +39,7 @@ def _advice(stats: Stats) -> str:
             "map(..., vectorized=True), or pass a ProcessPoolExecutor as Options(executor=)."
         )
     if stats.chosen and stats.mode == "inline":
-        return "It runs inline as asked: Options(executor='auto') may use other cores."
+        return "The run is inline, as configured: Options(executor='auto') may use other cores."
     if stats.starved > 0.3 * stats.work:
         share = _percent(stats.starved / stats.work)
         return f"Other processes used the cores for {share} of the time: check what else runs."

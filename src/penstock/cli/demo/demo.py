@@ -78,7 +78,7 @@ def _train(terminal: Terminal, folder: Path) -> tuple[float, Interruption]:
     terminal.heading("2. Training a classifier through Penstock")
     data = pipelines(folder / "digits")
     terminal.say(
-        f"{len(data.training)} batches an epoch: shuffled anew, decoded, each digit moved by a few pixels at random; "
+        f"{len(data.training)} batches an epoch: reshuffled, decoded, each digit moved by a few pixels at random; "
         "360 other digits are held out."
     )
     began = perf_counter()
@@ -129,7 +129,7 @@ def _resume(terminal: Terminal, folder: Path, interruption: Interruption) -> boo
     saved.write_text(json.dumps(cursor))
     terminal.say(
         f"In epoch {epoch + 1}, after {received} batches, state_dict() was saved: {saved.stat().st_size:,} bytes of "
-        f'JSON that say "epoch": {cursor["epoch"]}, "row": {cursor["row"]}. This process went on to the end; '
+        f'JSON that say "epoch": {cursor["epoch"]}, "row": {cursor["row"]}. This process continued to the end; '
         "a new one now resumes from the file, with 3 workers instead of the measured number."
     )
     got = resumed_elsewhere(folder / "digits", saved, workers=3)
@@ -152,7 +152,7 @@ def _read(terminal: Terminal, folder: Path) -> tuple[Lines, Records]:
     lines = read_lines(folder / "text")
     terminal.say(
         f"Python's standard library, {lines.files} files: found and indexed its {lines.lines:,} lines, and read all in "
-        f"an order shuffled over all files, in {lines.seconds:.2f} s; {lines.equal:,} are what plain Python reads:"
+        f"an order shuffled over all files, in {lines.seconds:.2f} s; {lines.equal:,} are equal to plain Python's:"
     )
     for row, place, text in lines.some:
         terminal.show(f"{f'ds[{row}]':<12}{place:<28}{text:.60}".rstrip())
@@ -160,7 +160,7 @@ def _read(terminal: Terminal, folder: Path) -> tuple[Lines, Records]:
     records = read_records(write_records(folder))
     terminal.say(
         f"The digits as tf.train.Example, in {records.files} TFRecord files: shuffled over all and parsed in "
-        f"{records.seconds:.2f} s. {records.equal:,} of {records.records:,} are what was written. A second reader was "
+        f"{records.seconds:.2f} s. {records.equal:,} of {records.records:,} are as written. A second reader was "
         f'given "row": {records.row}: {records.resumed} of {records.left} remaining batches are bit-equal.'
     )
     return lines, records

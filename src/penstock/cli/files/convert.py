@@ -136,7 +136,7 @@ def _planned(
     (known, paths), *_ = groups
     asked = named_format(to)
     if asked is None or asked.name not in STORED:
-        raise TargetError(f"convert writes {', '.join(STORED)}; {to} is none of them by its extension")
+        raise TargetError(f"convert writes {', '.join(STORED)}; the extension of {to} is unknown")
     target = asked.name
     compression = _compression(target, to, compression)
     root = root_of(patterns)
@@ -144,7 +144,7 @@ def _planned(
     count = dataset.cardinality()
     if count < 0 and max_bytes is not None:
         raise TargetError(
-            f"{known.name} files that are compressed are streams, of which nobody knows the length: they become one "
+            f"{known.name} files that are compressed are streams of unknown length, and can only become one "
             "file, without --max-bytes"
         )
     columns = columns_of(_some(dataset, count)) if target == "Parquet" else {}
@@ -184,7 +184,7 @@ def _compression(target: str, to: str, asked: str | None) -> str | None:
     found = asked or named
     possible = STORED[target].compressions
     if found is not None and found not in possible:
-        told = f"in {', '.join(possible)}" if possible else "as they are: compress what is in them"
+        told = f"in {', '.join(possible)}" if possible else "uncompressed: compress their contents"
         raise TargetError(f"convert writes {target} files {told}; not in {found}")
     return found
 

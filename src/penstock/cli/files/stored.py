@@ -131,7 +131,7 @@ def _key(sample: Sample, number: int) -> str:
         try:
             return key.decode()
         except UnicodeDecodeError:
-            raise ElementError(f"record {number} has the key {key!r}, which is no text in UTF-8") from None
+            raise ElementError(f"record {number} has the key {key!r}, which is not UTF-8 text") from None
     return str(key)
 
 

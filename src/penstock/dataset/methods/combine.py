@@ -83,8 +83,8 @@ class Combine(Handle[T_co]):
         operation there that fails.
 
         A returned dataset runs as a part of this one: with the workers, the budget, the seed and the `rewrite` of the
-        options of this dataset, not of its own. It runs in this process's threads, never in other processes: do
-        expensive work in a `map` after this.
+        options of this dataset, not of its own. All of this work happens in threads of this process, never in other
+        processes: do expensive work in a `map` after this.
 
         >>> list(Dataset.range(4).flat_map(lambda n: [int(n)] * n)) == [1, 2, 2, 3, 3, 3]
         True

@@ -150,7 +150,7 @@ class Elementwise(Handle[T_co]):
 
         The predicate is called as the function of `map` is: with a tuple as several arguments, with a generator of the
         element's own if it has a parameter `rng`, with columns if `vectorized=True`, traced by default where possible.
-        It must return a bool (for columns, an array of bools). The result is a stream: only iterating can tell its
+        The result must be a bool (for columns, an array of bools). The result is a stream: only iterating can tell its
         length, and no row of it can be made alone.
 
         `on_error` and `thread_safe` work as in `map`; `ps.replace(True)` keeps the elements for which the predicate
@@ -207,8 +207,8 @@ class Elementwise(Handle[T_co]):
             below = below.input
         if not below.indexed and not below.elementwise:
             raise PlanError(
-                f"ignore_errors(): what fails in {below.label()} or before it cannot be left out, for it takes its "
-                "elements in order; put ignore_errors() after the operation that fails, or give that on_error='skip'"
+                f"ignore_errors(): failures in {below.label()} or before cannot be left out, since it takes its "
+                "elements in order; put ignore_errors() after the operation that fails, or pass it on_error='skip'"
             )
         counted = on_error.counts or warns
         plan = elementwise.tolerant.IgnoreErrors(whole, counted)

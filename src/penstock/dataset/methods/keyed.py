@@ -244,7 +244,7 @@ def _open_shapes(call: str, spec: Any) -> Any:
     if spec is None:
         raise PlanError(
             f"{call}(pad_to_bucket_boundary=True): the shapes of the elements are not known in advance; "
-            "give padded_shapes, with None for the sizes to pad"
+            "pass padded_shapes, with None for the sizes to pad"
         )
     leaves, structure = flatten(spec)
     if any(isinstance(leaf, ObjectSpec) for leaf in leaves) and len(leaves) == 1:

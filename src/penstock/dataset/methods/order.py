@@ -161,7 +161,7 @@ class Order(Handle[T_co]):
         """Keep the elements before the first for which `predicate` is not true.
 
         The predicate is called as the function of `map` is, with a tuple as several arguments. Several workers call it,
-        so possibly for a few elements after the last. It must return a bool. `thread_safe` works as in `map`. The
+        so possibly for a few elements after the last. The result must be a bool. `thread_safe` works as in `map`. The
         result is a stream.
 
         >>> list(Dataset.counter(1).map(lambda x: x * x).take_while(lambda x: x < 20))
