@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.cli.failure import tell
+from penstock.cli.failure import print_error
 from penstock.cli.loading import TargetError, load
 from penstock.cli.terminal import Terminal
 
@@ -14,7 +14,7 @@ def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
     except TargetError:
         raise
     except Exception as error:  # noqa: BLE001 - any error of the user's file is shown
-        tell(error)
+        print_error(error)
         return False
     checked = dataset.check(rows)
     for line in str(checked).splitlines():

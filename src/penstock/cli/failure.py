@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = str(Path(__file__).parent.parent)
 
 
-def tell(error: Exception) -> None:
+def print_error(error: Exception) -> None:
     """Print the error as Python does, with its notes, and without frames of other code than the user's."""
     shown = traceback.TracebackException.from_exception(error)
     each: traceback.TracebackException | None = shown

@@ -8,7 +8,7 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
-from penstock.cli.failure import tell
+from penstock.cli.failure import print_error
 from penstock.cli.loading import TargetError, load
 from penstock.cli.report import added, count, rate, report
 from penstock.cli.terminal import Terminal
@@ -47,7 +47,7 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
     except TargetError:
         raise
     except Exception as error:  # noqa: BLE001 - any error of the user's file is shown
-        tell(error)
+        print_error(error)
         return "failed"
     if dataset.cardinality() == INFINITE and limits.items is None and limits.seconds is None:
         terminal.show("The dataset never ends: stop with Ctrl-C, --items or --seconds.", 0)
@@ -68,7 +68,7 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
     else:
         report(consumer.stats, terminal, ENDINGS[ended], briefly=failure is not None)
     if failure is not None:
-        tell(failure)
+        print_error(failure)
     return ended
 
 

@@ -30,8 +30,8 @@ class UnknownNameError(AttributeError):
     Dataset has no 'shuffel'; did you mean shuffle?
     """
 
-    def __init__(self, told: str, asked: str = "", known: Iterable[str] = ()) -> None:
-        super().__init__(told)
+    def __init__(self, described: str, asked: str = "", known: Iterable[str] = ()) -> None:
+        super().__init__(described)
         self._asked = asked
         self._known = known
 

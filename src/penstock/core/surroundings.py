@@ -21,8 +21,8 @@ def surroundings() -> tuple[int, int]:
 
 def torch_worker() -> Any:
     """Return the `WorkerInfo` of a DataLoader's worker process; `None` in any other process."""
-    told = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
-    return told() if told is not None else None
+    get_info = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
+    return get_info() if get_info is not None else None
 
 
 def torch_ranks() -> int:

@@ -87,11 +87,11 @@ class Check:
             for count, what in ((int(self._error is not None), "error"), (warnings, "warning"), (remarks, "remark"))
             if count
         ]
-        said = ": ".join([("ok" if self.ok else "not ok"), *([", ".join(counts)] if counts else [])])
+        summary = ": ".join([("ok" if self.ok else "not ok"), *([", ".join(counts)] if counts else [])])
         if not self.findings:
-            return said
+            return summary
         one = "it" if len(self.findings) == 1 else "one"
-        return f'{said}; to silence {one}: ds.with_options(ps.Options(ignore="{self.findings[0].code}"))'
+        return f'{summary}; to silence {one}: ds.with_options(ps.Options(ignore="{self.findings[0].code}"))'
 
 
 def checked(written: Written, bound: Node, rows: int) -> Check:

@@ -124,12 +124,12 @@ class Handle(Generic[T_co]):
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _written(self, **told: bool) -> lint.written.Written:
-        """Return the plan with facts from the code around it, or from a run (`told`)."""
+    def _written(self, **facts: bool) -> lint.written.Written:
+        """Return the plan with facts from the code around it, or from a run (`facts`)."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
         made = self._passes_made
         written = lint.written.Written(self._plan_unmarked, parts, left=made.left if made else 0)
-        return written._replace(**told)
+        return written._replace(**facts)
 
     def _warn_once(self) -> None:
         """Warn of findings that are almost surely mistakes, each at the line that wrote its operation.
@@ -150,13 +150,13 @@ class Handle(Generic[T_co]):
             self._warned_of.add("rows")
             self._warn_of(lint.rules.WARNING_OF_RUNS, self._written(by_row=True))
 
-    def _warn_of_run(self, **told: bool) -> None:
+    def _warn_of_run(self, **facts: bool) -> None:
         """Warn once of a fact that only a run shows: several `threads` make the elements, or an epoch is `empty`."""
-        seen = "threads" if told.get("threads") else "empty"
+        seen = "threads" if facts.get("threads") else "empty"
         if seen not in self._warned_of:
             self._warned_of.add(seen)
-            rules = lint.rules.OF_THREADS if told.get("threads") else lint.rules.OF_EMPTY_EPOCHS
-            self._warn_of(rules, self._written(**told))
+            rules = lint.rules.OF_THREADS if facts.get("threads") else lint.rules.OF_EMPTY_EPOCHS
+            self._warn_of(rules, self._written(**facts))
 
     def _warn_of(self, rules: tuple[lint.written.Rule, ...], written: lint.written.Written) -> None:
         for finding in lint.rules.findings(written, rules):

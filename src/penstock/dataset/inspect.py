@@ -229,17 +229,17 @@ def _whole(place: Any) -> int:
 
 def _described(plan: Node) -> Node:
     """Return the plan with a spec; the inputs of a Python function need none, since its own element tells."""
-    told: dict[int, Node] = {}
+    known: dict[int, Node] = {}
     path = [plan]
     while path:
         node = path[-1]
         inputs = () if node.spec() is not None or _tells_itself(node) else node.inputs
-        missing = [each for each in inputs if id(each) not in told]
+        missing = [each for each in inputs if id(each) not in known]
         path += missing
         if not missing:
             path.pop()
-            told[id(node)] = _with_spec(with_inputs(node, tuple(told[id(each)] for each in inputs)))
-    return told[id(plan)]
+            known[id(node)] = _with_spec(with_inputs(node, tuple(known[id(each)] for each in inputs)))
+    return known[id(plan)]
 
 
 def _tells_itself(node: Node) -> bool:
@@ -311,7 +311,7 @@ def _made(plan: Node, row: int) -> Any:
 def _chain(plan: Node) -> str:
     """Return the operations in one line."""
 
-    def told(node: Node, inputs: tuple[list[str], ...]) -> list[str]:
+    def chained(node: Node, inputs: tuple[list[str], ...]) -> list[str]:
         if node.internal and inputs:
             return inputs[0]
         if len(inputs) > 1:
@@ -320,4 +320,4 @@ def _chain(plan: Node) -> str:
         chain.append(node.label())
         return chain
 
-    return " → ".join(fold(plan, told))
+    return " → ".join(fold(plan, chained))

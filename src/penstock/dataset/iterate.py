@@ -149,9 +149,9 @@ class Iterate(Handle[T_co]):
                     raise
                 if state is None and before is not None:
                     raise ElementError(f"reduce: at element {number} the function {RETURNED_NO_STATE}")
-                if told := change_of(before, state):
+                if change := change_of(before, state):
                     raise ElementError(
-                        f"reduce: at element {number} the state changed: {told}; begin with the final type, such as "
+                        f"reduce: at element {number} the state changed: {change}; begin with the final type, such as "
                         "np.float32(0), or convert the function's result"
                     )
         return state

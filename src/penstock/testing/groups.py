@@ -88,8 +88,8 @@ def _is_batched(draft: Draft) -> bool:
     """Return whether elements are batches whose sizes the plan tells."""
     plan = draft.dataset._plan  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     sizes = {np.shape(leaf)[:1] for leaf in flatten(draft.example)[0]}
-    told = len(sizes) == 1 and all(next(iter(sizes)) or (0,)) and (draft.uniform or isinstance(plan, Batch))
-    return told and Unbatch(plan).indexed
+    one_size = len(sizes) == 1 and all(next(iter(sizes)) or (0,)) and (draft.uniform or isinstance(plan, Batch))
+    return one_size and Unbatch(plan).indexed
 
 
 def window(draw: Draw, draft: Draft) -> Draft:

@@ -16,7 +16,7 @@ from penstock.core.options import AUTOTUNE
 from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.tf_data import experimental
-from penstock.tf_data.absent import OF_DATA, told
+from penstock.tf_data.absent import OF_DATA, unknown_name
 from penstock.tf_data.dataset import Dataset
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.options import Options, ThreadingOptions
@@ -45,4 +45,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise unknown_in_room(told(__name__, name, OF_DATA, __all__), __name__, name)
+    raise unknown_in_room(unknown_name(__name__, name, OF_DATA, __all__), __name__, name)

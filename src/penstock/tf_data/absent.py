@@ -57,10 +57,10 @@ OF_DATASET: Mapping[str, str] = {
 }
 
 
-def told(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:
+def unknown_name(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:
     """Return the error for a name that `place` does not have, out of those that are `known`.
 
-    >>> told("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
+    >>> unknown_name("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
     AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': sharding is never automatic: write ...")
     """
     instead = names.get(name)

@@ -16,7 +16,7 @@ from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
 from penstock.storage.paths import Pattern
-from penstock.tf_data.absent import OF_DATASET, told
+from penstock.tf_data.absent import OF_DATASET, unknown_name
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.labelled import check_name, labelled
 from penstock.tf_data.options import Options
@@ -301,7 +301,7 @@ class Dataset(PenstockDataset[T_co]):
         return ported(super().with_options(ours))
 
     def _unknown(self, name: str) -> AttributeError:
-        return told("tf_data.Dataset", name, OF_DATASET, dir(type(self)))
+        return unknown_name("tf_data.Dataset", name, OF_DATASET, dir(type(self)))
 
 
 def _refuse_compression(call: str, compression: str | None) -> None:

@@ -21,7 +21,7 @@ from penstock.core.checks import check_flag, check_list, whole
 from penstock.core.options import AUTOTUNE
 from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
-from penstock.tf_data.absent import OF_EXPERIMENTAL, told
+from penstock.tf_data.absent import OF_EXPERIMENTAL, unknown_name
 from penstock.tf_data.dataset import Dataset, ported
 from penstock.tf_data.labelled import check_name
 from penstock.tf_data.options import AutotuneOptions, OptimizationOptions, ThreadingOptions
@@ -254,4 +254,4 @@ def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | N
 
 
 def __getattr__(name: str) -> Any:
-    raise unknown_in_room(told(__name__, name, OF_EXPERIMENTAL, __all__), __name__, name)
+    raise unknown_in_room(unknown_name(__name__, name, OF_EXPERIMENTAL, __all__), __name__, name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from penstock.core.options import Options as PenstockOptions
-from penstock.tf_data.absent import told
+from penstock.tf_data.absent import unknown_name
 
 _MEASURED = "the engine measures and decides by itself; it.stats().decisions lists its decisions"
 _ALONE = "sharding is never automatic: write ds.shard(num_shards, index)"
@@ -37,7 +37,7 @@ class _Fields:
         name = self._aliases.get(name, name)
         known = {each.name: each.metadata.get("kinds") for each in fields(self)}  # pyright: ignore[reportArgumentType] - all are dataclasses
         if name not in known:
-            raise self._told(name)
+            raise self._unknown(name)
         kinds = known[name]
         is_group = any(issubclass(kind, _Fields) for kind in kinds or ())
         if kinds and type(value) not in kinds and (value is not None or is_group):
@@ -50,11 +50,11 @@ class _Fields:
     def __getattr__(self, name: str) -> Any:
         if name in self._aliases:
             return getattr(self, self._aliases[name])
-        raise self._told(name)
+        raise self._unknown(name)
 
-    def _told(self, name: str) -> AttributeError:
+    def _unknown(self, name: str) -> AttributeError:
         known = [each.name for each in fields(self)]  # pyright: ignore[reportArgumentType] - all are dataclasses
-        return told(f"tf_data.{type(self).__name__}", name, self._elsewhere, known)
+        return unknown_name(f"tf_data.{type(self).__name__}", name, self._elsewhere, known)
 
 
 def _merged(one: _Set, other: _Set) -> _Set:

@@ -92,9 +92,9 @@ def _as_written(operations: tuple[OperationStats, ...], plan: Node) -> tuple[Ope
     parts = operation_parts(plan)
     if len(parts) != len(operations):  # some parts have not begun
         return operations
-    told = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))
+    in_order = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))
     return tuple(
-        _together([operation for _, operation in pairs]) for _, pairs in groupby(told, lambda pair: pair[0].place)
+        _together([operation for _, operation in pairs]) for _, pairs in groupby(in_order, lambda pair: pair[0].place)
     )
 
 

@@ -69,7 +69,7 @@ class Stats:
     alone: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return told(self)
+        return as_text(self)
 
     @property
     def seconds(self) -> float:
@@ -97,7 +97,7 @@ class Stats:
         return max(self.operations, key=lambda operation: operation.wall, default=None)
 
 
-def told(stats: Stats) -> str:
+def as_text(stats: Stats) -> str:
     """Return a text of the items received, their rate, and the time of each operation."""
     rows = f", {stats.rows:,} rows" if stats.unit == "batch" else ""
     rates = f" ({rate(stats.rate)} {PLURALS[stats.unit]}/s)" if stats.items and stats.seconds else ""

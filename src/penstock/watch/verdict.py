@@ -28,9 +28,9 @@ def verdict(stats: Stats) -> str:
 
 
 def _advice(stats: Stats) -> str:
-    if (told := _limited_by_turns(stats)) is not None:
+    if (turns := _limited_by_turns(stats)) is not None:
         return (
-            f"{told}. Let each call or each thread have its own (threading.local()), or pass thread_safe=True if "
+            f"{turns}. Let each call or each thread have its own (threading.local()), or pass thread_safe=True if "
             "several threads are safe."
         )
     if stats.holds_gil:
@@ -51,7 +51,7 @@ def _advice(stats: Stats) -> str:
 def _limited_by_turns(stats: Stats) -> str | None:
     """Describe an operation that one thread at a time calls, if it keeps the run inline or takes the most time."""
     sign = HERE if stats.mode == "inline" else stats.limit.name if stats.limit is not None else ""
-    return next((told for told in stats.alone if sign in told), None)
+    return next((operation for operation in stats.alone if sign in operation), None)
 
 
 def _advice_on_cores(stats: Stats) -> str:

@@ -111,8 +111,8 @@ def test_what_is_read_again_as_another_is_an_error_and_leaves_nothing(monkeypatc
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ((["a.tfrecord"], "b.txt"), "none of them"),
-        ((["a.tfrecord"], "a.tfrecord"), "there already"),
+        ((["a.tfrecord"], "b.txt"), "the extension of b.txt is unknown"),
+        ((["a.tfrecord"], "a.tfrecord"), "exists already"),
         ((["a.tfrecord", "other.tar"], "b.tar"), "files of one format"),
         ((["a.tfrecord"], "b.parquet.gz"), r"leave \.gz out"),
         ((["a.tfrecord"], "b.tar.gz"), r"leave \.gz out"),

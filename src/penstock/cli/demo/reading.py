@@ -65,8 +65,8 @@ def read_lines(folder: Path) -> Lines:
     ]
     seconds = perf_counter() - began
     equal = sum(expected[row] == text for row, text in read) if len(read) == len(set(read)) == len(expected) else 0
-    told = [pair for pair in read if len(pair[1].split()) > 5][:3]
-    some = [(row, Path(lines.locate(row)[0].name).name, text.strip()) for row, text in told]
+    longer = [pair for pair in read if len(pair[1].split()) > 5][:3]
+    some = [(row, Path(lines.locate(row)[0].name).name, text.strip()) for row, text in longer]
     return Lines(len(files), len(lines), equal, seconds, some)
 
 

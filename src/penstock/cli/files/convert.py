@@ -84,8 +84,8 @@ def convert(  # noqa: PLR0913 - one a flag of the command
         0,
     )
     if plan.target == "tar" and plan.source == WHOLE_FILES and len(kinds := image_kinds(plan.paths)) > 1:
-        told = ";".join(kinds)
-        terminal.show(f'for one image a sample: ps.read_tar({to!r}, extensions={{"image": "{told}"}})', 0)
+        extensions = ";".join(kinds)
+        terminal.show(f'for one image a sample: ps.read_tar({to!r}, extensions={{"image": "{extensions}"}})', 0)
     return True
 
 
@@ -99,7 +99,7 @@ def _write_all(plan: Conversion, todo: list[int], terminal: Terminal, workers: i
     with terminal.progress("converting", len(plan.names)) as update:
         if count == 1:
             for shard in todo:
-                written = _write_shard(plan, shard, lambda told: update(done, told))
+                written = _write_shard(plan, shard, lambda note: update(done, note))
                 records = written if records == ps.UNKNOWN else records
                 update(done := done + 1, "")
         else:
@@ -155,8 +155,8 @@ def _planned(
         shards = min(max(math.ceil(sum(held) / len(held) * count / max_bytes), 1), count)
     names = [to] if max_bytes is None else shard_names(to, shards)
     bounds = [count * i // shards for i in range(shards + 1)] if count >= 0 else [0, count]
-    told = dataset.fingerprint()
-    return Conversion(known.name, paths, root, told, target, names, bounds, columns, compression, rounding)
+    fingerprint = dataset.fingerprint()
+    return Conversion(known.name, paths, root, fingerprint, target, names, bounds, columns, compression, rounding)
 
 
 def _read(source: str, paths: list[str], root: str, target: str) -> ps.Dataset[Any]:
@@ -184,8 +184,8 @@ def _compression(target: str, to: str, asked: str | None) -> str | None:
     found = asked or named
     possible = STORED[target].compressions
     if found is not None and found not in possible:
-        told = f"in {', '.join(possible)}" if possible else "uncompressed: compress their contents"
-        raise TargetError(f"convert writes {target} files {told}; not in {found}")
+        forms = f"in {', '.join(possible)}" if possible else "uncompressed: compress their contents"
+        raise TargetError(f"convert writes {target} files {forms}; not in {found}")
     return found
 
 
@@ -235,7 +235,7 @@ def _is_whole(final: str) -> bool:
     return os.path.exists(_hidden(final)) or os.path.exists(final)
 
 
-def _write_shard(plan: Conversion, shard: int, tell: Callable[[str], None] = lambda told: None) -> int:
+def _write_shard(plan: Conversion, shard: int, report: Callable[[str], None] = lambda note: None) -> int:
     """Write one shard, read it again, and give it its hidden name if all is equal; return the number of its records.
 
     The source is read twice, so that only a few records are in memory.
@@ -248,9 +248,9 @@ def _write_shard(plan: Conversion, shard: int, tell: Callable[[str], None] = lam
     begun = os.path.join(folder, f".{os.getpid()}.{name}")
     count = 0
     try:
-        made = _told(_made(plan, shard, dataset), "written", tell)
+        made = _reporting(_made(plan, shard, dataset), "written", report)
         stored.write(made, begun, plan.columns, plan.compression)
-        again = _told(_made(plan, shard, dataset), "compared", tell)
+        again = _reporting(_made(plan, shard, dataset), "compared", report)
         for wanted, got in zip_longest(again, stored.read(begun)):
             if not same(got, wanted):
                 record = plan.bounds[shard] + count
@@ -270,11 +270,11 @@ def _made(plan: Conversion, shard: int, dataset: ps.Dataset[Any]) -> Iterator[An
         yield store(sample_of(element), low + i, plan.columns, plan.rounding)
 
 
-def _told(records: Iterator[Any], done: str, tell: Callable[[str], None]) -> Iterator[Any]:
+def _reporting(records: Iterator[Any], done: str, report: Callable[[str], None]) -> Iterator[Any]:
     """Yield the records, and report their count as they pass."""
     for count, record in enumerate(records):
         if count % _TOLD_EVERY == 0 and count:
-            tell(f"{many(count, 'record')} {done}")
+            report(f"{many(count, 'record')} {done}")
         yield record
 
 

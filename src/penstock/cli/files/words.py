@@ -32,7 +32,7 @@ def lines_of(element: Any) -> list[str]:
     ['label  int  3', "name   str  'cat'"]
     """
     leaves, structure = flatten(element)
-    cells = [(_plain(path), *_told(leaf)) for path, leaf in zip(paths(structure), leaves, strict=True)]
+    cells = [(_plain(path), *_kind_and_value(leaf)) for path, leaf in zip(paths(structure), leaves, strict=True)]
     widths = [max((len(row[column]) for row in cells), default=0) for column in (0, 1)]
     return ["  ".join([p.ljust(widths[0]), k.ljust(widths[1]), value]).strip() for p, k, value in cells]
 
@@ -47,7 +47,7 @@ def _plain(path: str) -> str:
     return re.sub(r'\["([^"]*)"\]', r".\1", path).removeprefix(".")
 
 
-def _told(leaf: Any) -> tuple[str, str]:
+def _kind_and_value(leaf: Any) -> tuple[str, str]:
     if isinstance(leaf, bytes):
         known = kind_of(leaf)
         return f"bytes ({size(len(leaf))})", known or cut(repr(leaf[: LONGEST + 1]))

@@ -17,14 +17,14 @@ _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 def helpful(method: FunctionType) -> Callable[..., Any]:
     """Return the method such that the error about an unknown argument suggests the one that was probably meant."""
-    told = _told
+    explain = _explained
 
     def call(*args: Any, **settings: Any) -> Any:
         try:
             return method(*args, **settings)
         except TypeError as error:
             if error.__traceback__.tb_next is None:  # pyright: ignore[reportOptionalMemberAccess] - it is being raised
-                raise told(error, method) from None
+                raise explain(error, method) from None
             raise
 
     # doctest looks for the examples of a module in functions that have its globals
@@ -36,7 +36,7 @@ def helpful(method: FunctionType) -> Callable[..., Any]:
     return made
 
 
-def _told(error: TypeError, method: FunctionType) -> TypeError:
+def _explained(error: TypeError, method: FunctionType) -> TypeError:
     found = _UNEXPECTED.search(str(error))
     if found is None:
         return error

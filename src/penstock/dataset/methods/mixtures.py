@@ -277,19 +277,19 @@ def _repeated(plans: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _weights(weights: Any, count: int) -> index.weights.Steady | index.weights.Stepped | index.weights.Asked:
-    told = "sample_from_datasets(weights=): "
+    place = "sample_from_datasets(weights=): "
     if weights is None:
         return index.weights.Steady((1.0,) * count)
     if isinstance(weights, Mapping):
         steps = sorted(weights.items())
         starts = [check_count("sample_from_datasets", "weights", start, least=0) for start, _ in steps]
         if not starts or starts[0] != 0:
-            raise ValueError(f"{told}{weights!r:.80}: expected weights from position 0 on")
-        each = [index.weights.checked(vector, count, told) for _, vector in steps]
+            raise ValueError(f"{place}{weights!r:.80}: expected weights from position 0 on")
+        each = [index.weights.checked(vector, count, place) for _, vector in steps]
         return index.weights.Stepped(tuple(zip(starts, each, strict=True)))
     if callable(weights):
         return index.weights.Asked(weights, count)
-    return index.weights.Steady(index.weights.checked(weights, count, told))
+    return index.weights.Steady(index.weights.checked(weights, count, place))
 
 
 def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
