@@ -230,7 +230,7 @@ class Order(Handle[T_co]):
         >>> list(ds.exclude([0, 3]))
         ['b', 'c']
 
-        A position beyond the end of the epoch raises an `IndexError`. After a shuffle that reorders every epoch, a
+        A position outside the epoch raises an `IndexError`. After a shuffle that reorders every epoch, a
         position is another element each time, and a function raises a `PlanError`.
         """
         plan = self._plan
