@@ -75,7 +75,7 @@ class Keyed(Handle[T_co]):
         unpadded = check_flag(call, "no_padding", no_padding)
         if to_boundary and not unpadded and padded_shapes is None:
             padded_shapes = _open_shapes(call, self._plan.spec())
-        lengths = self._annotated(call, "element_length_func", "length", element_length_func, thread_safe)
+        lengths = self._said(call, "element_length_func", "length", element_length_func, thread_safe)
         left = policy(call, self._plan.spec(), drop_remainder, remainder, mask_key)
         return self._padding(
             group.bucket.BucketBySequenceLength(
@@ -132,7 +132,7 @@ class Keyed(Handle[T_co]):
             raise ValueError(f"{call}(tolerance={tolerance!r}): expected a share from 0 to 10")
         return self._padding(
             group.batch_by_tokens.BatchByTokens(
-                self._annotated(call, "length_func", "length", length_func, thread_safe),
+                self._said(call, "length_func", "length", length_func, thread_safe),
                 padded_shapes,
                 padding_values,
                 check_flag(call, "no_padding", no_padding),
@@ -177,7 +177,7 @@ class Keyed(Handle[T_co]):
         if not callable(reduce_func):
             raise TypeError(f"{call}(reduce_func=): expected a function, not {type(reduce_func).__name__}")
         size = window_size_func or check_count(call, "window_size", window_size, least=1, clip=True)
-        keyed = self._annotated(call, "key_func", "key", key_func, thread_safe)
+        keyed = self._said(call, "key_func", "key", key_func, thread_safe)
         windows = group.group_by_window.GroupByWindow(keyed, size, type(self), name_of(reduce_func))
         calls = elementwise.map.Map(windows, reduce_func, thread_safe=thread_safe, called=call)
         return self._over(combine.flat_map.FlatMap(calls, plan_of, None))
@@ -209,18 +209,18 @@ class Keyed(Handle[T_co]):
             raise TypeError(f"{call}(finalize_func=): expected a function, not {type(finalize_func).__name__}")
         if self._plan.length == INFINITE:
             raise PlanError(f"{call}(): a result comes at the end, and this dataset never ends; take() a part of it")
-        keyed = self._annotated(call, "key_func", "key", key_func, thread_safe)
+        keyed = self._said(call, "key_func", "key", key_func, thread_safe)
         return self._over(
             group.group_by_reducer.GroupByReducer(keyed, init_func, reduce_func, finalize_func, thread_safe)
         )
 
-    def _annotated(
-        self, call: str, argument: str, noted: str, function: Callable[..., Any], thread_safe: bool | None
+    def _said(
+        self, call: str, argument: str, said: str, function: Callable[..., Any], thread_safe: bool | None
     ) -> elementwise.beside.Beside:
         if not callable(function):
             raise TypeError(f"{call}({argument}=): expected a function, not {type(function).__name__}")
         safe = check_flag_or_none(call, "thread_safe", thread_safe)
-        return elementwise.beside.Beside(self._plan, noted, function, elementwise.beside.whole, call, argument, safe)
+        return elementwise.beside.Beside(self._plan, said, function, elementwise.beside.whole, call, argument, safe)
 
     def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
         """Return the dataset; refuse a plan whose known spec shows that it must fail."""
