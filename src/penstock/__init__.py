@@ -8,8 +8,8 @@
 
 from typing import TYPE_CHECKING
 
-# First, and from here: where a room imports it, NumPy's import is so deep that Python 3.11, whose stack of frames
-# grows by pieces, maps and unmaps one at call after call: 1,558 times, for half of what the rest takes.
+# First, and from here: a deeper import of NumPy crosses a boundary of Python 3.11's stack of frames, which grows by
+# pieces, so that call after call maps and unmaps one: 1,558 times, for half the time of all other imports.
 import numpy as _numpy  # noqa: F401, ICN001  # pyright: ignore[reportUnusedImport]
 
 from penstock.core import errors, on_error
@@ -122,7 +122,7 @@ _PLACES = {
     "Record": "penstock.plan.locate",
     "pack_efficiency": "penstock.ops.group.pack",
 }
-"""Where the names are that are imported by the first pipeline that uses them."""
+"""The modules of names that are imported on first use."""
 
 if not TYPE_CHECKING:
     __getattr__ = names_on_demand(__name__, _PLACES, "Dataset")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock import Dataset
-from penstock.cli.failure import tell
+from penstock.cli.failure import print_error
 
 
 def refuse(x):
@@ -13,7 +13,7 @@ def refuse(x):
 def test_an_error_is_told_with_its_notes_and_only_the_users_frames(capsys):
     with pytest.raises(ValueError, match="dislike") as raised:
         list(Dataset.range(3).map(refuse))
-    tell(raised.value)
+    print_error(raised.value)
     told = capsys.readouterr().err
     assert 'raise ValueError("I dislike it")' in told
     assert "in map(refuse), at row 0" in told
@@ -27,6 +27,6 @@ def test_a_cause_is_told_too(capsys):
         except ValueError as cause:
             raise RuntimeError("because") from cause
     except RuntimeError as error:
-        tell(error)
+        print_error(error)
     told = capsys.readouterr().err
     assert told.index("I dislike it") < told.index("because")

@@ -64,7 +64,7 @@ def test_a_file_may_be_called_like_a_module_that_is_loaded_already(folder):
         ("pipeline_of_test.py:dss", "there is no 'dss' in pipeline_of_test.py; datasets there: ds, make\\(\\)"),
         ("pipeline_of_test.py:number", "number in pipeline_of_test.py is not a Dataset: it is of type int"),
         ("pipeline_of_test.py:needs", "cannot be called without arguments: missing a required argument: 'path'"),
-        ("pipeline_of_test.py:wrong", "returned no Dataset: it returned list"),
+        ("pipeline_of_test.py:wrong", "returned list, not a Dataset"),
     ],
 )
 def test_what_leads_to_no_dataset_is_said_plainly(target, message):

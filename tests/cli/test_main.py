@@ -20,7 +20,7 @@ def file(tmp_path, monkeypatch):
 
 def test_run_exits_with_0_when_all_is_well(file, capsys):
     assert main(["run", f"{file}:ds", "--items", "2", "--workers", "2", "--explain"]) == 0
-    assert "Stopped as asked: 2 batches" in capsys.readouterr().out
+    assert "Stopped at the limit: 2 batches" in capsys.readouterr().out
 
 
 def test_run_exits_with_1_when_the_pipeline_fails(file, capsys):
@@ -124,7 +124,7 @@ def test_ctrl_c_stops_a_run_with_its_verdict_and_130(file):
     command = [sys.executable, "-m", "penstock", "run", f"{file}:ds"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 130
-    assert "It never ends: Ctrl-C stops it" in done.stdout
+    assert "The dataset never ends: stop with Ctrl-C" in done.stdout
     assert "Stopped by Ctrl-C: " in done.stdout
     assert "the consumer" in done.stdout or "Too early to say" in done.stdout
     assert done.stderr == ""

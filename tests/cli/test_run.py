@@ -67,7 +67,7 @@ def test_several_epochs_add_up():
 def test_it_stops_after_so_many_items(name):
     ended, text = told(name, Limits(items=3))
     assert ended == "stopped"
-    assert "Stopped as asked: 3 batches" in text
+    assert "Stopped at the limit: 3 batches" in text
 
 
 def test_it_stops_after_so_many_seconds():

@@ -46,7 +46,7 @@ def test_a_source_whose_property_fails_says_so():
 def test_an_unknown_name_travels_and_says_what_is_meant():
     error = UnknownNameError("Dataset has no 'shuffel'", "shuffel", ["shuffle"])
     assert isinstance(error, AttributeError)
-    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "Dataset has no 'shuffel'; shuffle is meant perhaps"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "Dataset has no 'shuffel'; did you mean shuffle?"
     assert str(UnknownNameError("no 'x'", "x", ["shuffle"])) == "no 'x'"
 
 

@@ -53,11 +53,11 @@ def test_a_name_that_nobody_gathered_is_an_attribute_error():
 
 
 def test_a_misspelled_one_says_which_is_meant():
-    with pytest.raises(AttributeError, match=r"no attribute 'read_tfrecords'; read_tfrecord is meant perhaps$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'read_tfrecords'; did you mean read_tfrecord\?$"):
         _ = penstock.read_tfrecords
-    with pytest.raises(AttributeError, match=r"no attribute 'load'; Dataset\.load is meant perhaps$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'load'; did you mean Dataset\.load\?$"):
         _ = penstock.load
-    with pytest.raises(ImportError, match=r"cannot import name 'load' from 'penstock': .*Dataset\.load is meant"):
+    with pytest.raises(ImportError, match=r"cannot import name 'load' from 'penstock': .*did you mean Dataset\.load"):
         from penstock import load  # noqa: F401
 
 

@@ -12,13 +12,13 @@ from penstock.core.on_error import JUDGED_FROM, NOTHING, ErrorBudget, OnError, b
 def test_a_count_allows_as_many(count):
     budget = ErrorBudget(count=count)
     assert budget.exceeded(100, count, 1) is None
-    assert budget.exceeded(100, count + 1, 1) == f"{count + 1} of 100 elements failed, where {count} may"
+    assert budget.exceeded(100, count + 1, 1) == f"{count + 1} of 100 elements failed; at most {count} are allowed"
 
 
 def test_a_run_allows_as_many_without_a_break():
     budget = ErrorBudget(run=3)
     assert budget.exceeded(1000, 900, 3) is None
-    assert budget.exceeded(1000, 900, 4) == "4 elements failed in a row, where 3 may"
+    assert budget.exceeded(1000, 900, 4) == "4 elements failed in a row; at most 3 are allowed"
 
 
 def test_a_rate_is_judged_once_there_are_enough_and_at_the_end():

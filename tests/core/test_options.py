@@ -21,8 +21,8 @@ from penstock import Options
         ({"rewrite": "no"}, TypeError, "rewrite="),
         ({"seed": -1}, ValueError, "seed=-1"),
         ({"prefetch": 1}, TypeError, "prefetch"),
-        ({"ignore_lint": "PS1"}, ValueError, "'PS1' is no code"),
-        ({"ignore_lint": ("PS101", "shuffle")}, ValueError, "'shuffle' is no code"),
+        ({"ignore_lint": "PS1"}, ValueError, "'PS1' is not a code"),
+        ({"ignore_lint": ("PS101", "shuffle")}, ValueError, "'shuffle' is not a code"),
         ({"ignore_lint": (101,)}, TypeError, "not int"),
         ({"ignore_lint": 101}, TypeError, "not int"),
     ],
@@ -60,9 +60,9 @@ def test_ignored_codes_add_up():
     ("call", "said"),
     [
         (lambda: Options(num_workers=4), r"Options\(num_workers=\): there is no such setting; workers= sets it"),
-        (lambda: Options(wokers=4), "workers= is meant perhaps"),
+        (lambda: Options(wokers=4), "did you mean workers="),
         (lambda: Options(prefetch=2), r"ds\.prefetch\(n\) sets it"),
-        (lambda: Options(colour=2), "there are executor, workers, "),
+        (lambda: Options(colour=2), "expected executor, workers, "),
         (lambda: Options(4), r"Options\(workers=4\)"),
     ],
 )

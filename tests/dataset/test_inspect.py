@@ -101,7 +101,7 @@ def test_declarative_functions_tell_the_spec_of_what_python_functions_made():
 
 
 def test_a_dataset_without_elements_cannot_tell_what_functions_make():
-    with pytest.raises(PlanError, match=r"element_spec: map\(.*never\) has no element"):
+    with pytest.raises(PlanError, match=r"element_spec: map\(.*never\) yields no element"):
         _ = Dataset.range(0).map(never).element_spec
     assert Dataset.range(0).batch(2).element_spec == ArraySpec((2,), np.dtype(np.int64))
 

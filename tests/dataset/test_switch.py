@@ -87,7 +87,7 @@ def test_names():
     assert (list(switch), len(switch), repr(switch)) == (["two words", "close"], 2, "Switch(two words, close)")
     assert next(switch["two words"]) == 1000
     next(switch["close"])
-    with pytest.raises(KeyError, match="train; there are two words, close in this switch"):
+    with pytest.raises(KeyError, match="train; this switch has two words, close"):
         _ = switch["train"]
     with pytest.raises(AttributeError, match="no dataset 'train'"):
         _ = switch.train

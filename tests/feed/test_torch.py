@@ -176,6 +176,6 @@ class Noting:
 
 def test_a_dataset_read_row_by_row_says_so(data):
     sampler = data.DistributedSampler(range(40), num_replicas=2, rank=0)
-    with pytest.warns(ps.PlanWarning, match="PS502: .* in place of a DistributedSampler"):
+    with pytest.warns(ps.PlanWarning, match="PS502: .* instead of a DistributedSampler"):
         rows = list(data.DataLoader(Dataset.range(40), sampler=sampler, batch_size=None))
     assert len(rows) == 20

@@ -37,7 +37,7 @@ def bucketed(ds, **left):
         (DS.batch(5).rebatch([3, 4]), "rebatch([3, 4]): the last batch of an epoch has 3 elements, "),
         (DS.batch(5).rebatch([3, 4]), "to train, write rebatch([3, 4], drop_remainder=True)"),
         (DS.filter(bool).batch(5).rebatch([3, 4]), "the last batch of an epoch may be shorter"),
-        (bucketed(DS), "what is left in a bucket at the end of an epoch is a shorter batch"),
+        (bucketed(DS), "the last batch of each bucket in an epoch may be shorter"),
         (bucketed(DS).prefetch(2), "to train, write bucket_by_sequence_length(..., drop_remainder=True)"),
     ],
 )
@@ -78,7 +78,7 @@ def grouped(**windows):
 @pytest.mark.parametrize("size", [2**31 - 1, sys.maxsize])
 def test_windows_that_are_never_full_are_found(size):
     (sentence,) = found(unbounded_group_by_window, grouped(window_size=size).batch(2))
-    assert "all that it reads waits in memory" in sentence
+    assert "all its input waits in memory" in sentence
 
 
 @pytest.mark.parametrize("ds", [grouped(window_size=1000), grouped(window_size_func=lambda key: 3)])

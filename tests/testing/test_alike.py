@@ -62,8 +62,8 @@ def test_differences_are_named(one, other, says):
 
 
 def test_an_element_that_did_not_come_differs_from_any():
-    assert difference(MISSING, 3) == "one came to its end, and the other had 3"
-    assert difference(3, MISSING) == "one came to its end, and the other had 3"
+    assert difference(MISSING, 3) == "one ended, and the other had 3"
+    assert difference(3, MISSING) == "one ended, and the other had 3"
 
 
 def test_the_text_of_an_element_tells_it_from_others():

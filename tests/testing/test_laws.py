@@ -126,7 +126,7 @@ def one_at_a_time(monkeypatch):
 @pytest.mark.usefixtures("one_at_a_time")
 def test_one_element_too_many_after_a_restore_is_found():
     verify_resume(D.from_generator(Steps))
-    with pytest.raises(AssertionError, match=r"element 5 of .* differs after a restore at \d: one came to its end"):
+    with pytest.raises(AssertionError, match=r"element 5 of .* differs after a restore at \d: one ended"):
         verify_resume(D.from_generator(Longer))
 
 

@@ -127,14 +127,14 @@ class Straying(Squares):
     [
         (Forgetful, "differs"),
         (Sorted, "differs"),
-        (Rude, "changed the rows"),
+        (Rude, "changed its argument"),
         (Greedy, "differs"),
         (Counting, "differs"),
-        (Floating, "where the spec is"),
+        (Floating, "but the spec is"),
         (Nameless, "has no name"),
         (Blocked, "last block ends"),
         (Elsewhere, "fingerprint"),
-        (Straying, "not that array"),
+        (Straying, "not the given array"),
     ],
 )
 def test_each_mistake_is_found(cls, found):

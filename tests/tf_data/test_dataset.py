@@ -157,7 +157,7 @@ def test_saved_is_loaded(tmp_path):
         (lambda ds: ds.save("x", shard_func=lambda *_: 0), "shard_func"),
         (lambda _: data.Dataset.load("x", reader_func=lambda ds: ds), "reader_func"),
         (lambda _: data.Dataset.load("x", wait=True), "complete"),
-        (lambda ds: ds.map(lambda x: x, 2, synchronous=True), "says otherwise"),
+        (lambda ds: ds.map(lambda x: x, 2, synchronous=True), "contradicts it"),
     ],
 )
 def test_what_would_do_something_else_is_refused(call, says):

@@ -108,7 +108,7 @@ def test_a_field_that_means_nothing_says_what_to_use(group, name):
 
 
 def test_a_field_that_nobody_knows_is_an_error():
-    with pytest.raises(AttributeError, match=r"Options has no 'determinstic'; deterministic is meant perhaps$"):
+    with pytest.raises(AttributeError, match=r"Options has no 'determinstic'; did you mean deterministic\?$"):
         data.Options().determinstic = True
 
 

@@ -47,12 +47,15 @@ def test_an_input_bound_run_names_who_waits_the_limit_and_its_ceiling():
 @pytest.mark.parametrize(
     ("changed", "advice"),
     [
-        ({}, "All 2 cores are at work"),
-        ({"workers": 1, "mode": "1 thread"}, "Only 1 of 2 cores are asked for: raise Options(workers=)"),
+        ({}, "All 2 cores are busy"),
+        ({"workers": 1, "mode": "1 thread"}, "Only 1 of 2 cores are requested: raise Options(workers=)"),
         ({"mode": "inline", "workers": 1}, "Batches this cheap stay inline; functions of whole columns"),
-        ({"mode": "inline", "workers": 1, "chosen": True}, "It runs inline as asked: Options(executor='auto')"),
+        (
+            {"mode": "inline", "workers": 1, "chosen": True},
+            "The run is inline, as configured: Options(executor='auto')",
+        ),
         ({"blocked": 15.0}, "It mostly waits: more calls at a time hide that, with Options(workers=4)"),
-        ({"starved": 10.0}, "For 50 % of the time other processes had the cores"),
+        ({"starved": 10.0}, "Other processes used the cores for 50 % of the time"),
         ({"holds_gil": True}, "Its functions hold the GIL"),
         ({"holds_gil": True, "blocked": 15.0}, "Its functions hold the GIL"),
     ],

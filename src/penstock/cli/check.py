@@ -1,8 +1,8 @@
-"""Try a dataset for one element, and say what came of each operation and what is likely amiss."""
+"""Try a dataset for one element, and show the result of each operation and likely mistakes."""
 
 from __future__ import annotations
 
-from penstock.cli.failure import tell
+from penstock.cli.failure import print_error
 from penstock.cli.loading import TargetError, load
 from penstock.cli.terminal import Terminal
 
@@ -13,8 +13,8 @@ def check(target: str, terminal: Terminal, *, rows: int = 1) -> bool:
         dataset = load(target)
     except TargetError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever the user's file raises is shown
-        tell(error)
+    except Exception as error:  # noqa: BLE001 - any error of the user's file is shown
+        print_error(error)
         return False
     checked = dataset.check(rows)
     for line in str(checked).splitlines():

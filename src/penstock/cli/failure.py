@@ -1,4 +1,4 @@
-"""An exception of the user's, told as Python tells it."""
+"""Display of the user's exceptions as Python shows them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 PACKAGE = str(Path(__file__).parent.parent)
 
 
-def tell(error: Exception) -> None:
-    """Print the error as Python does, with its notes, and without the frames that are not the user's."""
+def print_error(error: Exception) -> None:
+    """Print the error as Python does, with its notes, and without frames of other code than the user's."""
     shown = traceback.TracebackException.from_exception(error)
     each: traceback.TracebackException | None = shown
     while each is not None:

@@ -14,11 +14,11 @@ from penstock.dataset.dataset import Dataset
 
 
 class TargetError(Exception):
-    """A target on the command line that leads to no dataset; told to the person who typed it."""
+    """A target on the command line that names no dataset; shown to the user without a traceback."""
 
 
 def load(target: str) -> Dataset[Any]:
-    """Return the dataset named by `FILE:NAME`, having run the file; what the file raises keeps its type.
+    """Return the dataset named by `FILE:NAME`, after running the file; errors of the file keep their type.
 
     FILE is a path or the name of a module. NAME is a `Dataset`, or a function without arguments that returns one.
     """
@@ -41,12 +41,14 @@ def _called(function: Any, name: str) -> Dataset[Any]:
     try:
         inspect.signature(function).bind()
     except TypeError as error:
-        raise TargetError(f"{name}() cannot be called without arguments: {error}; write a function that can") from None
-    except ValueError:  # a builtin that does not tell
+        raise TargetError(
+            f"{name}() cannot be called without arguments: {error}; write a function without arguments"
+        ) from None
+    except ValueError:  # a builtin without a signature
         pass
     made = function()
     if not isinstance(made, Dataset):
-        raise TargetError(f"{name}() returned no Dataset: it returned {type(made).__name__}")
+        raise TargetError(f"{name}() returned {type(made).__name__}, not a Dataset")
     return made
 
 
@@ -58,7 +60,7 @@ def _module(file: str) -> ModuleType:
         return importlib.import_module(file)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{file}.".startswith(f"{error.name}."):
-            raise  # the module is there, and what it imports is not
+            raise  # the module exists, but one of its imports does not
         raise TargetError(f"there is no module {file!r}; the path of a file ends in .py") from None
 
 
@@ -71,7 +73,7 @@ def _module_at(path: str) -> ModuleType:
     name = f"{name}_file" if name in sys.modules else name
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise TargetError(f"{path} is no Python file: its name should end in .py")
+        raise TargetError(f"{path} is not a Python file: its name should end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

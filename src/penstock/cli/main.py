@@ -1,4 +1,4 @@
-"""The `penstock` command: what can be asked of it, and what it answers to the shell."""
+"""The `penstock` command: its arguments and its exit statuses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.core.errors import DataError, ElementError, MissingDependencyError
 
 FAILED, REFUSED, INTERRUPTED = 1, 2, 130
 TARGET = "a Dataset in a Python file or module, or a function without arguments that returns one: train.py:ds"
-STATUSES = "exit status: 0 all is well; 1 it failed; 2 it was asked wrongly; 130 stopped by Ctrl-C"
+STATUSES = "exit status: 0 success; 1 failure; 2 wrong arguments; 130 stopped by Ctrl-C"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     status = _status(asked)
     if status == INTERRUPTED:
-        # An interrupt that met the `exec` of a text, as where a dataclass is made, is remembered by the interpreter,
-        # caught or not, until the next: it would end by the signal, and not with the status.
+        # The interpreter remembers an interrupt during the `exec` of a text, as of a dataclass, caught or not, until
+        # the next one: the process would end by the signal, and not with the status.
         eval("0")  # noqa: S307
     return status
 
@@ -38,7 +38,7 @@ def _status(asked: argparse.Namespace) -> int:
     except (TargetError, MissingDependencyError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return REFUSED
-    except BrokenPipeError:  # whoever read our words has gone; the interpreter would complain at its end
+    except BrokenPipeError:  # the reader of our output has gone; the interpreter would complain at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except KeyboardInterrupt:
@@ -53,42 +53,46 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"penstock {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_demo(commands.add_parser("demo", help="train from images, resume, read records, measure", epilog=STATUSES))
-    _add_run(commands.add_parser("run", help="iterate a dataset of yours and say what limits it", epilog=STATUSES))
-    _add_check(commands.add_parser("check", help="try a dataset of yours and say what is amiss", epilog=STATUSES))
-    _add_index(commands.add_parser("index", help="find the records of data files beforehand", epilog=STATUSES))
-    _add_inspect(commands.add_parser("inspect", help="say what is in data files, and check it", epilog=STATUSES))
+    _add_run(commands.add_parser("run", help="iterate a dataset and show what limits it", epilog=STATUSES))
+    _add_check(commands.add_parser("check", help="try a dataset and show likely mistakes", epilog=STATUSES))
+    _add_index(commands.add_parser("index", help="index data files in advance", epilog=STATUSES))
+    _add_inspect(
+        commands.add_parser("inspect", help="describe the contents of data files, and check them", epilog=STATUSES)
+    )
     _add_peek(commands.add_parser("peek", help="show some elements of data files", epilog=STATUSES))
-    _add_convert(commands.add_parser("convert", help="write data files anew in another format", epilog=STATUSES))
+    _add_convert(commands.add_parser("convert", help="convert data files to another format", epilog=STATUSES))
     return parser
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Train a classifier on real images through Penstock, interrupt it in mid-epoch, resume it in a new process, "
-        "then run an ImageNet-style pipeline at full speed beside its ceiling. All in a temporary folder."
+        "then run an ImageNet-style pipeline at full speed and compare it with its ceiling. All in a temporary folder."
     )
-    parser.add_argument("--quick", action="store_true", help="fewer photos and seconds: the figures mean less")
-    parser.add_argument("--seconds", type=_positive(float), help="how long to measure speed, in all (default: 12)")
+    parser.add_argument("--quick", action="store_true", help="fewer photos and seconds: less precise figures")
+    parser.add_argument("--seconds", type=_positive(float), help="seconds to measure speed, in all (default: 12)")
     parser.set_defaults(do=_demo)
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Iterate a dataset with live figures, and end with what each operation took and the verdict on what limits it."
+        "Iterate a dataset with live figures, and end with the time of each operation and the verdict on the limit."
     )
     parser.add_argument("target", metavar="FILE:NAME", help=TARGET)
     parser.add_argument("--items", type=_positive(int), metavar="N", help="stop after N batches (or elements)")
     parser.add_argument("--seconds", type=_positive(float), metavar="S", help="stop after S seconds")
-    parser.add_argument("--epochs", type=_positive(int), metavar="E", default=1, help="how many passes (default: 1)")
-    parser.add_argument("--workers", type=_positive(int), metavar="N", help="tasks at a time (default: measured)")
-    parser.add_argument("--explain", action="store_true", help="show the plan, as written and as run, first")
+    parser.add_argument("--epochs", type=_positive(int), metavar="E", default=1, help="number of passes (default: 1)")
+    parser.add_argument(
+        "--workers", type=_positive(int), metavar="N", help="number of tasks at a time (default: measured)"
+    )
+    parser.add_argument("--explain", action="store_true", help="first show the plan, as written and as run")
     parser.set_defaults(do=_run)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Make one element of a dataset, and show what came of each operation, what is likely amiss and what to write "
-        "instead. It fails if an operation does, or if there is a finding that iterating would warn of."
+        "Make one element of a dataset, and show the result of each operation, likely mistakes and what to write "
+        "instead. The command fails if an operation fails, or if there is a finding that iterating would warn of."
     )
     parser.add_argument("target", metavar="FILE:NAME", help=TARGET)
     parser.add_argument("--rows", type=_positive(int), metavar="N", default=1, help="make N elements (default: 1)")
@@ -99,23 +103,21 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", help="files, patterns such as 'train-*.tfrecord', or folders"
     )
-    parser.add_argument("--format", help="the format of all of them (default: told by name and content)")
+    parser.add_argument("--format", help="the format of all files (default: detected by name and content)")
 
 
 def _add_index(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Find where each record lies, so that files can be read at random, and keep that beside them (or in the cache "
-        "folder, if they lie where nothing can be written). Reading them does the same when it is first needed."
+        "Find the position of each record, for random access, and keep the index next to the file (or in the cache "
+        "folder, if the file's folder is read-only). Reading a file for the first time does the same."
     )
     _add_files(parser)
-    parser.add_argument("--force", action="store_true", help="make also those anew that are still true")
+    parser.add_argument("--force", action="store_true", help="also rebuild indexes that are still valid")
     parser.set_defaults(do=_index)
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Say of files what format they are of, how many records they hold, how large, and of what kind."
-    )
+    parser.description = "Show the format of files, and the number, sizes and kind of their records."
     _add_files(parser)
     parser.add_argument("--elements", type=_positive(int), metavar="N", default=1, help="show N of them (default: 1)")
     parser.add_argument("--verify", action="store_true", help="read everything, and name every record that is damaged")
@@ -125,8 +127,12 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 def _add_peek(parser: argparse.ArgumentParser) -> None:
     parser.description = "Print some elements of files, and draw the images in them on one sheet, a PNG file."
     _add_files(parser)
-    parser.add_argument("--elements", type=_positive(int), metavar="N", default=5, help="how many (default: 5)")
-    parser.add_argument("--seed", type=int, metavar="S", help="any of them, drawn by this seed, in place of the first")
+    parser.add_argument(
+        "--elements", type=_positive(int), metavar="N", default=5, help="number of elements (default: 5)"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="S", help="elements drawn at random by this seed, instead of the first"
+    )
     parser.add_argument(
         "--sheet", metavar="FILE.png", help="where to draw images (default: peek.png, if there are any)"
     )
@@ -135,23 +141,25 @@ def _add_peek(parser: argparse.ArgumentParser) -> None:
 
 def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write what is in files into a file of another format (TFRecord, tar or Parquet, by its extension), or shards "
-        "of it, several at a time. Keys, file names and labels of class folders are kept; a sample that the format "
-        "cannot hold is an error that leaves nothing. Each file is read again and compared. If it is interrupted, the "
-        "same command goes on."
+        "Write the contents of files into a file of another format (TFRecord, tar or Parquet, by its extension), or "
+        "shards of that format, several at a time. Keys, file names and labels of class folders are kept; a sample "
+        "that the format cannot hold is an error that leaves nothing. Each file is read again and compared. After an "
+        "interruption, the same command continues."
     )
     _add_files(parser)
     parser.add_argument("to", metavar="TO", help="the file to write: train.tar, or train-00000-of-00012.tar and so on")
     parser.add_argument(
-        "--max-bytes", type=_bytes, metavar="SIZE", help="about how large a shard is, uncompressed: 256MB"
+        "--max-bytes", type=_bytes, metavar="SIZE", help="approximate size of a shard, uncompressed: 256MB"
     )
     parser.add_argument(
         "--compression",
         choices=("gzip", "zlib", "zstd", "snappy", "lz4"),
-        help="of the files (default: by their name, as train.tfrecord.zst); TFRecord in zstd is at random still",
+        help="of the files (default: by their name, as train.tfrecord.zst); TFRecord in zstd keeps random access",
     )
-    parser.add_argument("--workers", type=_positive(int), metavar="N", help="processes (default: one a processor)")
-    parser.add_argument("--overwrite", action="store_true", help="replace what is there, or begin anew")
+    parser.add_argument(
+        "--workers", type=_positive(int), metavar="N", help="number of processes (default: one per processor)"
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace existing files, or start over")
     parser.add_argument(
         "--float32", dest="rounding", action="store_true", help="round numbers that a TFRecord cannot hold exactly"
     )
@@ -172,7 +180,7 @@ def _positive(kind: type[int | float]) -> Callable[[str], float]:
     def parse(text: str) -> float:
         number = kind(text)
         if not number > 0:
-            raise argparse.ArgumentTypeError(f"expected more than 0, not {text}")
+            raise argparse.ArgumentTypeError(f"expected a number above 0, not {text}")
         return number
 
     parse.__name__ = kind.__name__
@@ -227,7 +235,7 @@ def _convert(asked: argparse.Namespace) -> int:
 
 
 def _with_files(do: Callable[[], bool]) -> int:
-    """Do what is asked of files, and say in a sentence what is wrong with them."""
+    """Run a command on files, and print its errors as a sentence."""
     try:
         return 0 if do() else FAILED
     except (DataError, ElementError, OSError) as error:

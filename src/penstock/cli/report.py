@@ -1,4 +1,4 @@
-"""What a run came to: how it ended, what each operation took, and the verdict."""
+"""The result of a run: how it ended, the time of each operation, and the verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def report(stats: Stats, terminal: Terminal, ended: str, *, briefly: bool = Fals
 
 
 def added(done: Stats | None, now: Stats) -> Stats:
-    """The counts of two passes over one dataset, one after the other; what is no count is the later one's."""
+    """Return the counts of two passes over one dataset, one after the other; other values are the later ones."""
     if done is None or now.mode == "not begun":
         return done or now
     sums = {name: getattr(done, name) + getattr(now, name) for name in SUMS}

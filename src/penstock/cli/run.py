@@ -1,4 +1,4 @@
-"""Iterate a dataset with live figures, then say what each operation took and what limits the run."""
+"""Iterate a dataset with live figures, then show the time of each operation and what limits the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import inf
 from time import perf_counter
 from typing import Any
 
-from penstock.cli.failure import tell
+from penstock.cli.failure import print_error
 from penstock.cli.loading import TargetError, load
 from penstock.cli.report import added, count, rate, report
 from penstock.cli.terminal import Terminal
@@ -20,7 +20,7 @@ from penstock.watch.stats import Stats
 TICK = 0.5  # seconds between two live figures
 ENDINGS = {
     "finished": "Finished",
-    "stopped": "Stopped as asked",
+    "stopped": "Stopped at the limit",
     "interrupted": "Stopped by Ctrl-C",
     "failed": "Failed",
 }
@@ -28,7 +28,7 @@ ENDINGS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: after so many items, seconds or epochs, whichever comes first."""
+    """The limits of a run: a number of items, seconds or epochs, whichever comes first."""
 
     items: int | None = None
     seconds: float | None = None
@@ -46,11 +46,11 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
         terminal.say(f"{target}: {dataset!r}", 0)
     except TargetError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever the user's file raises is shown
-        tell(error)
+    except Exception as error:  # noqa: BLE001 - any error of the user's file is shown
+        print_error(error)
         return "failed"
     if dataset.cardinality() == INFINITE and limits.items is None and limits.seconds is None:
-        terminal.show("It never ends: Ctrl-C stops it, --items or --seconds do as well.", 0)
+        terminal.show("The dataset never ends: stop with Ctrl-C, --items or --seconds.", 0)
     consumer = Consumer(dataset, limits)
     failure: Exception | None = None
     with terminal.live() as live:
@@ -58,8 +58,8 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
             ended = consumer.consume(live, terminal.width - 1)
         except KeyboardInterrupt:
             ended = "interrupted"
-        except Exception as error:  # noqa: BLE001 - whatever the pipeline raises is shown
-            if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps what comes while a field is named
+        except Exception as error:  # noqa: BLE001 - any error of the pipeline is shown
+            if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps errors raised while a field is named
                 ended = "interrupted"
             else:
                 ended, failure = "failed", error
@@ -68,12 +68,12 @@ def run(target: str, limits: Limits, terminal: Terminal, *, workers: int | None 
     else:
         report(consumer.stats, terminal, ENDINGS[ended], briefly=failure is not None)
     if failure is not None:
-        tell(failure)
+        print_error(failure)
     return ended
 
 
 class Consumer:
-    """Takes items as fast as they come, up to the limits, and adds up the counts of its epochs."""
+    """A consumer that takes items as fast as they come, up to the limits, and adds up the counts of its epochs."""
 
     def __init__(self, dataset: Dataset[Any], limits: Limits) -> None:
         self.stats: Stats | None = None
@@ -84,7 +84,7 @@ class Consumer:
     def consume(self, live: Callable[[str], None], width: int) -> str:
         """Take items, with live figures of at most `width` columns.
 
-        Return whether they `finished`, or were `stopped` by a limit.
+        Return whether the items `finished`, or were `stopped` by a limit.
         """
         began = perf_counter()
         due, deadline = began + TICK, began + (self._limits.seconds or inf)

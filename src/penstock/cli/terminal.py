@@ -1,4 +1,4 @@
-"""Words on a terminal: paragraphs, tables, and one line that moves, which a file or a pipe does not get."""
+"""Text on a terminal: paragraphs, tables, and one live line, which a file or a pipe does not get."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_OFTEN = 0.1  # seconds between two changes of a moving line
 
 
 class Terminal:
-    """Where a command speaks. `moving` says whether lines can be overwritten there."""
+    """The output of a command. `moving` is true if lines can be overwritten there."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = sys.stdout if stream is None else stream
@@ -26,15 +26,15 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """Columns of the terminal."""
+        """Return the number of columns of the terminal."""
         return shutil.get_terminal_size((WIDEST, 24)).columns
 
     def heading(self, text: str) -> None:
-        """A line that stands out, after an empty one."""
+        """Print an emphasized line, after an empty one."""
         self._write(f"\n\x1b[1m{text}\x1b[0m\n" if self.moving else f"\n{text}\n")
 
     def say(self, text: str, indent: int = 3) -> None:
-        """A paragraph, wrapped."""
+        """Print a paragraph, wrapped."""
         margin = " " * indent
         width = min(self.width, WIDEST)
         wrapped = textwrap.fill(
@@ -43,11 +43,11 @@ class Terminal:
         self._write(wrapped + "\n")
 
     def show(self, lines: str, indent: int = 3) -> None:
-        """Lines as they are, such as a table."""
+        """Print lines unchanged, such as a table."""
         self._write(textwrap.indent(lines, " " * indent) + "\n")
 
     def table(self, rows: Sequence[Sequence[str]], indent: int = 3) -> None:
-        """Columns: the first to the left, the others to the right."""
+        """Print columns: the first aligned to the left, the others to the right."""
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for first, *others in rows:
             cells = [first.ljust(widths[0]), *(cell.rjust(wide) for cell, wide in zip(others, widths[1:], strict=True))]
@@ -55,7 +55,7 @@ class Terminal:
 
     @contextmanager
     def live(self) -> Generator[Callable[[str], None]]:
-        """A function that replaces the text of one line, which is gone in the end; it does nothing in a file."""
+        """Yield a function that replaces the text of one line, cleared at the end; in a file it does nothing."""
 
         def replace(text: str) -> None:
             if self.moving:
@@ -68,7 +68,7 @@ class Terminal:
 
     @contextmanager
     def progress(self, what: str, total: int) -> Generator[Update]:
-        """A function of (steps done, a note) that moves a bar: rich's where it is installed, else one of letters."""
+        """Yield a function of (steps done, a note) that moves a bar, drawn by rich if installed, else as text."""
         rich = _rich() if self.moving else None
         if rich is None:
             with self.live() as replace:

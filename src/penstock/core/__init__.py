@@ -1,1 +1,1 @@
-"""What every room stands on: errors, options, optional imports, row-keyed seeds."""
+"""The foundation of all packages: errors, options, optional imports, row-keyed seeds."""

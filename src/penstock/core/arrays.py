@@ -1,4 +1,4 @@
-"""The array types that travel between rooms."""
+"""Array types that the packages exchange."""
 
 from __future__ import annotations
 

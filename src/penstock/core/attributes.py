@@ -1,4 +1,4 @@
-"""Attributes that an object of the user's may have, and names that nothing has."""
+"""Optional attributes of the user's objects, and suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def attribute_of(value: Any, name: str) -> Any:
-    """Return the attribute `name`, or `None` where the object has none; what a property raises is not taken for that.
+    """Return the attribute `name`, or `None` if the object has none; errors that a property raises are passed on.
 
     >>> attribute_of("text", "blocks") is None, attribute_of("text", "upper")()
     (True, 'TEXT')
@@ -24,24 +24,24 @@ def attribute_of(value: Any, name: str) -> Any:
 
 
 class UnknownNameError(AttributeError):
-    """A name that is not there; the one that was meant perhaps is looked for when the error is shown.
+    """An unknown name; the name that was probably meant is looked for when the error is shown.
 
     >>> print(UnknownNameError("Dataset has no 'shuffel'", "shuffel", ["shard", "shuffle"]))
-    Dataset has no 'shuffel'; shuffle is meant perhaps
+    Dataset has no 'shuffel'; did you mean shuffle?
     """
 
-    def __init__(self, told: str, asked: str = "", known: Iterable[str] = ()) -> None:
-        super().__init__(told)
+    def __init__(self, described: str, asked: str = "", known: Iterable[str] = ()) -> None:
+        super().__init__(described)
         self._asked = asked
         self._known = known
 
     def __str__(self) -> str:
         alike = meant(self._asked, self._known)
-        return f"{self.args[0]}; {alike} is meant perhaps" if alike else str(self.args[0])
+        return f"{self.args[0]}; did you mean {alike}?" if alike else str(self.args[0])
 
 
 def meant(asked: str, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelled one was meant to be; `None` where none is close.
+    """Return the known name that a misspelled one probably means; `None` if none is close.
 
     >>> meant("batchsize", ["batch_size", "drop_remainder"]), meant("x", ["batch_size"])
     ('batch_size', None)
@@ -52,13 +52,13 @@ def meant(asked: str, known: Iterable[str]) -> str | None:
 
 
 def unknown_in_room(error: AttributeError, room: str, name: str) -> Exception:
-    """Return what the `__getattr__` of a module raises for a name that it does not have.
+    """Return the exception that a module's `__getattr__` raises for an unknown name.
 
-    `from room import name` says nothing of an `AttributeError`, so that gets an `ImportError` in the same words.
+    `from room import name` drops the message of an `AttributeError`, so it gets an `ImportError` with the same message.
     """
     from opcode import opmap
 
-    asking = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - nothing else tells who asks
+    asking = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - only the frame shows who asks
     if asking.f_code.co_code[asking.f_lasti] == opmap["IMPORT_FROM"]:
         return ImportError(f"cannot import name {name!r} from {room!r}: {error}", name=name)
     return error

@@ -1,4 +1,4 @@
-"""What failed in a pipeline: values kept on the exception, which become notes where it reaches the user."""
+"""The causes of a failure in a pipeline: values kept on the exception, which become notes where it reaches the user."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class RecordNames:
 
 @dataclass(frozen=True)
 class Blame:
-    """An operation that failed, with the place of the element and its records, as far as they are known.
+    """An operation that failed, with the place of the element and its records, as far as known.
 
-    `rows` are the rows that the error's message names, each with its records. `hints` say what to do, `detail` what
-    else is known. `is_noted` is true of what the error's notes say already.
+    `rows` are the rows that the error's message names, each with its records. `hints` advise the user, and `detail`
+    adds other facts. `is_noted` is true if the error's notes already have this value.
     """
 
     operation: str = ""
@@ -63,7 +63,7 @@ class Blame:
 
     @property
     def where(self) -> str:
-        """The operation and the place in words.
+        """Return the operation and the place in words.
 
         >>> Blame("map(f)", ElementPlace("row", 3)).where
         'map(f), at row 3'
@@ -84,7 +84,7 @@ def blames_of(error: BaseException) -> tuple[Blame, ...]:
 
 
 def complete_blame(error: BaseException, place: ElementPlace | None, records: RecordNames | None) -> None:
-    """Say where it was, unless a value that is not noted yet says a place or records: in the outermost operation's."""
+    """Add the place and records to the outermost operation's value, unless a value not yet noted has either."""
     blames = blames_of(error)
     waiting = [at for at, blame in enumerate(blames) if not blame.is_noted]
     if any(blames[at].place or blames[at].records for at in waiting):
@@ -97,7 +97,7 @@ def complete_blame(error: BaseException, place: ElementPlace | None, records: Re
 
 
 def hand_on_blames(error: BaseException, instead: BaseException) -> None:
-    """Keep on the exception `instead`, which is raised in place of `error`, what is kept on `error`."""
+    """Keep the values of `error` on the exception `instead`, which is raised in its place."""
     _keep(instead, tuple(replace(blame, is_noted=False) for blame in blames_of(error)))
 
 
@@ -132,7 +132,7 @@ def noting_blames() -> Generator[None]:
 
 
 def copy_hint(error: BaseException) -> tuple[str, ...]:
-    """Return what to do about an error about a read-only array: the user's function has written into its input.
+    """Return advice for an error about a read-only array: the user's function has written into its input.
 
     >>> copy_hint(ValueError("assignment destination is read-only"))
     ('arrays of sources and caches are read-only, for others see them too: copy first, as in x = x.copy()',)
@@ -142,7 +142,7 @@ def copy_hint(error: BaseException) -> tuple[str, ...]:
 
 
 def _notes(blame: Blame, before: Sequence[Blame]) -> Iterator[str]:
-    """The notes of one value; hints and records that those `before` it say are not said again."""
+    """Yield the notes of one value, without hints and records that the values `before` it have."""
     for row, names in blame.rows:
         yield f"row {row} is made from {names}"
     if blame.where:
@@ -155,4 +155,4 @@ def _notes(blame: Blame, before: Sequence[Blame]) -> Iterator[str]:
 
 
 def _keep(error: BaseException, blames: tuple[Blame, ...]) -> None:
-    vars(error)[_KEPT] = blames  # not by setattr, which an exception of the user's may refuse
+    vars(error)[_KEPT] = blames  # a user's exception may refuse setattr

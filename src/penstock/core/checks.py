@@ -1,4 +1,4 @@
-"""Refuse wrong counts and types in public calls, in one wording."""
+"""Checks of counts and types in public calls, with uniform messages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST = 1 << 62
 def check_count(
     call: str, name: str, value: object, *, least: int, also: tuple[int, ...] = (), clip: bool = False
 ) -> int:
-    """Return `value` as an `int` from `least` to 2**62 (or one of `also`), or say what is wrong.
+    """Return `value` as an `int` from `least` to 2**62 (or one of `also`); refuse anything else.
 
-    `clip` is for counts of which a larger one means no more than "all": those beyond 2**62 become 2**62.
+    `clip` is for counts where a large number means "all": counts beyond 2**62 become 2**62.
 
     >>> check_count("batch", "batch_size", 3, least=1)
     3
@@ -34,7 +34,7 @@ def check_count(
 
 
 def check_flag(call: str, name: str, value: object) -> bool:
-    """Return `value` as a `bool`, or say that it is none: a count in the wrong place, perhaps.
+    """Return `value` as a `bool`; refuse anything else, such as a count in the wrong place.
 
     >>> check_flag("batch", "drop_remainder", 4)
     Traceback (most recent call last):
@@ -55,7 +55,7 @@ def check_flag_or_none(call: str, name: str, value: object) -> bool | None:
 
 
 def is_one_of(value: object, *choices: object) -> bool:
-    """Whether `value` is one of these; an array, which compares item by item, is none.
+    """Return whether `value` is one of these; an array, which compares item by item, is not.
 
     >>> import numpy as np
     >>> is_one_of("keep", "keep", "drop"), is_one_of(np.array(["keep", "drop"]), "keep", "drop")
@@ -65,14 +65,14 @@ def is_one_of(value: object, *choices: object) -> bool:
 
 
 def check_text(call: str, name: str, value: object) -> str:
-    """Return `value`, or say that it is no text."""
+    """Return `value`; refuse anything but text."""
     if not isinstance(value, str):
         raise TypeError(f"{call}({name}={value!r:.80}): expected a text, not {type(value).__name__}")
     return value
 
 
 def check_path(call: str, name: str, value: object) -> str:
-    """Return `value` as a path of text, or say that it is none.
+    """Return `value` as a path of text; refuse anything else.
 
     >>> check_path("save", "path", None)
     Traceback (most recent call last):
@@ -85,7 +85,7 @@ def check_path(call: str, name: str, value: object) -> str:
 
 
 def check_list(call: str, name: str, value: object, what: str) -> list[Any]:
-    """Return the items of `value`, or say that it is no list of `what`: one item alone, perhaps.
+    """Return the items of `value`; refuse anything but a list of `what`, such as a single item.
 
     >>> check_list("read_csv", "columns", "age", "names")
     Traceback (most recent call last):
@@ -97,7 +97,7 @@ def check_list(call: str, name: str, value: object, what: str) -> list[Any]:
 
 
 def check_iterable(call: str, name: str, value: object, what: str) -> None:
-    """Say that `value` is no iterable of `what`: one of them alone, perhaps.
+    """Refuse a `value` that is not an iterable of `what`, such as a single item.
 
     >>> check_iterable("infer_features", "records", 3, "bytes")
     Traceback (most recent call last):
@@ -108,7 +108,7 @@ def check_iterable(call: str, name: str, value: object, what: str) -> None:
 
 
 def check_number(call: str, name: str, value: object) -> float:
-    """Return `value` as a `float`, or say that it is no number.
+    """Return `value` as a `float`; refuse anything but a number.
 
     >>> check_number("log_mel", "floor", "low")
     Traceback (most recent call last):
@@ -116,27 +116,27 @@ def check_number(call: str, name: str, value: object) -> float:
     """
     if isinstance(value, (str, bytes)) or getattr(value, "ndim", 0) or not hasattr(value, "__float__"):
         raise TypeError(f"{call}({name}={value!r:.80}): expected a number, not {type(value).__name__}")
-    return float(value)  # pyright: ignore[reportArgumentType] - it has what that takes
+    return float(value)  # pyright: ignore[reportArgumentType] - it has the methods for that
 
 
 def check_names(call: str, name: str, value: object) -> list[str]:
-    """Return `value` as a list of texts, or say what is wrong."""
+    """Return `value` as a list of texts; refuse anything else."""
     items = check_list(call, name, value, "names")
     for item in items:
         if not isinstance(item, str):
-            raise TypeError(f"{call}({name}={value!r:.80}): expected a list of names, and {item!r:.40} is none")
+            raise TypeError(f"{call}({name}={value!r:.80}): expected a list of names, but {item!r:.40} is not text")
     return items
 
 
 def check_mapping(call: str, name: str, value: object) -> Mapping[Any, Any]:
-    """Return `value`, or say that it is no dict."""
+    """Return `value`; refuse anything but a dict."""
     if not isinstance(value, Mapping):
         raise TypeError(f"{call}({name}={value!r:.80}): expected a dict, not {type(value).__name__}")
     return value  # pyright: ignore[reportUnknownVariableType] - of anything
 
 
 def whole(call: str, name: str, value: object) -> int:
-    """Return `value` as an `int` of any size, or say that it is no whole number."""
+    """Return `value` as an `int` of any size; refuse anything but a whole number."""
     if isinstance(value, bool):
         raise TypeError(f"{call}({name}={value}): expected a whole number, not bool")
     try:
@@ -146,7 +146,7 @@ def whole(call: str, name: str, value: object) -> int:
 
 
 def check_seed(call: str, seed: object) -> int | None:
-    """Return `seed` as an `int` in [0, 2**64) or `None`, or say what is wrong."""
+    """Return `seed` as an `int` in [0, 2**64) or `None`; refuse anything else."""
     if seed is None:
         return None
     value = whole(call, "seed", seed)

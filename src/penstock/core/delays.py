@@ -1,4 +1,4 @@
-"""How long elements stay in a shuffle buffer: what its native order, the NumPy twin and streams have in common."""
+"""The delays of elements in a shuffle buffer, shared by the native order, its NumPy twin and streams."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from itertools import accumulate
 
 from penstock.core.seeds import mix
 
-POOL, LANES, OUT, SHIFT, HEAD, TAIL = range(6)  # what the keys that are mixed with an order's own are for
+POOL, LANES, OUT, SHIFT, HEAD, TAIL = range(6)  # purposes of keys, mixed with an order's own
 _GROUPS = 256  # of lanes with one delay
 
 
 class Delays:
-    """How many elements of a round wait in a buffer of `buffer` elements, 2 or more, and for how long.
+    """The number of elements of a round that wait in a buffer of `buffer` elements, 2 or more, and for how long.
 
-    The input is taken in rounds of `round` elements, and `waiting[i]` of each wait for more than i rounds: a geometric
-    distribution, cut off after five buffers. Between two rounds `held` elements wait; with the next round they are at
-    most one and a half times `buffer`. When the first round begins, `buffer` elements wait: those that leave after the
-    first `pooled` rounds. `native/kernels/permute_buffer.h` describes the order.
+    The input is taken in rounds of `round` elements, and `waiting[i]` of each round wait for more than i rounds: a
+    geometric distribution, cut off after five buffers. Between two rounds `held` elements wait; with the next round
+    they are at most one and a half times `buffer`. When the first round begins, `buffer` elements wait: those that
+    leave after the first `pooled` rounds. `native/kernels/permute_buffer.h` describes the order.
 
     >>> delays = Delays(1000)
     >>> delays.round, delays.waiting[:4], delays.held, delays.pooled, delays.pool
@@ -43,21 +43,21 @@ class Delays:
 
     @property
     def held(self) -> int:
-        """Elements that wait between two rounds."""
+        """Return how many elements wait between two rounds."""
         return sum(self.waiting)
 
     @property
     def pool(self) -> int:
-        """Elements that wait when the first round begins."""
+        """Return how many elements wait when the first round begins."""
         return sum(self.waiting[: self.pooled])
 
     def empty(self, number: int) -> int:
-        """Return how many lanes, the first ones, have nothing to give after round `number`."""
+        """Return how many lanes, counted from the first, have no element to yield after round `number`."""
         return self.waiting[number] if self.pooled <= number < len(self.waiting) else 0
 
     @property
     def replayed(self) -> int:
-        """Elements that are made again, at most, to go on from a mark."""
+        """Return how many elements are made again, at most, to continue from a mark."""
         return self.held + (1 + len(self.waiting)) * self.round
 
     def head(self, key: int) -> int:

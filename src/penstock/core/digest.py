@@ -48,9 +48,9 @@ def digest_array(array: NDArray[Any]) -> str:
 
 
 def hashed(value: str | bytes | int, seed: int) -> int:
-    """Return 64 bits that stand for `value`, of the BLAKE2b digest keyed by `seed`; frozen, and equal in every process.
+    """Return a 64-bit BLAKE2b digest of `value`, keyed by `seed`; frozen, and equal in every process.
 
-    A number, a text and bytes never count as one another.
+    A number, a text and bytes never have the same digest by construction.
 
     >>> hashed("a", seed=0) == hashed(b"a", seed=0)
     False
@@ -68,7 +68,7 @@ def hashed(value: str | bytes | int, seed: int) -> int:
 @cache
 def _blake2b() -> type[blake2b]:
     try:
-        from _blake2 import blake2b  # that of hashlib, which would load OpenSSL as well: 3 MB to load a saved state
+        from _blake2 import blake2b  # hashlib would also load OpenSSL: 3 MB to load a saved state
     except ImportError:  # another Python
         from hashlib import blake2b
     return blake2b

@@ -1,25 +1,22 @@
 """Every error of Penstock's own, in one tree; an exception of the user's function keeps its own type.
 
-PenstockError
-├── PlanError(ValueError)             a pipeline that cannot be built as described
-├── ElementError(ValueError)          elements that do not fit together
-├── DataError(ValueError)             input that cannot be read as what it claims to be
-│   └── DecodeError                   an image or audio that cannot be decoded
-├── CursorError(ValueError)           a saved position that belongs to another plan or version
-├── BudgetError(MemoryError)          one batch needs more bytes than the whole budget
-├── FailuresError(RuntimeError)       more elements failed than the budget of their `on_error` allows
-├── ClosedError(RuntimeError)         an iterator used after it was closed, failed or cancelled
-├── WorkerError(RuntimeError)         an executor that lost or could not take a task
-└── MissingDependencyError(ImportError)   an optional library that is not installed
+PenstockError ├── PlanError(ValueError) a pipeline that cannot be built as described ├── ElementError(ValueError)
+elements that do not fit together ├── DataError(ValueError) input that cannot be read as the format it claims │ └──
+DecodeError an image or audio that cannot be decoded ├── CursorError(ValueError) a saved position that belongs to
+another plan or version ├── BudgetError(MemoryError) one batch needs more bytes than the whole budget ├──
+FailuresError(RuntimeError) more elements failed than the budget of their `on_error` allows ├──
+ClosedError(RuntimeError) an iterator used after it was closed, failed or cancelled ├── WorkerError(RuntimeError) an
+executor that lost or could not take a task └── MissingDependencyError(ImportError) an optional library that is not
+installed
 
-PlanWarning(UserWarning)              a pipeline that runs, and is likely not what was meant
+PlanWarning(UserWarning) a pipeline that runs, but is probably a mistake
 """
 
 from __future__ import annotations
 
 
 class PenstockError(Exception):
-    """What every error raised by Penstock itself has in common."""
+    """The base of every error raised by Penstock itself."""
 
 
 class PlanError(PenstockError, ValueError):
@@ -29,16 +26,16 @@ class PlanError(PenstockError, ValueError):
 class ElementError(PenstockError, ValueError):
     """Elements do not fit together: another structure, shape or dtype.
 
-    `rows` are those of the elements at fault, in the operation's input, as far as they are known.
+    `rows` are the rows of the elements at fault, in the operation's input, as far as known.
     """
 
     rows: tuple[int, ...] = ()
 
 
 class DataError(PenstockError, ValueError):
-    """Input cannot be read as what it claims to be.
+    """Input cannot be read as the format it claims to be.
 
-    `element` is the position, within the run of rows that was being read, of the input at fault.
+    `element` is the position of the input at fault, within the run of rows that was being read.
     """
 
     element: int | None = None
@@ -61,7 +58,7 @@ class FailuresError(PenstockError, RuntimeError):
 
 
 class ClosedError(PenstockError, RuntimeError):
-    """The iterator was closed, failed or cancelled and cannot go on."""
+    """The iterator was closed, failed or cancelled and cannot continue."""
 
 
 class WorkerError(PenstockError, RuntimeError):
@@ -73,10 +70,10 @@ class MissingDependencyError(PenstockError, ImportError):
 
 
 class PlanWarning(UserWarning):
-    """A pipeline can run, and is likely not what was meant; `code` says which finding of docs/lint.md it is.
+    """A pipeline can run, but is probably a mistake; `code` names the finding in docs/lint.md.
 
-    It comes with the first iterator of a dataset, or when a run shows what is found, at the line that wrote the
-    operation in question. To silence one, set `Options(ignore_lint="PS101")`.
+    The warning comes with the first iterator of a dataset, or when a run shows the finding, at the line that wrote the
+    operation in question. To silence a finding, set `Options(ignore_lint="PS101")`.
     """
 
     def __init__(self, message: str, code: str = "") -> None:

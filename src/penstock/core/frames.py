@@ -1,4 +1,4 @@
-"""Tell Penstock's own code from the user's."""
+"""Distinguish Penstock's own code from the user's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def is_ours(file: str) -> bool:
-    """Whether a source file, as a frame names it, is part of Penstock.
+    """Return whether a source file, as a frame names it, is part of Penstock.
 
     >>> is_ours(__file__), is_ours("train.py")
     (True, False)

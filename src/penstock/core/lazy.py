@@ -1,4 +1,4 @@
-"""Import what only some pipelines need when it is first needed: files of a room, optional libraries."""
+"""Imports on first use: files of a package, and optional libraries."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from penstock.core.renamed import hint_of
 
 
 def files_on_demand(room: str, files: Sequence[str]) -> Callable[[str], ModuleType]:
-    """Return the `__getattr__` of a room that imports each of these files when it is first asked for.
+    """Return the `__getattr__` of a package that imports each of these files on first use.
 
-    So one who writes `from penstock.ops import group` and calls `group.window.Window(...)` has that one file imported,
-    by the first call.
+    After `from penstock.ops import group`, the call `group.window.Window(...)` thus imports only that one file.
 
     >>> from penstock.ops import group
     >>> group.window.__name__
     'penstock.ops.group.window'
     """
 
-    def __getattr__(name: str) -> ModuleType:  # noqa: N807 - it is what the room defines
+    def __getattr__(name: str) -> ModuleType:  # noqa: N807 - the package defines it
         if name not in files:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
         return importlib.import_module(f"{room}.{name}")
@@ -33,9 +32,9 @@ def files_on_demand(room: str, files: Sequence[str]) -> Callable[[str], ModuleTy
 
 
 def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Callable[[str], Any]:
-    """Return the `__getattr__` of a room that gathers names: `places` tells the module that each comes from, or is.
+    """Return the `__getattr__` of a package that gathers names: `places` maps each to its module, or is the module.
 
-    Of a name that is none of them, but a method of the class `main`, an error says so.
+    For an unknown name that is a method of the class `main`, the error suggests the method.
 
     >>> names_on_demand("penstock", {"Switch": "penstock.dataset.switch"})("Switch").__name__
     'Switch'
@@ -45,20 +44,20 @@ def names_on_demand(room: str, places: Mapping[str, str], main: str = "") -> Cal
         if name not in places:
             found = hint_of(room, name)
             if not found and main and _has(room, main, name):
-                found = f"; {main}.{name} is meant perhaps"
+                found = f"; did you mean {main}.{name}?"
             known = () if found else {*vars(sys.modules[room]), *places}
             error = UnknownNameError(f"module {room!r} has no attribute {name!r}{found}", name, known)
             raise unknown_in_room(error, room, name)
         module = importlib.import_module(places[name])
         value = module if places[name] == f"{room}.{name}" else getattr(module, name)
-        setattr(sys.modules[room], name, value)  # the next time nothing is looked for
+        setattr(sys.modules[room], name, value)  # later lookups find it directly
         return value
 
     return __getattr__
 
 
 def _has(room: str, main: str, name: str) -> bool:
-    """Return whether the class `main` of a room has a method of this name; private names are none."""
+    """Return whether the class `main` of a package has a public method of this name."""
     return not name.startswith("_") and hasattr(getattr(sys.modules[room], main), name)
 
 

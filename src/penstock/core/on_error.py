@@ -1,4 +1,4 @@
-"""What to do with elements whose function raises: raise, leave them out, or put something in their place."""
+"""Policies for elements whose function raises: raise, leave them out, or replace them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ JUDGED_FROM = 10
 
 @dataclass(frozen=True)
 class ErrorBudget:
-    """How many elements of an epoch may fail: `count` in all, the share `rate` of them, `run` in a row.
+    """A limit on failures per epoch: `count` in all, the share `rate` of the elements, `run` in a row.
 
-    One more is a `FailuresError`, which shows the last of them. The rate is that among elements that came or failed,
-    judged from the tenth failure on, and at the end of the epoch. Failures are counted in the order of the elements, so
-    that it ends at the same one for any number of workers, and after a restore.
+    One more failure raises a `FailuresError`, which shows the last one. The rate is the share of failures among all
+    elements, checked from the tenth failure on, and at the end of the epoch. Failures are counted in the order of the
+    elements, so the epoch ends at the same failure for any number of workers, and after a restore.
 
     >>> bad = Dataset.range(9).map(lambda x: 6 // (x % 3), on_error=ps.on_error.skip(ErrorBudget(count=2)))
     >>> try:
     ...     list(bad)
     ... except ps.errors.FailuresError as error:
     ...     print(error)
-    map(lambda, ...): 3 of 7 elements failed, where 2 may. The last:...
+    map(lambda, ...): 3 of 7 elements failed; at most 2 are allowed. The last:...
       row 6 (the number 6): ZeroDivisionError: ...
     """
 
@@ -44,20 +44,20 @@ class ErrorBudget:
         if self.rate is not None and not (isinstance(self.rate, float | int) and 0 <= self.rate <= 1):
             raise ValueError(f"ErrorBudget(rate={self.rate!r}): expected a share from 0 to 1")
         if self.count is None and self.rate is None and self.run is None:
-            raise ValueError("ErrorBudget(): give it a count, a rate or a run")
+            raise ValueError("ErrorBudget(): expected a count, a rate or a run")
 
     def exceeded(self, seen: int, failed: int, run: int, *, ended: bool = False) -> str | None:
-        """In words, what is more than allowed: `failed` of `seen` elements, the last `run` of them without a break.
+        """Return in words which limit is exceeded, by `failed` of `seen` elements, the last `run` in a row; or `None`.
 
         >>> ErrorBudget(rate=0.1).exceeded(50, 10, 1), ErrorBudget(rate=0.1).exceeded(50, 5, 1)
-        ('10 of 50 elements failed, where a share of 0.1 may', None)
+        ('10 of 50 elements failed; at most a share of 0.1 is allowed', None)
         """
         if self.count is not None and failed > self.count:
-            return f"{failed} of {seen} elements failed, where {self.count} may"
+            return f"{failed} of {seen} elements failed; at most {self.count} are allowed"
         if self.run is not None and run > self.run:
-            return f"{run} elements failed in a row, where {self.run} may"
+            return f"{run} elements failed in a row; at most {self.run} are allowed"
         if self.rate is not None and (ended or failed >= JUDGED_FROM) and failed > self.rate * seen:
-            return f"{failed} of {seen} elements failed, where a share of {self.rate} may"
+            return f"{failed} of {seen} elements failed; at most a share of {self.rate} is allowed"
         return None
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class ErrorBudget:
 
 
 class _Nothing:
-    """Stands for no replacement: the element is left out."""
+    """A placeholder for no replacement: the element is left out."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -80,7 +80,7 @@ NOTHING = _Nothing()
 
 @dataclass(frozen=True)
 class OnError:
-    """Put `value` in the place of what fails, or leave it out: what `skip()` and `replace()` make."""
+    """A policy that replaces a failed element by `value`, or leaves it out, as made by `skip()` and `replace()`."""
 
     value: Any = NOTHING
     budget: ErrorBudget | None = None
@@ -88,7 +88,7 @@ class OnError:
 
     @property
     def counts(self) -> bool:
-        """Whether what fails is counted or written down."""
+        """Return whether failures are counted or recorded."""
         return self.budget is not None or self.quarantine is not None
 
     def __repr__(self) -> str:
@@ -101,11 +101,11 @@ class OnError:
 def skip(budget: ErrorBudget | int | None = None, *, quarantine: str | os.PathLike[str] | None = None) -> OnError:
     """Leave out elements whose function raises: an `on_error=` for the operations that call a function of an element.
 
-    `"skip"` is the same without a budget. Where an element fails, others of its task are made again.
+    `"skip"` means the same without a budget. Where an element fails, the other elements of its task are made again.
 
-    A `budget` says how many may fail; a number, how many in an epoch. `quarantine` names a file to which a line of JSON
-    is appended for each: its epoch, row, records, operation, error and traceback. What is in it already is not written
-    again, so a run that is resumed adds nothing twice.
+    `budget` limits how many elements may fail; a number is the limit per epoch. `quarantine` names a file to which a
+    line of JSON is appended for each failure: its epoch, row, records, operation, error and traceback. A failure that
+    the file already has is not written again, so a resumed run adds no duplicates.
 
     >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip"))
     [-6, 6, 3]
@@ -121,7 +121,9 @@ def replace(
     """Use `value` as the result of a function that raises: an `on_error=` for the same operations.
 
     So it stands for the element of a `map`, and for the key, the length or the True or False that others ask of it.
-    `budget` and `quarantine` are those of `ps.on_error.skip`. Without them, a dataset that is indexed stays so.
+    `budget` and `quarantine`
+    work as in `ps.on_error.skip`.
+    Without them, an indexed dataset stays indexed.
 
     >>> ds = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error=ps.on_error.replace(0))
     >>> list(ds), ds[1]
@@ -131,14 +133,14 @@ def replace(
 
 
 def budget_of(call: str, budget: object) -> ErrorBudget | None:
-    """Read a `budget=` argument: a number counts failures of an epoch."""
+    """Return the budget for a `budget=` argument, where a number limits the failures of an epoch."""
     if budget is None or isinstance(budget, ErrorBudget):
         return budget
     return ErrorBudget(count=check_count(call, "budget", budget, least=0))
 
 
 def on_error_of(call: str, given: object) -> OnError | None:
-    """Read an `on_error=` argument; `None` is to raise.
+    """Return the policy for an `on_error=` argument, where `None` means to raise.
 
     >>> on_error_of("map", "skip")
     skip()

@@ -1,4 +1,4 @@
-"""How a pipeline runs: settings that never change what it yields, apart from the seed."""
+"""Settings of a run, which never change what a pipeline yields, apart from the seed."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 AUTOTUNE = -1
-"""Let Penstock measure and choose, wherever a count of calls or buffered elements is asked for."""
+"""Let Penstock measure and choose, for any argument that is a count of calls or buffered elements."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """Settings of a run; `None` leaves the choice to Penstock, or to an option set nearer to the source.
 
-    - `executor`: `"auto"` (start inline, move to threads when that pays), `"inline"`, `"threads"`, or any
-      `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is taken to run in other processes, so the
-      pipeline's functions travel to it by cloudpickle. The executor is the caller's to shut down.
+    - `executor`: `"auto"` (start inline, move to threads when that pays off), `"inline"`, `"threads"`, or any
+      `concurrent.futures.Executor`; one that is not a `ThreadPoolExecutor` is assumed to run in other processes, so the
+      pipeline's functions are pickled with cloudpickle. The caller must shut the executor down.
     - `workers`: how many tasks run at a time. Setting it skips the inline start of `"auto"`.
-    - `deterministic`: `False` hands out batches as they are finished. Each still comes exactly once, also after a
+    - `deterministic`: `False` yields batches as they are finished. Each batch still comes exactly once, also after a
       restore.
     - `memory_budget`: bytes that batches made ahead may take. Default: a quarter of the memory available at the start.
-    - `seed`: what every unseeded random operation derives from. Default: drawn once for each dataset, and
-      kept in its states.
+    - `seed`: the seed from which every unseeded random operation derives its own. Default: drawn once for each dataset,
+      and kept in its states.
     - `rewrite`: `False` runs the plan as written, without the rewrites that `explain()` shows.
-    - `ignore_lint`: codes of findings not to warn of nor show in `ds.check()`, as `"PS101"` or `("PS101", "PS301")`;
-      `"all"` for all of them. It holds for the whole pipeline, and codes add up.
+    - `ignore_lint`: codes of findings neither to warn of nor to show in `ds.check()`, as `"PS101"` or `("PS101",
+      "PS301")`; `"all"` for all of them. The setting applies to the whole pipeline, and codes add up.
 
     >>> Options(workers=2).merged(Options(seed=7))
     Options(workers=2, seed=7)
@@ -48,7 +48,7 @@ class Options:
     ignore_lint: str | tuple[str, ...] = ()
 
     def __new__(cls, *args: object, **settings: object) -> Self:
-        """Say which setting is meant by a name that is none."""
+        """Suggest a setting for an unknown name."""
         known = [field.name for field in fields(cls)]
         if args:
             raise TypeError(f"Options({args[0]!r:.60}): each setting is named, such as Options(workers=4)")
@@ -61,7 +61,7 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.executor, str) and self.executor not in ("auto", "inline", "threads"):
             raise ValueError(
-                f"Options(executor={self.executor!r}): choose 'auto', 'inline', 'threads' "
+                f"Options(executor={self.executor!r}): expected 'auto', 'inline', 'threads' "
                 "or a concurrent.futures.Executor"
             )
         if not isinstance(self.executor, str | None) and not callable(getattr(self.executor, "submit", None)):
@@ -80,11 +80,11 @@ class Options:
         object.__setattr__(self, "ignore_lint", _codes(self.ignore_lint))
 
     def ignores(self, code: str) -> bool:
-        """Whether findings with this code are silenced."""
+        """Return whether findings with this code are silenced."""
         return code in self.ignore_lint or "all" in self.ignore_lint
 
     def merged(self, later: Options) -> Options:
-        """Return these options with every setting that `later` makes in place of ours; ignored codes add up."""
+        """Return these options with every setting of `later` replacing ours; ignored codes add up."""
         settings = {field.name: getattr(later, field.name) for field in fields(later)}
         settings["ignore_lint"] = (*self.ignore_lint, *later.ignore_lint)
         return replace(self, **{name: value for name, value in settings.items() if value is not None})
@@ -105,20 +105,20 @@ _ELSEWHERE = {
 
 
 def _meant(name: str, known: list[str]) -> str:
-    """The setting that a wrong name was meant to be."""
+    """Return advice for an unknown setting: the one that was probably meant, or all of them."""
     if name in _ELSEWHERE:
         return _ELSEWHERE[name]
     alike = meant(name, known)
-    return f"{alike}= is meant perhaps" if alike else f"there are {', '.join(known)}"
+    return f"did you mean {alike}=?" if alike else f"expected {', '.join(known)}"
 
 
 def _shown(value: object) -> str:
-    """An executor by its type: where it lies in memory tells nobody anything."""
+    """Return an executor by its type, since its address helps nobody."""
     return repr(value) if isinstance(value, bool | int | str | tuple) else f"<{type(value).__name__}>"
 
 
 def _codes(ignored: Any) -> tuple[str, ...]:
-    """The codes to ignore, each once."""
+    """Return the codes to ignore, each once."""
     given = (ignored,) if isinstance(ignored, str) or not isinstance(ignored, Iterable) else tuple(ignored)
     for code in given:
         if not isinstance(code, str):
@@ -126,6 +126,6 @@ def _codes(ignored: Any) -> tuple[str, ...]:
             raise TypeError(f"Options(ignore_lint={ignored!r}): expected codes such as 'PS101', not {kind}")
         if code != "all" and re.fullmatch(r"PS\d{3}", code) is None:
             raise ValueError(
-                f"Options(ignore_lint={ignored!r}): {code!r} is no code; expected 'all', or such as 'PS101'"
+                f"Options(ignore_lint={ignored!r}): {code!r} is not a code; expected 'all' or codes such as 'PS101'"
             )
     return tuple(dict.fromkeys(given))

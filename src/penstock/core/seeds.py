@@ -1,4 +1,4 @@
-"""Keys that randomness hangs on: mixing them, drawing fresh ones, and the generator of one row."""
+"""Keys of randomness: mix them, draw fresh ones, and derive the generator of one row."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ INCREMENT = 0x9E3779B97F4A7C15
 
 
 def mix(*parts: int) -> int:
-    """Return one 64-bit key that stands for all `parts` in their order.
+    """Return one 64-bit key for all `parts` in their order.
 
-    A part is taken in words of 64 bits, negative ones in two's complement. The keys are frozen: saved cursors rely on
-    them. A chain of splitmix64 output functions (Steele, Lea, Flood 2014), one a word; not a cryptographic hash.
+    A part is taken in words of 64 bits, negative parts in two's complement. The keys are frozen: saved cursors rely on
+    them. The algorithm is a chain of splitmix64 output functions (Steele, Lea, Flood 2014), one per word; it is not a
+    cryptographic hash.
 
     >>> mix(0, 1) == mix(1, 0)
     False
@@ -43,7 +44,7 @@ def scramble(word: int) -> int:
 
 
 class Derived(int):
-    """A seed that an operation draws by in the place of the one that was `written`, which is `None` where none was."""
+    """A seed derived for an operation that replaces the seed as `written`, which is `None` if the user wrote none."""
 
     written: int | None
 
@@ -57,7 +58,7 @@ class Derived(int):
 
 
 def written_seed(seed: int | None) -> list[str]:
-    """Return the argument `seed=` as the user wrote it, where that was written, for the label of an operation.
+    """Return the argument `seed=` as the user wrote it, if any, for the label of an operation.
 
     >>> written_seed(5), written_seed(None), written_seed(Derived(123, None)), written_seed(Derived(123, 5))
     (['seed=5'], [], [], ['seed=5'])
@@ -67,14 +68,15 @@ def written_seed(seed: int | None) -> list[str]:
 
 
 def fresh_seed() -> int:
-    """Return 63 bits from the operating system: a seed that nobody has used."""
+    """Return a fresh seed of 63 bits from the operating system."""
     return int.from_bytes(os.urandom(8), "little") >> 1
 
 
 def row_generator(key: int, row: int) -> Generator:
     """Return the generator of one row under an operation's key: Philox4x64-10 with key `(key, row)`, counting from 0.
 
-    It equals `Generator(Philox(key=[key, row]))`, which costs more because it draws entropy that nobody uses.
+    The generator equals `Generator(Philox(key=[key, row]))`, which costs more because it draws entropy that is never
+    used.
 
     >>> row_generator(7, 123).integers(0, 100, 3).tolist() == row_generator(7, 123).integers(0, 100, 3).tolist()
     True
@@ -84,7 +86,7 @@ def row_generator(key: int, row: int) -> Generator:
 
 
 class RowKey:
-    """What Philox takes its key from in place of a seed sequence; `Generator.spawn` finds keys of children here."""
+    """A substitute for a seed sequence, from which Philox takes its key and `Generator.spawn` the keys of children."""
 
     __slots__ = ("key", "row", "spawned")
 

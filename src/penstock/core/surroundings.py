@@ -1,4 +1,4 @@
-"""The place of this process among several, as far as PyTorch tells; nothing is imported for it."""
+"""The place of this process among several, as far as PyTorch tells, without importing it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FETCHER = "torch.utils.data._utils.fetch"
 
 
 def surroundings() -> tuple[int, int]:
-    """Return how many DataLoader workers and how many ranks there are, of which this process is one.
+    """Return the numbers of DataLoader workers and of ranks to which this process belongs.
 
     >>> surroundings()
     (1, 1)
@@ -21,12 +21,12 @@ def surroundings() -> tuple[int, int]:
 
 def torch_worker() -> Any:
     """Return the `WorkerInfo` of a DataLoader's worker process; `None` in any other process."""
-    told = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
-    return told() if told is not None else None
+    get_info = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
+    return get_info() if get_info is not None else None
 
 
 def torch_ranks() -> int:
-    """Return how many ranks `torch.distributed` was initialised with; 1 where it was not."""
+    """Return the number of ranks with which `torch.distributed` was initialized; 1 if it was not."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return 1
@@ -34,12 +34,12 @@ def torch_ranks() -> int:
 
 
 def is_asked_by_pytorch() -> bool:
-    """Return whether the code that called the caller of this function is of PyTorch's DataLoader or its samplers."""
-    caller = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - nothing else tells
+    """Return whether the caller of the calling function is in PyTorch's DataLoader or its samplers."""
+    caller = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - only the frame shows that
     return str(caller.f_globals.get("__name__")).startswith("torch.utils.data.")
 
 
 def is_read_by_a_dataloader() -> bool:
-    """Return whether the code that called the caller of this function is a DataLoader's, asking for a row."""
-    caller = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - nothing else tells
+    """Return whether the caller of the calling function is a DataLoader that requests a row."""
+    caller = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - only the frame shows that
     return caller.f_globals.get("__name__") == FETCHER

@@ -1,4 +1,4 @@
-"""What a dry run of a dataset found, as a table."""
+"""The result of a dry run of a dataset, as a table."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from penstock.plan.explain import DEEPEST
 from penstock.plan.graph import post_order
 from penstock.plan.node import Node
 
-WIDEST = 48  # characters of an operation that stands in one line with what came of it
+WIDEST = 48  # characters of an operation that stands in one line with its result
 LONGEST = 100  # characters of an error's message
 
 
 @dataclass(frozen=True)
 class StageCheck:
-    """What one operation made in a dry run: its element's spec and the time of one, or the error that it raised.
+    """The result of one operation in a dry run: its element's spec and the time for one element, or the error raised.
 
-    Where none of these is there, the dry run did not reach the operation.
+    If all of these are `None`, the dry run did not reach the operation.
 
     >>> first, second = Dataset.range(8).map(lambda x: 6 // x).check().stages
     >>> first.operation, first.element, second.error
@@ -40,7 +40,7 @@ class StageCheck:
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """What `ds.check()` found: every operation as it was written, with what came of it, and the findings of the lint.
+    """The result of `ds.check()`: every operation as written, with its element or error, and the findings of the lint.
 
     >>> print(Dataset.range(8).batch(4).shuffle().check())  # doctest: +ELLIPSIS
     stage     one element  yields
@@ -56,7 +56,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether no operation failed and no finding is one that iterating would warn of."""
+        """Return whether no operation failed and no finding is one that iterating would warn of."""
         return self._error is None and not any(finding.warns for finding in self.findings)
 
     @property
@@ -91,11 +91,11 @@ class Check:
             for count, what in ((int(self._error is not None), "error"), (warnings, "warning"), (remarks, "remark"))
             if count
         ]
-        said = ": ".join([("ok" if self.ok else "not ok"), *([", ".join(counts)] if counts else [])])
+        summary = ": ".join([("ok" if self.ok else "not ok"), *([", ".join(counts)] if counts else [])])
         if not self.findings:
-            return said
+            return summary
         one = "it" if len(self.findings) == 1 else "one"
-        return f'{said}; to silence {one}: ds.with_options(ps.Options(ignore_lint="{self.findings[0].code}"))'
+        return f'{summary}; to silence {one}: ds.with_options(ps.Options(ignore_lint="{self.findings[0].code}"))'
 
 
 def checked(written: Written, bound: Node, rows: int) -> Check:
@@ -113,13 +113,13 @@ def checked(written: Written, bound: Node, rows: int) -> Check:
 
 
 def _all_failed(node: Node, made: Mapping[int, int]) -> bool:
-    """Return whether nothing came of elements of which each makes one, so that all were left out as they failed."""
+    """Return whether the node, which makes one element of each, made none: all elements failed and were left out."""
     is_called = isinstance(node, Map) and made.get(id(node)) == 0
     return is_called and any(made.get(id(below), 0) > 0 for below in node.inputs)
 
 
 def _stages(tried: list[tuple[Node, DryRunStage]]) -> Iterator[StageCheck]:
-    """One for each operation as it was written: what helps another, and stands below it, counts as a part of that."""
+    """Yield one check for each operation as written; the internal operations below it count as a part of it."""
     seconds, error = [], None
     for node, stage in tried:
         seconds += [] if stage.seconds is None else [stage.seconds]
@@ -132,7 +132,7 @@ def _stages(tried: list[tuple[Node, DryRunStage]]) -> Iterator[StageCheck]:
 
 
 def one_line(error: Exception) -> str:
-    """The error's type and the first line of its message, and the place of the element at fault, if it is known."""
+    """Return the error's type, the first line of its message, and the place of the element at fault, if known."""
     message = (str(error).splitlines() or [""])[0]
     shown = message if len(message) <= LONGEST else f"{message[: LONGEST - 1]}…"
     place = next((blame.place for blame in blames_of(error) if blame.place is not None), None)

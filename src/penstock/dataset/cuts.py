@@ -1,4 +1,4 @@
-"""Where the parts of one dataset begin and end, so that a part can tell whether another goes on where it ends."""
+"""Boundaries of the parts of one dataset, which show whether one part continues where another ends."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 from penstock.plan.node import Node, RowMap
 
-MOST_CUTS = 64  # of one dataset: what is cut in more places is read in parts, not split
+MOST_CUTS = 64  # of one dataset: with more cuts, a dataset is being read in parts, not split
 
 
 class Cuts:
-    """The places at which parts of one dataset begin, and those at which parts of it end."""
+    """The positions at which parts of one dataset begin, and those at which parts end."""
 
     def __init__(self) -> None:
         self.begins: set[int] = set()
         self.ends: set[int] = set()
 
     def part(self, plan: Node) -> Part | None:
-        """The part that `plan` keeps of its input, noted; `None` where it keeps no run of elements."""
+        """Record and return the part that `plan` keeps of its input; `None` if it does not keep one run of elements."""
         span = plan.span() if isinstance(plan, RowMap) else None
         if span is None:
             return None
@@ -30,7 +30,7 @@ class Cuts:
 
 
 class Part(NamedTuple):
-    """The elements from `low` up to `high` of a dataset; to its end where `high` is `None`."""
+    """The elements from `low` up to `high` of a dataset, or up to its end if `high` is `None`."""
 
     cuts: Cuts
     low: int
@@ -38,5 +38,5 @@ class Part(NamedTuple):
 
     @property
     def is_split(self) -> bool:
-        """Whether another part ends where this one begins, or begins where it ends."""
+        """Return whether another part ends where this one begins, or begins where this one ends."""
         return self.low in self.cuts.ends or self.high in self.cuts.begins

@@ -29,9 +29,10 @@ class Dataset(
     Inspect[T_co],
     Write[T_co],
 ):
-    """A pipeline: an immutable description of where elements come from and what happens to them.
+    """A pipeline: an immutable description of a source of elements and the operations on them.
 
-    Nothing runs until it is iterated. Every transformation returns a new dataset and leaves this one as it is.
+    Nothing runs until the dataset is iterated. Every transformation returns a new dataset and leaves this one
+    unchanged.
 
     >>> ds = Dataset.range(6).shuffle(seed=0).map(lambda x: x * 2).batch(4)
     >>> len(ds)

@@ -1,4 +1,4 @@
-"""What every part of `Dataset` stands on: a handle on a plan, which warns of what was likely not meant."""
+"""The base of every part of `Dataset`: a handle on a plan, which warns of likely mistakes."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Place(NamedTuple):
 
 @dataclass
 class Use:
-    """How a dataset was made and whether it was used.
+    """The origin of a dataset, and whether the dataset was used.
 
-    It was made `at` a line, out of another one (`after`), perhaps as a `part` of that.
+    The dataset was made `at` a line, out of another one (`after`), perhaps as a `part` of that.
     """
 
     plan: Node
@@ -52,10 +52,10 @@ class Use:
 
 
 class Handle(Generic[T_co]):
-    """A plan, the passes over it, where in the user's code it was made, and whether anybody used it."""
+    """A plan, the passes over it, the line of the user's code that made it, and whether anybody used it."""
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Name the methods of each part of `Dataset` after the class that users know, and let wrong calls say more."""
+        """Name the methods of each part of `Dataset` after the public class, and improve errors about arguments."""
         super().__init_subclass__(**settings)
         if cls.__module__.startswith("penstock.dataset."):
             for name, member in list(vars(cls).items()):
@@ -71,15 +71,15 @@ class Handle(Generic[T_co]):
     ) -> None:
         if not isinstance(plan, Node):
             raise TypeError(
-                f"Dataset({type(plan).__name__}): datasets are made by Dataset.range, from_tensor_slices, from_source "
-                "and their like, or by readers such as ps.read_files"
+                f"Dataset({type(plan).__name__}): make datasets with Dataset.range, from_tensor_slices, from_source "
+                "and similar methods, or with readers such as ps.read_files"
             )
         self._plan_unmarked = plan
-        self._seed = fresh_seed()  # of what is unseeded; now, so that processes which each get a copy have the same
+        self._seed = fresh_seed()  # for unseeded operations; drawn now, so that copies in several processes share it
         self._use: Use | None = None
         self._cuts = Cuts()
-        self._warned_in: tuple[int, int] | None = None  # the surroundings in which it was iterated last
-        self._warned_of: set[str] = set()  # what was seen of its use
+        self._warned_in: tuple[int, int] | None = None  # the surroundings of the last iteration
+        self._warned_of: set[str] = set()  # the facts of runs already warned of
         if transformed:
             self._use = Use(plan, line_of_caller(), after, part)
             weakref.finalize(self, _warn_if_discarded, self._use).atexit = False
@@ -87,7 +87,7 @@ class Handle(Generic[T_co]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if hasattr(type(self), name):  # a property, which has said that there is none: it does again
+            if hasattr(type(self), name):  # a property raised AttributeError: raise that again
                 return object.__getattribute__(self, name)
             raise self._unknown(name)
 
@@ -96,9 +96,9 @@ class Handle(Generic[T_co]):
         return UnknownNameError(f"Dataset has no {name!r}{told}", name, () if told else dir(type(self)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._passes.options.seed is None:  # what is drawn once for good is drawn alike by copies
+        if self._passes.options.seed is None:  # copies draw the same values once for good
             rewrite.seeds.draw_for_good(self._plan, self._passes.seed)
-        return type(self), (self._plan,), self._passes.seed  # a copy has passes of its own; nobody waits for its use
+        return type(self), (self._plan,), self._passes.seed  # a copy has its own passes, and no warning if unused
 
     def __setstate__(self, seed: int) -> None:
         self._seed = seed
@@ -114,29 +114,29 @@ class Handle(Generic[T_co]):
         if self._use is not None:
             self._use.used = True
         made = self._passes_made or dataset.passes.Passes(self._plan_unmarked, self._seed)
-        return vars(self).setdefault("_first_passes", made)  # of threads that ask at once, one makes it for all
+        return vars(self).setdefault("_first_passes", made)  # the first of several threads makes it for all
 
     @property
     def _passes_made(self) -> Passes | None:
-        """The passes, once somebody has asked for them: what only describes needs none."""
+        """Return the passes if any code has asked for them, else `None`: descriptions need no passes."""
         return vars(self).get("_first_passes")
 
     def _over(self, plan: Node) -> Dataset[Any]:
-        """The dataset that a transformation returns: of the class of this one."""
+        """Return the dataset over `plan` that a transformation returns, of the class of this dataset."""
         part = self._cuts.part(plan) if any(node is self._plan_unmarked for node in plan.inputs) else None
         return cast("type[Dataset[Any]]", type(self))(plan, transformed=True, after=self._use, part=part)
 
-    def _written(self, **told: bool) -> lint.written.Written:
-        """The plan, and what only the code around it tells, or what a run has `told`."""
+    def _written(self, **facts: bool) -> lint.written.Written:
+        """Return the plan with facts from the code around it, or from a run (`facts`)."""
         parts = tuple(use.plan for use in self._uses() if use.part is not None and use.part.is_split)
         made = self._passes_made
         written = lint.written.Written(self._plan_unmarked, parts, left=made.left if made else 0)
-        return written._replace(**told)
+        return written._replace(**facts)
 
     def _warn_once(self) -> None:
-        """Warn of the findings that are almost surely mistakes, each at the line that wrote its operation.
+        """Warn of findings that are almost surely mistakes, each at the line that wrote its operation.
 
-        Those of where it runs are looked for again where that has changed, as in a worker that was forked.
+        Findings about the surroundings are looked for again where these have changed, as in a forked worker.
         """
         here = surroundings()
         if self._warned_in == here:
@@ -152,13 +152,13 @@ class Handle(Generic[T_co]):
             self._warned_of.add("rows")
             self._warn_of(lint.rules.WARNING_OF_RUNS, self._written(by_row=True))
 
-    def _warn_of_run(self, **told: bool) -> None:
-        """Warn once of what only a run shows: that several `threads` make the elements, or that an epoch is `empty`."""
-        seen = "threads" if told.get("threads") else "empty"
+    def _warn_of_run(self, **facts: bool) -> None:
+        """Warn once of a fact that only a run shows: several `threads` make the elements, or an epoch is `empty`."""
+        seen = "threads" if facts.get("threads") else "empty"
         if seen not in self._warned_of:
             self._warned_of.add(seen)
-            rules = lint.rules.OF_THREADS if told.get("threads") else lint.rules.OF_EMPTY_EPOCHS
-            self._warn_of(rules, self._written(**told))
+            rules = lint.rules.OF_THREADS if facts.get("threads") else lint.rules.OF_EMPTY_EPOCHS
+            self._warn_of(rules, self._written(**facts))
 
     def _warn_of(self, rules: tuple[lint.written.Rule, ...], written: lint.written.Written) -> None:
         for finding in lint.rules.findings(written, rules):
@@ -168,7 +168,7 @@ class Handle(Generic[T_co]):
             _warn(finding, next(lines, None) or line_of_caller())
 
     def _uses(self) -> Iterator[Use]:
-        """This dataset, the one it was made of, and so on."""
+        """Yield this dataset, the one it was made of, and so on."""
         use = self._use
         while use is not None:
             yield use
@@ -176,8 +176,8 @@ class Handle(Generic[T_co]):
 
 
 def line_of_caller() -> Place:
-    """The line, outside Penstock, that called what calls this."""
-    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the cheap way to the line
+    """Return the line, outside Penstock, that called the caller of this function."""
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the cheapest way to the line
     while frame.f_back is not None and is_ours(frame.f_code.co_filename):
         frame = frame.f_back
     return Place(frame.f_code, frame.f_lineno, frame.f_globals)
@@ -198,6 +198,6 @@ def _warn_if_discarded(use: Use) -> None:
 
 
 def _warn(finding: lint.finding.Finding, at: Place) -> None:
-    registry = at.names.setdefault("__warningregistry__", {})  # where Python notes what it has shown of a module
+    registry = at.names.setdefault("__warningregistry__", {})  # Python's record of the warnings shown for a module
     warning = PlanWarning(str(finding), finding.code)
     warnings.warn_explicit(warning, PlanWarning, at.code.co_filename, at.line, registry=registry)

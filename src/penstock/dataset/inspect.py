@@ -1,4 +1,4 @@
-"""What a dataset says of itself, without or before iterating it."""
+"""Descriptions of a dataset, without or before iterating it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Inspect(Handle[T_co]):
     """`len`, `cardinality`, `element_spec`, `ds[row]`, `locate`, `explain`, `check`, `fingerprint` and `repr`."""
 
     def cardinality(self) -> int:
-        """How many elements one epoch has; `INFINITE` (-1) if it never ends, `UNKNOWN` (-2) if only iterating can tell.
+        """Return the number of elements of one epoch, `INFINITE` (-1), or `UNKNOWN` (-2) if only iterating can tell.
 
         >>> Dataset.range(10).batch(3).cardinality()
         4
@@ -44,12 +44,12 @@ class Inspect(Handle[T_co]):
     def __len__(self) -> int:
         length = self._plan.length
         if length < 0:
-            instead = "give it DataLoader(ds.to_torch(), batch_size=None)" if is_asked_by_pytorch() else None
+            instead = "use DataLoader(ds.to_torch(), batch_size=None)" if is_asked_by_pytorch() else None
             if length == UNKNOWN:
                 stream = _first_stream(self._plan).label()
-                instead = instead or "cardinality() says UNKNOWN"
-                raise TypeError(f"only iterating can tell how many elements come of {stream}; {instead}")
-            instead = instead or "cardinality() says INFINITE"
+                instead = instead or "cardinality() returns UNKNOWN"
+                raise TypeError(f"only iterating can tell how many elements {stream} yields; {instead}")
+            instead = instead or "cardinality() returns INFINITE"
             raise TypeError(f"this dataset never ends, so it has no len(); {instead}")
         read.source.refuse_faults(self._plan)
         return length
@@ -59,11 +59,11 @@ class Inspect(Handle[T_co]):
 
     @property
     def element_spec(self) -> Spec:
-        """The shapes and dtypes of one element, nested like it.
+        """Return the shapes and dtypes of one element, nested like it.
 
-        Where a Python function has made the element, the function is called once, on the first one. An unknown
-        dimension is `None`. An `AttributeError` of that function is raised as a `RuntimeError`, since one of a property
-        would say that there is no `element_spec`.
+        If a Python function made the element, the function is called once, on the first element. An unknown dimension
+        is `None`. An `AttributeError` of that function is raised as a `RuntimeError`, since an `AttributeError` from a
+        property would mean that there is no `element_spec`.
 
         >>> Dataset.from_tensor_slices({"x": np.zeros((8, 2), np.float32)}).batch(3).element_spec
         {'x': float32[?, 2]}
@@ -85,10 +85,10 @@ class Inspect(Handle[T_co]):
     @overload
     def __getitem__(self, row: slice) -> Dataset[T_co]: ...
     def __getitem__(self, row: int | tuple[int, int] | slice) -> Any:
-        """The element at position `row` of epoch 0, counted from the end if negative; for a slice, a dataset of them.
+        """Return the element at position `row` of epoch 0, from the end if negative; for a slice, return a dataset.
 
-        `ds[epoch, row]` is the element of another epoch: it makes one example of a running job again, alone. Operations
-        without a seed draw as they do when this dataset is iterated; another dataset draws anew.
+        `ds[epoch, row]` is the element of another epoch: use it to reproduce one example of a running job. Operations
+        without a seed draw as they do when this dataset is iterated; another dataset draws differently.
 
         >>> ds = Dataset.range(10).map(lambda x: x * x)
         >>> int(ds[3]), int(ds[-1]), list(ds[2:8:3]) == [4, 25]
@@ -102,7 +102,7 @@ class Inspect(Handle[T_co]):
         return self._element(self._global_row(epoch, position))
 
     def locate(self, row: int | tuple[int, int]) -> list[Record]:
-        """The records of the sources that element `row` (or `epoch, row`) is made of: all of them, where it is a batch.
+        """Return the source records that element `row` (or `epoch, row`) is made of; for a batch, all of them.
 
         >>> [record.name for record in Dataset.from_source(["a", "b", "c"]).shuffle(seed=2).batch(2).locate(0)]
         ['item 2 of list', 'item 0 of list']
@@ -115,7 +115,7 @@ class Inspect(Handle[T_co]):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The names of the classes that labels count, where the data has some: `ps.read_image_folder` does.
+        """Return the names of the classes that labels number, if the data has any, as from `ps.read_image_folder`.
 
         >>> hasattr(Dataset.range(3), "class_names")
         False
@@ -127,7 +127,7 @@ class Inspect(Handle[T_co]):
         raise AttributeError("class_names: no source of this dataset names classes; ps.read_image_folder() does")
 
     def fingerprint(self) -> str:
-        """A digest of what the dataset yields: equal for equal pipelines in any process; it guards cursors.
+        """Return a digest of the dataset's contents, equal for equal pipelines in any process; it guards cursors.
 
         >>> Dataset.range(3).fingerprint() == Dataset.range(3).prefetch(2).fingerprint()
         True
@@ -135,7 +135,7 @@ class Inspect(Handle[T_co]):
         return plans.fingerprint.fingerprint(self._plan)
 
     def explain(self) -> str:
-        """The plan as written and as run, with the rewrites that were applied, line by line from the sources down.
+        """Return the plan as written and as run, with the applied rewrites, line by line from the sources down.
 
         >>> print(Dataset.range(8).skip(2).skip(1).batch(2).explain())
         as written:
@@ -156,12 +156,12 @@ class Inspect(Handle[T_co]):
         return plans.explain.explained(plan, run.plan if run else None, run.applied if run else ())
 
     def check(self, count: int = 1) -> Check:
-        """Make the first `count` elements here and now, and say what came of each operation, and what is likely amiss.
+        """Make the first `count` elements now, and report the result of each operation and likely mistakes.
 
-        A dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of its
-        element, the time that one took alone, or the error and the row at fault; then the findings of the lint (see
-        docs/lint.md). `.ok` is whether nothing failed and nothing would warn. Functions are called for these elements
-        (for all that a batch is made of); of a stream's source at most 10,000 elements are read.
+        Use it as a dry run before a long one: `print(ds.check())` shows every operation as it was written, the spec of
+        its element, and the time for one element, or the error and the row at fault; then the findings of the lint (see
+        docs/lint.md). `.ok` is true if nothing failed and nothing would warn. Functions are called for these elements
+        (for every element of a batch); at most 10,000 elements of a stream's source are read.
 
         >>> check = Dataset.range(8).map(lambda x: 6 // x).batch(3).check()
         >>> print(check)
@@ -203,7 +203,7 @@ class Inspect(Handle[T_co]):
 
     def _sliced(self, wanted: slice) -> Node:
         plan = self._plan
-        _check_indexed(plan, "it cannot be sliced: use skip() and take()")
+        _check_indexed(plan, "it cannot be sliced; use skip() and take()")
         if plan.length == INFINITE and (
             wanted.stop is None or min(wanted.start or 0, wanted.stop, wanted.step or 1) < 0
         ):
@@ -228,23 +228,23 @@ def _whole(place: Any) -> int:
 
 
 def _described(plan: Node) -> Node:
-    """The plan with a spec; the inputs of a Python function need none, for its own element tells."""
-    told: dict[int, Node] = {}
+    """Return the plan with a spec; the inputs of a Python function need none, since its own element tells."""
+    known: dict[int, Node] = {}
     path = [plan]
     while path:
         node = path[-1]
         inputs = () if node.spec() is not None or _tells_itself(node) else node.inputs
-        missing = [each for each in inputs if id(each) not in told]
+        missing = [each for each in inputs if id(each) not in known]
         path += missing
         if not missing:
             path.pop()
-            told[id(node)] = _with_spec(with_inputs(node, tuple(told[id(each)] for each in inputs)))
-    return told[id(plan)]
+            known[id(node)] = _with_spec(with_inputs(node, tuple(known[id(each)] for each in inputs)))
+    return known[id(plan)]
 
 
 def _tells_itself(node: Node) -> bool:
-    """Return whether an element is made to tell its spec, whatever that of the inputs is."""
-    if node.has_own_spec or node.forgives:  # of what it forgives there is no element to tell it
+    """Return whether an element is made to tell its spec, regardless of the specs of the inputs."""
+    if node.has_own_spec or node.forgives:  # a failed element that is forgiven has no spec
         return True
     if isinstance(node, elementwise.map.Map) and not (
         is_declared(node.function) and isinstance(node.function, ElementFunction | ColumnFunction)
@@ -260,11 +260,11 @@ def _with_spec(node: Node) -> Node:
     try:
         return plans.described.Described(node, _of_any_batch(spec_of(_made(node, 0)), node))
     except (IndexError, StopIteration):
-        raise PlanError(f"element_spec: {node.label()} has no element to tell the spec from") from None
+        raise PlanError(f"element_spec: {node.label()} yields no element to take the spec from") from None
 
 
 def _of_any_batch(spec: Spec, plan: Node) -> Spec:
-    """The spec of elements like the first one, where that was made of a batch and others are made of shorter ones."""
+    """Return the spec of all elements, where the first was made of a batch and others are made of shorter batches."""
     unsure = [batch for batch in _batches(plan) if getattr(batch, "static_size", None) is None]
     sizes = {getattr(batch, "size", None) for batch in unsure}
     sizes |= {batch.inputs[0].length % size for batch in unsure if (size := getattr(batch, "size", 0))}
@@ -278,7 +278,7 @@ def _of_any_batch(spec: Spec, plan: Node) -> Spec:
 
 
 def _batches(plan: Node) -> Iterator[Node]:
-    """The nearest operations below that make batches."""
+    """Yield the nearest operations below that make batches."""
     nodes = [plan]
     while nodes:
         node = nodes.pop()
@@ -290,11 +290,11 @@ def _batches(plan: Node) -> Iterator[Node]:
 
 def _check_indexed(plan: Node, but: str) -> None:
     if not plan.indexed:
-        raise PlanError(f"what comes of {_first_stream(plan).label()} is a stream, and {but}")
+        raise PlanError(f"the result of {_first_stream(plan).label()} is a stream: {but}")
 
 
 def _first_stream(plan: Node) -> Node:
-    """The first node, from the sources, at which the plan becomes a stream."""
+    """Return the first node, from the sources, at which the plan becomes a stream."""
     nodes = (node for node in post_order(plan) if not node.internal)
     return next(node for node in nodes if not node.indexed or node.length == UNKNOWN)
 
@@ -310,9 +310,9 @@ def _made(plan: Node, row: int) -> Any:
 
 
 def _chain(plan: Node) -> str:
-    """The operations in one line."""
+    """Return the operations in one line."""
 
-    def told(node: Node, inputs: tuple[list[str], ...]) -> list[str]:
+    def chained(node: Node, inputs: tuple[list[str], ...]) -> list[str]:
         if node.internal and inputs:
             return inputs[0]
         if len(inputs) > 1:
@@ -321,4 +321,4 @@ def _chain(plan: Node) -> str:
         chain.append(node.label())
         return chain
 
-    return " → ".join(fold(plan, told))
+    return " → ".join(fold(plan, chained))

@@ -1,4 +1,4 @@
-"""Going through a dataset."""
+"""Iteration over a dataset."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Iterate(Handle[T_co]):
         return self.iterator()
 
     def iterator(self, *, epoch: int | None = None) -> Iterator[T_co]:
-        """An iterator over one epoch, with the position, the counters and the verdict of its run.
+        """Return an iterator over one epoch, with the position, the counters and the verdict of its run.
 
         Every iterator of a dataset takes the next epoch with its first element, so shuffles and random functions differ
-        from pass to pass. `epoch` says which instead, and does not count as a pass: `next(ds.iterator(epoch=0))` peeks
-        at the first element, and leaves later passes as they are. Nothing runs before the first `next`.
+        from pass to pass. `epoch` selects an epoch instead, and does not count as a pass: `next(ds.iterator(epoch=0))`
+        peeks at the first element, and leaves later passes as they are. Nothing runs before the first `next`.
 
         >>> with Dataset.range(4).batch(2).iterator() as it:
         ...     first, saved = next(it), it.state_dict()
@@ -56,7 +56,7 @@ class Iterate(Handle[T_co]):
 
     @property
     def epoch(self) -> int:
-        """The epoch under way, or else the one that the next pass is: where a loop over epochs begins.
+        """Return the epoch under way, or else the epoch of the next pass: the value at which a loop over epochs begins.
 
         >>> ds = Dataset.range(4)
         >>> ds.load_state_dict({**ds.state_dict(), "epoch": 3})
@@ -66,10 +66,10 @@ class Iterate(Handle[T_co]):
         return self._passes.position().epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass be this epoch; the ones after it count on from there.
+        """Set the epoch of the next pass; later passes count on from there.
 
-        Nothing needs to call it: every pass is the next epoch by itself. It is here for loops that count epochs
-        themselves. Where a position in this very epoch was loaded, the pass is what is left of it.
+        Calling this method is optional, since every pass is the next epoch by default. Use it in loops that count
+        epochs themselves. If a position in this very epoch was loaded, the pass is the rest of the epoch.
 
         >>> ds = Dataset.range(100).shuffle(seed=0)
         >>> ds.set_epoch(7)
@@ -79,12 +79,12 @@ class Iterate(Handle[T_co]):
         self._passes.set_epoch(check_count("set_epoch", "epoch", epoch, least=0))
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the pass under way as plain JSON data; between passes, the beginning of the next one.
+        """Return the position of the pass under way as plain JSON data; between passes, the start of the next one.
 
-        A pass is under way as long as its iterator is there, and was neither closed nor received to the end. So in
-        `for batch in ds` it is the position after `batch`; after the loop, also one that was left by `break`, it is the
-        beginning of the next epoch. Of several iterators the one that was begun last counts; those with an explicit
-        `epoch` do not. For what a state holds see `Iterator.state_dict`: either loads into the dataset or an iterator.
+        A pass is under way as long as its iterator exists, and was neither closed nor exhausted. In `for batch in ds`,
+        the state is the position after `batch`; after the loop, even one left by `break`, the state is the beginning of
+        the next epoch. Of several iterators, the one begun last counts; iterators with an explicit `epoch` do not
+        count. `Iterator.state_dict` describes the contents of a state, which loads into the dataset or an iterator.
 
         >>> ds = Dataset.range(9).batch(2)
         >>> for batch in ds:
@@ -98,9 +98,10 @@ class Iterate(Handle[T_co]):
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
         """Begin the next pass at a saved position; the pass after that is the next epoch.
 
-        `state` is what `state_dict()` of this dataset or of one of its iterators returned, perhaps in another process,
-        or a list of those of all shards. Where all of an epoch was received already, the next pass is the epoch after
-        it. Iterators that are under way stay where they are. A state of another plan is a `CursorError`.
+        `state` is the result of `state_dict()` of this dataset or of one of its iterators, possibly in another process,
+        or a list of the states of all shards. If all elements of the epoch were already received, the next pass is the
+        epoch after it. Iterators that are under way keep their position. A state of another plan raises a
+        `CursorError`.
 
         >>> ds = Dataset.range(5).shuffle(seed=0)
         >>> it = iter(ds)
@@ -117,11 +118,11 @@ class Iterate(Handle[T_co]):
         return engine.runs.carry_over.CarryOver()
 
     def reduce(self, initial_state: S, reduce_func: Callable[[S, T_co], S]) -> S:
-        """Go through one epoch: `state = reduce_func(state, element)` for each element, and return the last state.
+        """Compute `state = reduce_func(state, element)` for each element of one epoch, and return the last state.
 
-        An element that is a tuple is passed as one argument. Without elements it is `initial_state`. The state keeps
-        its structure and dtypes, else it is an `ElementError`: a sum that begins with 0 would else become one of
-        `uint8` with the first pixel, and overflow. Lists may grow, and `None` may become anything.
+        An element that is a tuple is passed as one argument. Without elements, the result is `initial_state`. The state
+        must keep its structure and dtypes, otherwise an `ElementError` is raised: a sum that begins with 0 would become
+        a `uint8` with the first pixel, and overflow. Lists may grow, and `None` may become anything.
 
         There is no `on_error`: a function that raises may have changed the state by half. For elements that cannot be
         reduced, `map` before with an `on_error` of its own.
@@ -149,15 +150,15 @@ class Iterate(Handle[T_co]):
                     raise
                 if state is None and before is not None:
                     raise ElementError(f"reduce: at element {number} the function {RETURNED_NO_STATE}")
-                if told := change_of(before, state):
+                if change := change_of(before, state):
                     raise ElementError(
-                        f"reduce: at element {number} the state changed: {told}; begin with what it becomes, such as "
-                        "np.float32(0), or convert what the function returns"
+                        f"reduce: at element {number} the state changed: {change}; begin with the final type, such as "
+                        "np.float32(0), or convert the function's result"
                     )
         return state
 
     def get_single_element(self) -> T_co:
-        """The one element of a dataset that has one; a `PlanError` if there are none, or more.
+        """Return the only element of a dataset; raise a `PlanError` if there are none, or more than one.
 
         >>> Dataset.range(3).batch(3).get_single_element().tolist()
         [0, 1, 2]
@@ -173,10 +174,10 @@ class Iterate(Handle[T_co]):
         raise PlanError(f"get_single_element(): this dataset has {many}")
 
     def to_torch(self) -> TorchFeed:
-        """The same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
+        """Return a feed of the same elements with PyTorch tensors for arrays, sharing their memory (CPU, no copy).
 
-        The feed is iterable once for each pass, and its iterators have the cursor's methods; text, bytes and objects
-        stay as they are.
+        The feed can be iterated once per pass, and its iterators have the methods for cursors; text, bytes and objects
+        are unchanged.
 
         >>> for batch in Dataset.range(4).batch(2).to_torch():  # doctest: +SKIP
         ...     batch
@@ -186,7 +187,7 @@ class Iterate(Handle[T_co]):
         return feed.torch.TorchFeed(cast("Dataset[T_co]", self))
 
     def to_jax(self) -> JaxFeed:
-        """The same elements with JAX arrays, which share memory on the CPU where JAX allows it.
+        """Return a feed of the same elements with JAX arrays, which share memory on the CPU where JAX allows it.
 
         JAX narrows 64-bit types, unless `jax_enable_x64` is set; narrowing copies.
 
@@ -198,7 +199,7 @@ class Iterate(Handle[T_co]):
         return feed.jax.JaxFeed(cast("Dataset[T_co]", self))
 
     def as_numpy_iterator(self) -> Iterator[Any]:
-        """The same as `iter(ds)`, which already yields NumPy; for pipelines that come from `tf.data`.
+        """Return `iter(ds)`, which already yields NumPy; for pipelines ported from `tf.data`.
 
         >>> list(Dataset.range(2).as_numpy_iterator()) == [0, 1]
         True

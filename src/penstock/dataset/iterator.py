@@ -36,8 +36,8 @@ T = TypeVar("T")
 class Iterator(Generic[T]):
     """One pass over a dataset.
 
-    Use it in a `with` block, or `close()` it, to stop early; the end of the epoch closes it too. It may be used from
-    several threads, each item going to one of them.
+    To stop early, use the iterator in a `with` block or `close()` it; the end of the epoch also closes it. Several
+    threads may use the iterator; each item goes to one of them.
 
     >>> def first_of(it: ps.Iterator[int]) -> int:
     ...     with it:
@@ -54,7 +54,7 @@ class Iterator(Generic[T]):
         *,
         warn: Callable[..., None] | None = None,
     ) -> None:
-        """Begin with the upcoming epoch, or with `epoch`; `warn` is told of what only a run shows."""
+        """Begin with the upcoming epoch, or with `epoch`; `warn` receives facts that only a run shows."""
         self._plan = passes.plan
         self._warn = warn
         self._passes = passes
@@ -62,7 +62,7 @@ class Iterator(Generic[T]):
         self._options = passes.options
         self._lock = threading.RLock()  # a signal handler may ask for the position in the midst of `next`
         plans.fingerprint.settle(passes.plan)
-        self._waits = epoch is None  # for its first `next`, which begins the pass
+        self._waits = epoch is None  # until its first `next`, which begins the pass
         self._start(passes.upcoming() if epoch is None else passes.beginning(epoch))
 
     def _start(self, cursor: Cursor) -> None:
@@ -91,7 +91,7 @@ class Iterator(Generic[T]):
                 left = len(self._items)
             try:
                 item = self._items.popleft()
-            except BaseException as error:  # no memory for a batch, or an interrupt, perhaps after it was taken out
+            except BaseException as error:  # out of memory, or an interrupt, perhaps after an item was taken
                 self._drop(left)
                 cast("Run", self._run).close("failed" if isinstance(error, Exception) else "cancelled")
                 raise
@@ -116,7 +116,7 @@ class Iterator(Generic[T]):
         try:
             items: Any = self._run.items()
         except BaseException as error:
-            if self._stop is not None:  # the run is over; what would close it holds the error, whose frames hold this
+            if self._stop is not None:  # the run is over; its closer would hold the error, whose frames hold this
                 self._stop()
             note_blames(error)
             raise
@@ -136,13 +136,13 @@ class Iterator(Generic[T]):
         self._warn = None
         try:
             warn(threads=True)
-        except (KeyboardInterrupt, SystemExit):  # after another error, of a warning, what was made is received next
+        except (KeyboardInterrupt, SystemExit):  # after any other error, as of a warning, the item made comes next
             self._drop(len(self._items))
             cast("Run", self._run).close("cancelled")
             raise
 
     def _begin_pass(self) -> None:
-        """Take the epoch whose turn it is, unless one was asked for."""
+        """Take the next epoch, unless one was requested."""
         if self._waits:
             with self._passes.lock:
                 self._start(self._passes.upcoming())
@@ -150,7 +150,7 @@ class Iterator(Generic[T]):
                 self._passes.begin(self, self._cursor)
 
     def _drop(self, left: int) -> None:
-        """Forget the items that were not received, so many."""
+        """Forget the `left` items that were not received."""
         self._dropped += left
         self._items = deque()
 
@@ -159,18 +159,18 @@ class Iterator(Generic[T]):
         cursor = self._cursor
         is_derived = needs_seed(self._plan) and cursor.seed != self._options.seed and not cursor.drawn
         plan, settings = self._passes.states.as_run(self._plan, cursor), settings_of(self._plan)
-        if not self._plan.indexed:  # as written: a rewrite that learns more does not change what cursors are
+        if not self._plan.indexed:  # the plan as written: rewrites must not change cursors
             self._cursor = cursor.in_form(engine.runs.lowering.form_of(plan, self._options.rewrite))
         drawn_seed = cursor.seed if is_derived else None
         return Run(plan, settings, self._counters, self._cursor, self._carry_over, drawn_seed=drawn_seed)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position as plain JSON data: exact whatever was made ahead, and cheap enough for every step.
+        """Return the position as plain JSON data: exact regardless of work done ahead, and cheap enough for every step.
 
-        It holds a version, the plan's fingerprint and lines, the seed, epoch and row; of a stream a mark of where that
-        stands too, which is packed as text where many inputs are open. That makes 250 to 500 bytes, and one to seven
-        more for each open input. Load it into an iterator of the same pipeline, or into the dataset, with any executor
-        and number of workers.
+        The state holds a version, the plan's fingerprint and lines, the seed, epoch and row. A stream adds a mark of
+        its position, which is packed as text if many inputs are open. The size is 250 to 500 bytes, plus one to seven
+        bytes for each open input. Load the state into an iterator of the same pipeline, or into the dataset, with any
+        executor and number of workers.
 
         >>> it = iter(Dataset.range(9))
         >>> next(it), next(it)
@@ -182,7 +182,7 @@ class Iterator(Generic[T]):
 
     @property
     def goes_on(self) -> bool:
-        """True if more of the epoch may come: it was neither closed nor received to its end."""
+        """Return whether more of the epoch may come: the iterator was neither closed nor exhausted."""
         return not self._closed and not self._passes.states.is_over(self._position())
 
     def _position(self) -> Cursor:
@@ -196,15 +196,15 @@ class Iterator(Generic[T]):
             return replace(cursor, ended=ended)
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Go on from a saved position; what this iterator was doing ends. Another plan's state is a `CursorError`.
+        """Continue from a saved position, and end the present run; another plan's state raises a `CursorError`.
 
-        The next pass over the dataset is the epoch after it, drawn with the seed that the state has. To go on with
+        The next pass over the dataset is the epoch after it, drawn with the seed that the state has. To continue with
         `for batch in ds`, load the state into the dataset: `Dataset.load_state_dict`.
 
         A list of the states of all shards of a run, saved at the same step, loads into any shard of the same pipeline,
-        also where there are more or fewer of them, with smaller or larger batches: all shards together go on with what
-        comes next. After `shard()` only maps, `enumerate()`, batches and `prefetch()` may come; of a stream the shards
-        have the same `streams=`, which is a multiple of either number.
+        even if there are more or fewer shards, with smaller or larger batches: all shards together continue with the
+        next elements. After `shard()`, only maps, `enumerate()`, batches and `prefetch()` may come; the shards of a
+        stream must have the same `streams=`, a multiple of both numbers of shards.
 
         >>> def of_shard(index, shards):
         ...     return Dataset.range(100).filter(lambda x: x % 3 > 0).shard(shards, index, streams=4).batch(8 // shards)
@@ -226,7 +226,7 @@ class Iterator(Generic[T]):
                 self._passes.begin(self, cursor)
 
     def stats(self) -> watch.stats.Stats:
-        """What has been counted since the iterator was made or a state loaded; see `Stats`. As text it is a table.
+        """Return the counts since the iterator was made or a state was loaded; as text, `Stats` is a table.
 
         >>> it = Dataset.range(10).filter(lambda x: x % 2 == 0).batch(2).iterator()
         >>> len(next(it)), it.stats().items, it.stats().rows
@@ -238,7 +238,7 @@ class Iterator(Generic[T]):
         return watch.report.stats_of(self._run, self._counters, self._carry_over.memory, self._received, times)
 
     def verdict(self) -> str:
-        """What limits this run, in a sentence or two: who waits, for which operation, its ceiling, and what to change.
+        """Return the limit of this run in words: who waits, for which operation, its ceiling, and what to change.
 
         >>> it = iter(Dataset.range(3))
         >>> it.verdict()
@@ -247,7 +247,7 @@ class Iterator(Generic[T]):
         return watch.verdict.verdict(self.stats())
 
     def close(self) -> None:
-        """Stop at once. Closing again does nothing; `state_dict()` still tells the position."""
+        """Stop at once. Closing again does nothing; `state_dict()` still returns the position."""
         self._closed = True
         self._end()  # without the lock, which a `next` that waits holds
         with self._lock:
@@ -267,7 +267,7 @@ class Iterator(Generic[T]):
 
 
 def _check_epoch(plan: Node, epoch: int) -> None:
-    """Refuse an epoch whose rows an `int64` cannot count: the 32,768th of a dataset without end, for one."""
+    """Refuse an epoch whose rows exceed an `int64`, such as the 32,768th of a dataset without end."""
     longest = max((node.stride for node in post_order(plan) if node.indexed), default=0)
     if (epoch + 1) * longest > 1 << 63:
         raise PlanError(f"epoch {epoch} lies beyond row 2**63 - 1: an epoch of this dataset counts {longest} rows")

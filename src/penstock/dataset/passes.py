@@ -1,4 +1,4 @@
-"""The passes of a dataset: which epoch comes next, from where, and with which seed; its iterators share them."""
+"""The passes of a dataset, shared by its iterators: the next epoch, where to begin it, and its seed."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 class Passes:
     """The epoch, position and seed that one pass over a dataset leaves to the next.
 
-    A pass takes its epoch with its first element, so that an iterator which is never advanced takes none. The seed of
-    what has none is drawn once, and replaced by that of a state that is loaded.
+    A pass takes its epoch with its first element, so an iterator that is never advanced takes none. The seed of
+    unseeded operations is drawn once, and replaced by the seed of a loaded state.
     """
 
     def __init__(self, plan: Node, seed: int) -> None:
         self.plan = plan
         self._seed = seed
-        self.lock = threading.RLock()  # a signal handler may ask for the position in the midst of it
-        self.left = 0  # passes begun, all left early; 0 where one has reached the end
+        self.lock = threading.RLock()  # reentrant: a signal handler may ask for the position meanwhile
+        self.left = 0  # passes begun, if all were left early; 0 once one has reached the end
         self.ended = False
         self._epoch = 0
         self._loaded: Cursor | None = None  # where the next pass begins, if not at the beginning of its epoch
@@ -38,43 +38,43 @@ class Passes:
 
     @cached_property
     def options(self) -> Options:
-        """The options of the dataset."""
+        """Return the options of the dataset."""
         return options_of(self.plan)
 
     @cached_property
     def states(self) -> States:
-        """The reader and writer of positions of the dataset."""
+        """Return the reader and writer of positions of the dataset."""
         return dataset.states.States(self.plan, self.options)
 
     @property
     def seed(self) -> int:
-        """The seed that was set for the dataset, or else the one that was drawn."""
+        """Return the seed that was set for the dataset, or else the one that was drawn."""
         return self._seed if self.options.seed is None else self.options.seed
 
     def beginning(self, epoch: int) -> Cursor:
-        """The beginning of an epoch."""
+        """Return the beginning of an epoch."""
         seed = self.seed
         drawn = draw_for_good(self.plan, seed) if self.options.seed is None else ()
         return Cursor(seed, epoch, 0, drawn=drawn)
 
     def upcoming(self) -> Cursor:
-        """Where the next pass begins."""
+        """Return the position at which the next pass begins."""
         with self.lock:
             return self._loaded or self.beginning(self._epoch)
 
     def begin(self, iterator: Iterator[Any], cursor: Cursor) -> None:
-        """Note that the iterator goes on from a cursor; the pass after it is the next epoch."""
+        """Record that the iterator continues from a cursor; the pass after it is the next epoch."""
         with self.lock:
             self._epoch, self._loaded = cursor.epoch + 1, None
             self._last = weakref.ref(iterator)
             self.left += not self.ended
 
     def end(self) -> None:
-        """Note that a pass has reached the end."""
+        """Record that a pass has reached the end."""
         self.ended, self.left = True, 0
 
     def position(self) -> Cursor:
-        """Where the pass begun last stands; the beginning of the next one where that is closed, over or gone."""
+        """Return the position of the pass begun last; if it is closed, over or gone, where the next pass begins."""
         with self.lock:
             last = self._last() if self._last is not None else None
         if last is not None and not last._closed:  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - ours
@@ -84,7 +84,7 @@ class Passes:
         return self.upcoming()
 
     def load(self, cursor: Cursor) -> None:
-        """Begin the next pass at a cursor, or with the epoch after it where that is over."""
+        """Begin the next pass at a cursor, or with the epoch after it if the cursor's epoch is over."""
         with self.lock:
             self.take_over(cursor)
             self._last = None
@@ -92,14 +92,14 @@ class Passes:
             self._epoch, self._loaded = cursor.epoch + over, None if over else cursor
 
     def take_over(self, cursor: Cursor) -> None:
-        """Draw in later passes as the run did that a cursor comes from."""
+        """Make later passes draw as the run did that the cursor comes from."""
         if self.options.seed is None:
             with self.lock:
                 self._seed = cursor.seed
                 take_over(self.plan, cursor.seed, cursor.drawn)
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass be this epoch: what is left of it, where a position in it was loaded."""
+        """Make the next pass this epoch, or the rest of it if a position in this epoch was loaded."""
         with self.lock:
             if self._loaded is None or self._loaded.epoch != epoch:
                 self._epoch, self._loaded = epoch, None

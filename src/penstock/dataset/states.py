@@ -1,4 +1,4 @@
-"""Positions of a dataset as plain JSON data, and back."""
+"""Conversion of positions of a dataset to plain JSON data, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.rewrite.seeds import bind_seeds, draws_for_good
 
 
 class States:
-    """Writes the cursors of a plan as states, which name the plan, and reads them."""
+    """A writer of the cursors of a plan as states, which name the plan, and a reader of such states."""
 
     def __init__(self, plan: Node, options: Options) -> None:
         plans.fingerprint.settle(plan)
@@ -35,13 +35,13 @@ class States:
         return rewritten(bind_seeds(plan, cursor.seed, cursor.drawn), passes).plan
 
     def is_over(self, cursor: Cursor) -> bool:
-        """Return whether all elements of the cursor's epoch were received, as far as it tells."""
+        """Return whether all elements of the cursor's epoch were received, as far as the cursor tells."""
         return cursor.ended or 0 <= self._plan.length <= cursor.row
 
     def state_of(self, cursor: Cursor) -> dict[str, Any]:
-        """The state of a cursor."""
+        """Return the state of a cursor."""
         state = cursor.state_dict(self._identity[0], self._summary)
-        for name, nothing in self._fields.items():  # checkpoints are read by the keys that a state has at first
+        for name, nothing in self._fields.items():  # checkpoint libraries expect the keys of the first state
             state.setdefault(name, nothing)
         if self._is_sharded:
             self._sharding = self._sharding or cursors.sharding.Sharding(
@@ -51,7 +51,7 @@ class States:
         return state
 
     def cursor_of(self, state: object) -> Cursor:
-        """The cursor of a state, or of those of all shards of a run; a `CursorError` if it is of another plan."""
+        """Return the cursor of a state, or of those of all shards of a run; raise a `CursorError` for another plan."""
         if isinstance(state, list):
             cursor = cursors.reshard.resharded(self._plan, self.as_run, state)
             run = self.as_run(self._plan, cursor)
@@ -60,12 +60,12 @@ class States:
             return cursor_of(state, *self._identity, self._plan.stride if self._plan.indexed else None)
         except CursorError as error:
             if isinstance(state, dict) and "shard" in state:
-                error.add_note("the states of all shards of a run load into any number of them: pass a list of all")
+                error.add_note("to load into another number of shards, pass a list of the states of all shards")
             raise
 
     @cached_property
     def _fields(self) -> dict[str, Any]:
-        """The entries that states of the plan may have besides those of all plans, with their empty values."""
+        """Return the entries that states of the plan have besides those of all plans, with their empty values."""
         fields: dict[str, Any] = {"drawn": []} if draws_for_good(self._plan) else {}
         if not self._plan.indexed:
             return {**fields, "offset": 0, "mark": None, "form": "", "ended": False}
@@ -82,6 +82,6 @@ class States:
 
     @cached_property
     def _is_sharded(self) -> bool:
-        """True if the states of all shards of the run load into any number of them."""
+        """Return whether the states of all shards of the run load into any number of them."""
         shards = any(node.name == "shard" for node in post_order(self._plan))
         return shards and cursors.sharding.is_sharded(self._plan)

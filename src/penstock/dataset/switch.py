@@ -1,4 +1,4 @@
-"""Several pipelines under way side by side, any of which gives the next element."""
+"""Several pipelines under way at the same time, any of which gives the next element."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ VERSION = 1
 
 
 class Switch:
-    """Several datasets under way side by side, by name: `next(switch["train"])` at one step, `["val"]` at another.
+    """Several named datasets under way at once: `next(switch["train"])` at one step, `["val"]` at another.
 
-    Drawing from one leaves the others where they are. One `state_dict()` has the positions of all; they are closed
-    together, and share one budget of memory in equal parts: `memory_budget` bytes, or what a single pipeline would take
-    by itself (`Options(memory_budget=)`). Each name is an `Iterator`, with its own `stats()` and `verdict()`. Names
-    that are no Python words, or that are taken, go into a dict: `Switch({"two words": ds})`.
+    Drawing from one dataset leaves the positions of the others unchanged. One `state_dict()` has the positions of all
+    datasets. All datasets are closed together, and share one memory budget in equal parts: `memory_budget` bytes, or
+    the budget of a single pipeline (`Options(memory_budget=)`). Each name is an `Iterator`, with its own `stats()` and
+    `verdict()`. Pass names that are not Python identifiers, or that are taken, in a dict: `Switch({"two words": ds})`.
 
-    At the end of its epoch a dataset raises `StopIteration`, and goes on doing so until `begin(name)`; one that should
-    never end is `repeat()`ed.
+    At the end of its epoch a dataset raises `StopIteration`, and continues to do so until `begin(name)`; `repeat()` a
+    dataset that should never end.
 
     >>> with Switch(train=Dataset.range(4).repeat(), val=Dataset.range(10, 13)) as switch:
     ...     steps = [int(next(switch["train"])) for _ in range(6)]
@@ -60,9 +60,9 @@ class Switch:
         self._iterators: dict[str, Iterator[Any]] = {name: iter(ds) for name, ds in self._datasets.items()}
 
     def __getitem__(self, name: str) -> Iterator[Any]:
-        """The iterator of the dataset of this name, where it is."""
+        """Return the iterator of the dataset of this name, at its current position."""
         if name not in self._iterators:
-            raise KeyError(f"{name}; there are {', '.join(self._iterators)} in this switch")
+            raise KeyError(f"{name}; this switch has {', '.join(self._iterators)}")
         return self._iterators[name]
 
     def __getattr__(self, name: str) -> Iterator[Any]:
@@ -77,7 +77,7 @@ class Switch:
         return len(self._iterators)
 
     def begin(self, name: str, *, epoch: int | None = None) -> Iterator[Any]:
-        """Begin the next epoch of one dataset, or `epoch`; the iterator it had is closed, and the others stay.
+        """Begin the next epoch of one dataset, or `epoch`; its previous iterator is closed, and the others continue.
 
         >>> with Switch(val=Dataset.range(3)) as switch:
         ...     [len(list(switch.begin("val"))) for _ in range(2)]
@@ -88,7 +88,7 @@ class Switch:
         return self._iterators[name]
 
     def state_dict(self) -> dict[str, Any]:
-        """The positions of all datasets as plain JSON data: `Iterator.state_dict` of each, by name.
+        """Return the positions of all datasets as plain JSON data: the `Iterator.state_dict` of each, by name.
 
         >>> switch = Switch(train=Dataset.range(9), val=Dataset.range(9))
         >>> for _ in range(4):
@@ -99,7 +99,7 @@ class Switch:
         return {"version": VERSION, "datasets": {name: each.state_dict() for name, each in self._iterators.items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from saved positions; those of other names or other plans are a `CursorError`, and none is loaded.
+        """Continue from saved positions; positions of other names or plans raise a `CursorError`, and none is loaded.
 
         >>> with Switch(train=Dataset.range(9)) as first, Switch(train=Dataset.range(9)) as again:
         ...     _ = next(first["train"]), next(first["train"])
@@ -110,7 +110,7 @@ class Switch:
         saved = _saved(state)
         if saved.keys() != self._iterators.keys():
             raise CursorError(
-                f"the saved state has positions of {', '.join(map(str, saved))}, and this switch has "
+                f"the saved state has positions of {', '.join(map(str, saved))}, but this switch has "
                 f"{', '.join(self._iterators)}"
             )
         before = {name: each.state_dict() for name, each in self._iterators.items()}
@@ -123,8 +123,8 @@ class Switch:
             raise
 
     def close(self) -> None:
-        """Stop all of them. Closing again does nothing; `state_dict()` still tells the positions."""
-        with ExitStack() as stack:  # one that raises does not keep the others open
+        """Stop all datasets. Closing again does nothing; `state_dict()` still returns the positions."""
+        with ExitStack() as stack:  # even if one raises, the others are closed
             for each in self._iterators.values():
                 stack.callback(each.close)
 
@@ -141,7 +141,7 @@ class Switch:
 
 
 def _sharing(datasets: Mapping[str, Dataset[Any]], budget: int | None) -> dict[str, Dataset[Any]]:
-    """The datasets with equal parts of one budget; one that has asked for less gets no more."""
+    """Return the datasets with equal parts of one budget; a dataset that requested less gets no more."""
     asked = {name: dataset.options().memory_budget for name, dataset in datasets.items()}
     whole = budget or max((each for each in asked.values() if each is not None), default=default_memory_budget())
     share = max(whole // len(datasets), 1)
@@ -155,7 +155,7 @@ def _saved(state: object) -> dict[str, Any]:
     fields = cast("dict[str, Any]", state) if isinstance(state, dict) else {}
     saved = fields.get("datasets")
     if not isinstance(saved, dict):
-        raise CursorError("a saved state of a switch is what its state_dict() returned")
+        raise CursorError("the saved state is not a result of Switch.state_dict()")
     if fields.get("version") != VERSION:
         raise CursorError(f"the saved state has version {fields.get('version')!r}; this Penstock reads {VERSION}")
     return cast("dict[str, Any]", saved)

@@ -1,4 +1,4 @@
-"""Run parts of a plan once, here and now, to tell about it: dry runs, and the counts that a mixture draws."""
+"""Runs of parts of a plan in advance: dry runs, and the counts that a mixture draws."""
 
 from typing import TYPE_CHECKING
 

@@ -32,8 +32,8 @@ def inputs_to_run(mixture: Mixture) -> tuple[Node, ...]:
 def draw_counts(mixture: Mixture, count: int, epoch: int, settings: Settings, passes: Passes) -> list[int]:
     """Return how many of the first `count` elements of an epoch come from each member; fewer if the epoch is shorter.
 
-    The seeds of the mixture are bound. It runs as usual, but on members that yield their own number instead of their
-    elements. Only the members of `inputs_to_run` are run for that.
+    The seeds of the mixture are bound. The mixture runs as usual, but on members that yield their own number instead of
+    their elements. Only the members of `inputs_to_run` are run for that.
     """
     if mixture.countable:
         return mixture.draw_counts(count, epoch)

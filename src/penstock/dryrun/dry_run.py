@@ -88,7 +88,7 @@ class _Compiled:
 
 
 class DryRun:
-    """Makes the first `rows` elements of a plan whose seeds are bound, or as many as there are before one fails.
+    """A run of the first `rows` elements of a plan whose seeds are bound, or as many as come before one fails.
 
     The sources of streams end early: after `MOST_SOURCE_ELEMENTS` elements or `LONGEST_DRY_RUN` seconds. Nothing is
     written to caches.
@@ -181,7 +181,7 @@ class DryRun:
 
 
 class _Measuring(Unobserved):
-    """Measures the making of one stage's elements."""
+    """A context that measures the making of one stage's elements."""
 
     def __init__(self, stage: DryRunStage, measure: Callable[[DryRunStage], AbstractContextManager[None]]) -> None:
         self._stage = stage

@@ -1,4 +1,4 @@
-"""The last metre to the framework that trains, one a file."""
+"""Feeds: the elements of a dataset as arrays of a training framework, one framework per file."""
 
 from typing import TYPE_CHECKING
 

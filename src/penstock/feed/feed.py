@@ -1,4 +1,4 @@
-"""The last metre: the elements of a dataset, with a framework's arrays for NumPy's."""
+"""The parts common to all feeds: a dataset's elements with a framework's arrays instead of NumPy's."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Iterable(Protocol):
 
 
 Convert: TypeAlias = Callable[[np.ndarray | Ragged | Sparse], Any]
-"""Makes what the framework has for an array, ragged rows or a sparse array; returns what it has nothing for."""
+"""A function that converts an array, `Ragged` or `Sparse` to the framework's type, if it has one."""
 
 
 class FedIterator:
-    """An iterator whose elements have a framework's arrays; all else is as with the iterator it wraps."""
+    """An iterator whose elements have a framework's arrays, and which otherwise works like the iterator it wraps."""
 
     def __init__(self, source: Source, convert: Convert) -> None:
         self._source = source
@@ -63,19 +63,19 @@ class FedIterator:
         return self._convert(np.asarray(leaf)) if _is_array(leaf) else leaf
 
     def state_dict(self) -> dict[str, Any]:
-        """The position; see `Iterator.state_dict`."""
+        """Return the position; see `Iterator.state_dict`."""
         return self._source.state_dict()
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
-        """Go on from a saved position; see `Iterator.load_state_dict`."""
+        """Continue from a saved position; see `Iterator.load_state_dict`."""
         self._source.load_state_dict(state)
 
     def stats(self) -> Any:
-        """What has been counted; see `Iterator.stats`."""
+        """Return the counts so far; see `Iterator.stats`."""
         return self._source.stats()
 
     def verdict(self) -> str:
-        """What limits this run; see `Iterator.verdict`."""
+        """Return what limits this run; see `Iterator.verdict`."""
         return self._source.verdict()
 
     def close(self) -> None:
@@ -92,9 +92,9 @@ class FedIterator:
 
 
 class Feed:
-    """A dataset whose iterators give a framework's arrays.
+    """A dataset whose iterators yield a framework's arrays.
 
-    Passes are those of the dataset: going through either takes the next epoch of both.
+    Passes are those of the dataset: iterating over either takes the next epoch of both.
     """
 
     def __init__(self, dataset: Iterable, convert: Convert) -> None:
@@ -111,20 +111,20 @@ class Feed:
         return len(self._dataset)
 
     def iterator(self, *, epoch: int | None = None) -> FedIterator:
-        """An iterator over one epoch; see `Dataset.iterator`."""
+        """Return an iterator over one epoch; see `Dataset.iterator`."""
         return FedIterator(self._dataset.iterator(epoch=epoch), self._convert)
 
     @property
     def epoch(self) -> int:
-        """The epoch under way, or else the next one; see `Dataset.epoch`."""
+        """Return the epoch under way, or else the next one; see `Dataset.epoch`."""
         return self._dataset.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next pass be this epoch; see `Dataset.set_epoch`."""
+        """Set the epoch of the next pass; see `Dataset.set_epoch`."""
         self._dataset.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the pass under way; see `Dataset.state_dict`."""
+        """Return the position of the pass under way; see `Dataset.state_dict`."""
         return self._dataset.state_dict()
 
     def load_state_dict(self, state: dict[str, Any] | list[dict[str, Any]]) -> None:
@@ -133,7 +133,7 @@ class Feed:
 
 
 def _is_array(leaf: Any) -> bool:
-    """Numbers become a framework's arrays, Python's too; text, bytes and other objects stay as they are."""
+    """Return whether the leaf becomes a framework's array: numbers do, text, bytes and other objects do not."""
     if not isinstance(leaf, np.ndarray | np.generic):
         return isinstance(leaf, bool | int | float | complex)
     return leaf.dtype.kind in "biufc" or leaf.dtype.type.__module__ == "ml_dtypes"  # bfloat16 and smaller floats

@@ -1,4 +1,4 @@
-"""Elements as JAX arrays, over the batch's memory where JAX can take it."""
+"""Elements as JAX arrays, which share the batch's memory where JAX allows it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NARROWED = {"int64", "uint64", "float64", "complex128"}
 
 
 class JaxFeed(Feed):
-    """A dataset whose iterators give JAX arrays on the CPU device.
+    """A dataset whose iterators yield JAX arrays on the CPU device.
 
-    Memory is shared by DLPack where the array is contiguous and writable, as batches are, and its type is one JAX has
-    switched on; others are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A
-    batch that JAX shares must not be written to. `ps.Sparse` becomes a `BCOO`; `ps.Ragged`, which JAX has nothing for,
-    stays as it is.
+    Memory is shared by DLPack if the array is contiguous and writable, as batches are, and JAX has its type enabled;
+    other arrays are copied by `jax.numpy.asarray`, which narrows 64-bit types unless `jax_enable_x64` is set. A batch
+    that JAX shares must not be written to. `ps.Sparse` becomes a `BCOO`; `ps.Ragged` has no equivalent in JAX and is
+    unchanged.
     """
 
     def __init__(self, dataset: Iterable) -> None:

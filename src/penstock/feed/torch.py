@@ -13,15 +13,15 @@ from penstock.feed.feed import Feed, Iterable
 
 
 class TorchFeed(Feed):
-    """A dataset whose iterators give CPU tensors, over the memory of the batch: nothing is copied.
+    """A dataset whose iterators yield CPU tensors that share the memory of the batch, without a copy.
 
-    A read-only array (an element that is a view of the source's own memory) is copied, for a tensor can be written to;
-    so is one with a negative stride. Unsigned integers wider than a byte keep their type, which PyTorch supports in
-    part. `ps.Ragged` becomes a nested tensor (jagged layout), or stays where it has several ragged dimensions, which
-    PyTorch does not know; `ps.Sparse` becomes a sparse COO tensor.
+    A read-only array (an element that is a view of the source's own memory) is copied, since tensors are writable; so
+    is an array with a negative stride. Unsigned integers wider than a byte keep their type, which PyTorch supports in
+    part. `ps.Ragged` becomes a nested tensor (jagged layout), or is unchanged if it has several ragged dimensions,
+    which PyTorch does not support; `ps.Sparse` becomes a sparse COO tensor.
 
-    It counts as an `IterableDataset`: `DataLoader(feed, batch_size=None)` yields the same, for what expects a
-    DataLoader. Without workers: the pipeline has its own.
+    The feed counts as an `IterableDataset`: `DataLoader(feed, batch_size=None)` yields the same elements, for code that
+    expects a DataLoader. Use no DataLoader workers: the pipeline has its own.
     """
 
     def __init__(self, dataset: Iterable) -> None:

@@ -1,4 +1,4 @@
-"""What is likely a mistake in a plan that can run: rules by topic, and the table of their codes."""
+"""Likely mistakes in a plan that can run: rules by topic, and the table of their codes."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Caches that likely do not keep what was meant."""
+"""Rules about caches that are probably misplaced."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from penstock.plan.node import Node
 
 
 def random_function_before_cache(written: Written) -> Iterator[Found]:
-    """What is random before a cache is not random any more.
+    """A random operation before a cache is no longer random.
 
-    Augmentation is meant to differ in every epoch. A cache keeps what the first pass drew. Cache what is expensive and
-    the same each time (reading, decoding), and augment after it.
+    Augmentation should differ in every epoch, but a cache keeps the draws of the first pass. Cache the results of
+    expensive operations that are the same each time (reading, decoding), and augment after the cache.
     """
     for cache in _caches(written.plan):
         for node in upstream(cache, past=lambda node: not isinstance(node, Cache)):
             if isinstance(node, Map | Filter | Scan) and node.draws:
                 yield Found(
                     cache,
-                    f"{cache.label()} comes after {node.label()}, which is random: every epoch gets what the first one "
-                    f"drew; write .{cache.label()} before .{node.label()}",
+                    f"{cache.label()} comes after {node.label()}, which is random: every epoch repeats the draws "
+                    f"of the first; write .{cache.label()} before .{node.label()}",
                 )
 
 
 def shuffle_before_cache(written: Written) -> Iterator[Found]:
     """A cache after a shuffle keeps the order of the first epoch.
 
-    Every epoch then comes in that order. Shuffle after the cache: it keeps row by row, in any order. To keep a random
-    part of the data, `shuffle().take(n).cache()` is fine, and so is another shuffle after the cache.
+    Every epoch then comes in that order. Shuffle after the cache, which keeps rows in any order. To keep a random part
+    of the data, `shuffle().take(n).cache()` is fine, and so is another shuffle after the cache.
     """
     shuffled = {id(node) for shuffle in _shuffles(written.plan) for node in upstream(shuffle, past=lambda node: True)}
     for cache in _caches(written.plan):
@@ -52,8 +52,7 @@ def shuffle_before_cache(written: Written) -> Iterator[Found]:
 def repeat_before_cache(written: Written) -> Iterator[Found]:
     """A cache after `repeat` keeps every element several times.
 
-    They are all the same, and take as much memory as if they were not. Cache first: a repeat of what is kept costs
-    nothing.
+    The copies are equal, but take memory each. Cache first: repeating cached elements costs nothing.
     """
     for cache in _caches(written.plan):
         for repeat in upstream(cache, past=lambda node: node.one_to_one and not getattr(node, "draws", False)):

@@ -1,4 +1,4 @@
-"""Calls that likely do not do what was meant."""
+"""Rules about calls that probably do not have the intended effect."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from penstock.lint.written import Found, Written
 
 
 def result_thrown_away(written: Written) -> Iterator[Found]:
-    """A statement that is nothing but a transformation has no effect.
+    """A statement that consists of a transformation alone has no effect.
 
-    A dataset never changes. Each transformation returns a new one, which has to be given a name or used at once:
+    A dataset never changes. Each transformation returns a new one, which must be assigned to a name or used at once:
     `ds = ds.shuffle()`.
     """
     if not written.thrown_away:
@@ -19,6 +19,6 @@ def result_thrown_away(written: Written) -> Iterator[Found]:
     call = "ds[...]" if name == "slice" else f"ds.{name}(...)"
     yield Found(
         written.plan,
-        f"the result of {call} was thrown away. A transformation returns a new dataset and leaves the one it is called "
-        f"on as it is: write `ds = {call}`",
+        f"the result of {call} was thrown away. A transformation returns a new dataset and does not change the one it "
+        f"is called on: write `ds = {call}`",
     )

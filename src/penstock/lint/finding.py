@@ -1,4 +1,4 @@
-"""What a rule has found, with all there is to say of it."""
+"""The result of a rule, with its full description."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from penstock.plan.node import Node
 
 @dataclass(frozen=True)
 class Finding:
-    """One place of a plan that is likely not what was meant.
+    """One place of a plan that is probably a mistake.
 
-    `message` names the operation as it was written, says why it matters and what to write instead; `warns` tells
-    whether the first iterator warns of it, or only `ds.check()` shows it. What is said `of` an object of the user's is
-    said once for all datasets.
+    `message` names the operation as it was written, and says why it matters and what to write instead; `warns` is true
+    if the first iterator warns of the finding, false if only `ds.check()` shows it. A finding `of` one of the user's
+    objects is reported once for all datasets.
 
     >>> finding, *_ = Dataset.range(8).batch(4).shuffle().check().findings
     >>> finding.code, finding.operation, finding.warns

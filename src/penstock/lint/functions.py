@@ -1,4 +1,4 @@
-"""Functions that likely do not do what was meant."""
+"""Rules about functions that probably do not do what the user intends."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ OF_TORCH = ("bernoulli", "multinomial", "normal", "rand", "rand_like", "randint"
 
 
 def global_generator_in_a_function(written: Written) -> Iterator[Found]:
-    """A function draws from the generator that a whole process shares.
+    """A function draws from the random generator that a whole process shares.
 
-    What it draws depends on the order in which workers come to it, so it differs from run to run, also with a seed, and
-    processes that begin alike draw alike. A parameter `rng` gets a NumPy generator that belongs to the element's row
-    and epoch: the same for any number of workers, and after a restore.
+    Its draws depend on the order in which workers call it, so they differ from run to run, even with a seed, and
+    processes that begin alike draw alike. A parameter `rng` receives a NumPy generator that belongs to the element's
+    row and epoch: the same for any number of workers, and after a restore.
     """
     for node, function in _functions(written.plan):
         if (drawn := _drawn_by(function, function.__code__)) is not None:
             yield Found(
                 node,
-                f"{node.label()} calls {drawn}(), which draws from a generator of the whole process; give the "
-                "function a parameter `rng` and draw from that",
+                f"{node.label()} calls {drawn}(), which draws from a generator that the whole process shares; "
+                "add a parameter `rng` to the function and draw from that",
             )
 
 
 def in_place_function(written: Written) -> Iterator[Found]:
     """A function changes its element by `+=` or the like, which writes into an array.
 
-    An array of a source or a cache is read-only, so that is an error there. Of others the function gets copies, for
-    somebody else may hold them; an operation that makes a new array needs none.
+    An array of a source or a cache is read-only, so writing raises an error. Other arrays must be copied for the
+    function, since another operation may hold them; an operation that makes a new array needs no copy.
     """
     for node, function in _functions(written.plan):
         if not node.inputs or _are_numbers(node.inputs[0].spec()):
@@ -58,10 +58,10 @@ def in_place_function(written: Written) -> Iterator[Found]:
 
 
 def dataset_as_an_element(written: Written) -> Iterator[Found]:
-    """A `map` returns a dataset for each element, and nothing after it goes through those.
+    """A `map` returns a dataset for each element, and no later operation iterates these datasets.
 
-    They come out as they are, one dataset for each element. `flat_map` yields the elements of the returned datasets
-    instead, one dataset after another; `interleave` takes turns among several.
+    The result is one dataset for each element. `flat_map` yields the elements of the returned datasets instead, one
+    dataset after another; `interleave` takes turns among several.
     """
     node = written.plan
     while isinstance(node, RowMap | Grouping):
@@ -69,44 +69,44 @@ def dataset_as_an_element(written: Written) -> Iterator[Found]:
     if isinstance(node, Map) and _is_dataset(node, written) and not _is_dataset(node.input, written):
         yield Found(
             node,
-            f"{node.label()} returns a dataset for each element, and these come out as they are; to yield their "
+            f"{node.label()} returns a dataset for each element, and yields the datasets themselves; to yield their "
             "elements, write flat_map(function) or interleave(function)",
         )
 
 
 def every_element_failed(written: Written) -> Iterator[Found]:
-    """Every element of an epoch failed and was left out, as `ignore_errors()` or `on_error="skip"` has it.
+    """Every element of an epoch failed and was left out, due to `ignore_errors()` or `on_error="skip"`.
 
-    A training loop then ends at once, without an error. It is one mistake most likely, and no damage here and there:
-    without leaving out what fails, the first error says which. `ErrorBudget` ends a run in which too many fail.
+    A training loop then ends at once, without an error. The cause is probably one mistake rather than scattered damage:
+    without the policy, the first error shows the cause. `ErrorBudget` ends a run in which too many elements fail.
     """
     forgiving = [node for node in post_order(written.plan) if isinstance(node, IgnoreErrors | Tolerant)]
     if written.failed and forgiving:
         yield Found(
             forgiving[-1],
-            f"{forgiving[-1].reported_as} left out every element of the epoch, for all that came failed; without it, "
-            "the first error says why",
+            f"{forgiving[-1].reported_as} left out every element of the epoch, since all failed; without it, "
+            "the first error shows why",
         )
 
 
 def _functions(plan: Node) -> Iterator[tuple[Node, FunctionType]]:
-    """The operations with the plain functions that they were given."""
+    """Yield the operations with the plain functions of the user."""
     for node in post_order(plan):
         yield from ((node, value) for value in vars(node).values() if isinstance(value, FunctionType))
 
 
 def _is_dataset(node: Node, written: Written) -> bool:
-    """Return whether the first element of an operation is a dataset, where a dry run has made it."""
+    """Return whether the first element of an operation is a dataset, if a dry run has made it."""
     return hasattr(type(written.firsts.get(id(node))), "element_spec")
 
 
 def _are_numbers(spec: Spec | None) -> bool:
-    """Return whether it is known that elements have no arrays that could be written to."""
+    """Return whether elements are known to have no arrays that could be written to."""
     return spec is not None and all(not getattr(leaf, "shape", ()) for leaf in flatten(spec)[0])
 
 
 def _changed_by(function: FunctionType) -> str | None:
-    """The parameter that a function changes by an operator in place, or a part of which it does."""
+    """Return the parameter that a function changes in place by an operator, in whole or in part."""
     code = function.__code__
     writes = _Writes()
     names = [name for name in code.co_varnames[: code.co_argcount] if name != "rng"]
@@ -115,7 +115,7 @@ def _changed_by(function: FunctionType) -> str | None:
 
 
 class _Writes:
-    """Hears which parameters a function changes by an operator in place."""
+    """A tracer of the parameters that a function changes in place by an operator."""
 
     def __init__(self) -> None:
         self.names: list[str] = []

@@ -1,4 +1,4 @@
-"""Orders that are likely not the ones that were meant."""
+"""Rules about orders that are probably unintended."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock.plan.types import UNKNOWN
 
 
 def shuffle_after_batch(written: Written) -> Iterator[Found]:
-    """A shuffle after `batch` moves whole batches about.
+    """A shuffle after `batch` moves whole batches.
 
-    The elements of a batch are the same in every epoch, neighbours of the source: examples of one class, where it is
-    sorted by class. Training then converges worse, and nothing else tells. Shuffle first: a shuffle is arithmetic on
-    row numbers and costs the same there.
+    The elements of a batch are then the same in every epoch, neighbors in the source: examples of one class, if the
+    source is sorted by class. Training then converges worse, without any other sign. Shuffle first: a shuffle is
+    arithmetic on row numbers and costs the same there.
     """
     for shuffle in _shuffles(written.plan):
         for batch in upstream(shuffle, past=_moves_batches):
@@ -32,9 +32,9 @@ def shuffle_after_batch(written: Written) -> Iterator[Found]:
 def repeat_before_shuffle(written: Written) -> Iterator[Found]:
     """A shuffle after `repeat` mixes the epochs.
 
-    Some elements come twice before others have come once, and no epoch has a beginning or an end. Shuffle first: each
-    epoch of a `repeat` is then shuffled anew. To repeat some classes more often than others, repeat those datasets
-    before they are put together; that is not taken for this.
+    Some elements come twice before others come once, and no epoch has a beginning or an end. Shuffle first: each epoch
+    of a `repeat` is then reshuffled. To repeat some classes more often than others, repeat those datasets before
+    combining them; that is not reported.
     """
     for shuffle in _shuffles(written.plan):
         for repeat in upstream(shuffle, past=lambda node: node.one_to_one or isinstance(node, order.shard.Shard)):
@@ -51,10 +51,10 @@ def repeat_before_shuffle(written: Written) -> Iterator[Found]:
 
 
 def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
-    """A shard of what was shuffled without a seed is a part of an order that no other rank has.
+    """A shard of a dataset shuffled without a seed is a part of an order that no other rank has.
 
-    Every dataset draws a seed of its own where none was given, on each rank another. So the ranks' parts overlap, and
-    some elements come on no rank. The same holds for random filters and mixtures. Give them, or `Options()`, a seed
+    Every unseeded dataset draws its own seed, a different one on each rank. The ranks' parts therefore overlap, and
+    some elements come on no rank. The same applies to random filters and mixtures. Give them, or `Options()`, a seed
     that is the same on all ranks, or shard first.
     """
     if written.options.seed is not None:
@@ -73,11 +73,11 @@ def shards_of_an_order_drawn_anew(written: Written) -> Iterator[Found]:
 
 
 def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
-    """Two parts of one shuffled dataset, as for training and testing, where each epoch has another order.
+    """Parts of one shuffled dataset, such as training and test data, overlap if each epoch has another order.
 
-    `ds.take(n)` and `ds.skip(n)` are cut from the order of the epoch. The next epoch has another, so what was tested
-    with in one is trained on in the next, and the test says nothing any more. Split first, by `split()`, and shuffle
-    the training part alone; or give the shuffle `reshuffle_each_iteration=False`: one order for good.
+    `ds.take(n)` and `ds.skip(n)` are cut from the order of the epoch. The next epoch has another order, so the test
+    elements of one epoch are trained on in the next, and the test is meaningless. Split first, with `split()`, and
+    shuffle the training part alone; or pass `reshuffle_each_iteration=False` to the shuffle, for one fixed order.
     """
     for part in _apart(written):
         for shuffle in upstream(part, past=lambda node: True):
@@ -85,18 +85,18 @@ def split_of_an_order_that_changes(written: Written) -> Iterator[Found]:
                 yield Found(
                     part,
                     f"{part.label()} is one of several parts of {shuffle.label()}, whose order changes each epoch: "
-                    "elements leak from one part into another; split() first and shuffle then, or write "
+                    "elements leak from one part into another; first split(), then shuffle, or write "
                     "shuffle(reshuffle_each_iteration=False)",
                 )
                 break
 
 
 def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
-    """A shuffle with a buffer moves elements about within it, though all of them could be permuted.
+    """A shuffle with a buffer only moves elements within it, although all of them could be permuted.
 
-    Where any row can be read alone, `shuffle()` without a buffer permutes the whole dataset, without memory or a
-    start-up time. A buffer (in `tf.data` there is no other way) leaves what lay far apart far apart: the classes of
-    data that is sorted by class. Keep it for data that is only cheap to read nearly in order, and silence this.
+    If any row can be read alone, `shuffle()` without a buffer permutes the whole dataset, without memory or a start-up
+    time. A buffer (the only way in `tf.data`) keeps distant elements apart, such as the classes of data that is sorted
+    by class. Use a buffer for data that is only cheap to read nearly in order, and silence this code.
     """
     for shuffle in _shuffles(written.plan):
         window, length = shuffle.window, shuffle.input.length
@@ -109,13 +109,13 @@ def shuffle_in_a_small_buffer(written: Written) -> Iterator[Found]:
 
 
 def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
-    """A stream's shuffle whose buffer holds less than one compressed file, or part that `flat_map` puts end to end.
+    """The buffer of a stream's shuffle holds less than one compressed file, or one part of a `flat_map`.
 
-    It mixes neighbours within a file; what is in different files hardly meets, and files that are sorted, by class or
-    by time, stay so. Only a dry run knows how many records the first file has, and only of files that a reader of ours,
-    `flat_map` or `interleave` reads: nothing tells how a generator does, and a buffer in bytes is not looked at. Make
-    the buffer several files large, take turns among many of them (`interleave(cycle_length=)`), and shuffle the files.
-    Best, read what has an index: it is shuffled as a whole, without a buffer.
+    The shuffle then mixes neighbors within a file; elements of different files hardly mix, and files that are sorted,
+    by class or by time, stay sorted. Only a dry run knows how many records the first file has, and only of files that a
+    reader of Penstock, `flat_map` or `interleave` reads; generators and buffers in bytes are not checked. Make the
+    buffer several files large, take turns among many files (`interleave(cycle_length=)`), and shuffle the files.
+    Preferably, read files with an index, which are shuffled as a whole, without a buffer.
     """
     for shuffle in _shuffles(written.plan):
         if shuffle.window is None or shuffle.input.indexed:
@@ -129,17 +129,17 @@ def buffer_smaller_than_a_file(written: Written) -> Iterator[Found]:
             if part is not None:
                 yield Found(
                     shuffle,
-                    f"{shuffle.label()} holds less than {part}, so what is in different parts hardly meets; make the "
+                    f"{shuffle.label()} holds less than {part}, so elements of different parts hardly mix; make the "
                     "buffer several parts large, or interleave() many of them",
                 )
 
 
 def one_seed_for_all_parts(written: Written) -> Iterator[Found]:
-    """A shuffle with a seed of its own, in the function of `flat_map` or `interleave`, orders all parts alike.
+    """A shuffle with its own seed, in the function of `flat_map` or `interleave`, orders all parts alike.
 
-    Each part is a dataset of its own that begins with epoch 0, so parts of one length come in one order, and in the
-    same in every epoch. Leave the seed out: each part then has a key of its own, derived from that of the run. Only a
-    dry run knows the first part.
+    Each part is a separate dataset that begins with epoch 0, so parts of equal length come in the same order, and in
+    every epoch. Omit the seed: each part then has its own key, derived from that of the run. Only a dry run knows the
+    first part.
     """
     for unfolding in post_order(written.plan):
         if not isinstance(unfolding, combine.inner.Unfolding) or id(unfolding.input) not in written.firsts:
@@ -150,16 +150,16 @@ def one_seed_for_all_parts(written: Written) -> Iterator[Found]:
                 yield Found(
                     unfolding,
                     f"{shuffle.label()} in the function of {unfolding.name}() gives every part the same order, in "
-                    "every epoch too; leave its seed out, and give one to Options()",
+                    "every epoch too; omit its seed, and pass one to Options()",
                 )
 
 
 def zip_of_different_orders(written: Written) -> Iterator[Found]:
-    """A zip of two shuffles of the same data, each with an order of its own.
+    """A zip combines two shuffles of the same data, each with its own order.
 
     Rows that belong together are not paired: images get the labels of others. Zip first, and shuffle the pairs; or
-    shuffle once, and zip what is made of that. To pair elements at random is what some augmentations want; silence
-    this there.
+    shuffle once, and zip datasets made from that. Some augmentations pair elements at random on purpose; silence this
+    code there.
     """
     for zipped in post_order(written.plan):
         if not isinstance(zipped, combine.zip.Zip):
@@ -176,17 +176,17 @@ def zip_of_different_orders(written: Written) -> Iterator[Found]:
                 yield Found(
                     zipped,
                     f"{zipped.label()} puts {other.label()} and {own.label()} of the same data side by side, each in "
-                    "an order of its own: rows that belong together are not paired; zip first and shuffle then, or "
+                    "an order of its own: rows that belong together are not paired; first zip, then shuffle, or "
                     "shuffle once",
                 )
                 break
 
 
 def classes_in_order(written: Written) -> Iterator[Found]:
-    """Data that lies sorted by class comes in that order.
+    """Data that is sorted by class comes in that order.
 
     The files of a folder for each class come one class after another, so batches have examples of one class, and
-    training goes astray. Shuffle what is trained on; for evaluation any order does.
+    training converges badly. Shuffle training data; for evaluation any order is fine.
     """
     if any(True for _ in _shuffles(written.plan)):
         return
@@ -204,7 +204,7 @@ def _is_drawn(node: Node) -> bool:
 
 
 def _first_part(unfolding: combine.inner.Unfolding, first: Any, window: int) -> str | None:
-    """What is first put end to end with others, where it has more elements than `window`."""
+    """Return the first part of the unfolding in words, if it has more elements than `window`."""
     plan = unfolding.plan_of(first)
     length = plan.length if plan is not None else len(first) if combine.inner.is_sequence(first) else UNKNOWN
     if length <= window:
@@ -213,7 +213,7 @@ def _first_part(unfolding: combine.inner.Unfolding, first: Any, window: int) -> 
 
 
 def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
-    """The first of several files, where it has more elements than `window`; no more of it is read than tells."""
+    """Return the first of several files in words, if it has more elements than `window`; read no more than needed."""
     count = 0
     if len(reading.source.paths) > 1:
         for chunk in reading.source.read(0):
@@ -224,7 +224,7 @@ def _first_file(reading: read.stream.ReadStream, window: int) -> str | None:
 
 
 def _moves_batches(node: Node) -> bool:
-    """Return whether the elements of the node are those of its input; another shuffle is looked at for itself."""
+    """Return whether the elements of the node are those of its input; another shuffle is checked separately."""
     return (isinstance(node, RowMap) and not isinstance(node, order.shuffle.Shuffle)) or node.one_to_one
 
 
@@ -233,7 +233,7 @@ def _is_shuffled(node: Node, inputs: tuple[bool, ...]) -> bool:
 
 
 def _apart(written: Written) -> Iterator[Node]:
-    """The parts that the plan does not put together again with others of the same input."""
+    """Yield the parts that the plan does not combine again with others of the same input."""
     inputs = [id(read) for node in post_order(written.plan) for read in node.inputs]
     return (part for part in written.parts if inputs.count(id(part.inputs[0])) == 1)
 
@@ -243,12 +243,12 @@ def _shuffles(plan: Node) -> Iterator[order.shuffle.Shuffle]:
 
 
 def _draws_an_order(node: Node) -> bool:
-    """Return whether every dataset draws anew which elements come, or when."""
+    """Return whether every dataset draws its own selection or order of elements."""
     return node.unseeded and not isinstance(
         node, elementwise.map.Map | elementwise.scan.Scan | read.random.Random | combine.inner.Unfolding
-    )  # which draw what is in them
+    )  # these draw the elements that they contain
 
 
 def _is_plain_batch(node: Node) -> bool:
-    """Whether neighbours are put together for no better reason than that they are neighbours, such as their length."""
+    """Return whether elements are batched only because they are neighbors, not by a property such as their length."""
     return isinstance(node, group.batch.Batch) and node.name == "batch" and node.size > 1

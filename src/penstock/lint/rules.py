@@ -1,8 +1,8 @@
-"""Every rule under its code, and the looking for what they find.
+"""The table of rules by code, and the search for their findings.
 
 Codes of one hundred belong to one topic: 1 to orders, 2 to batches and groups, 3 to caches, 4 to functions, 5 to
-where and how a dataset is gone through, 9 to how calls are written.
-A code is never used again for something else. docs/lint.md has an example and a remedy for each.
+iteration (where and how), 9 to the form of calls. A code is never reused for another meaning. docs/lint.md has an
+example and a remedy for each.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ WARNING_OF_RUNS = tuple(rule for rule in OF_RUNS if rule.warns)
 
 
 def findings(written: Written, rules: tuple[Rule, ...] = RULES) -> list[lint.finding.Finding]:
-    """What the rules find and the options do not silence, in the order of the codes; each operation once a code."""
+    """Return the findings that the options do not silence, in the order of the codes, one per operation and code."""
     options = written.options
     present = {node.name for node in post_order(written.plan)}
     found = {

@@ -1,4 +1,4 @@
-"""Ways of going through a dataset that yield its elements several times, or the same epoch again and again."""
+"""Rules about iteration that yields elements several times, or the same epoch again and again."""
 
 from __future__ import annotations
 
@@ -18,58 +18,58 @@ INSTEAD = "write `for batch in ds.to_torch()`, or DataLoader(ds.to_torch(), batc
 
 
 def dataset_in_a_dataloader_worker(written: Written) -> Iterator[Found]:
-    """A worker process of a `torch` DataLoader goes through the whole dataset, and so does every other worker.
+    """A worker process of a `torch` DataLoader iterates the whole dataset, and so does every other worker.
 
-    So every element comes as many times as there are workers. Penstock has workers of its own, which share the work:
-    go through `ds.to_torch()` itself, or give it to a DataLoader without workers and with `batch_size=None`.
+    Every element thus comes once for each worker. Penstock has its own workers, which share the work: iterate
+    `ds.to_torch()` itself, or pass it to a DataLoader without workers and with `batch_size=None`.
     """
     worker = torch_worker()
     if worker is None or worker.num_workers < 2 or written.by_row or _shards(written.plan) % worker.num_workers == 0:
         return
     yield Found(
         written.plan,
-        f"the dataset is iterated in worker {worker.id} of the {worker.num_workers} of a DataLoader, and each of them "
+        f"the dataset is iterated in worker {worker.id} of the {worker.num_workers} of a DataLoader, and each worker "
         f"makes all elements, so that they come {worker.num_workers} times; {INSTEAD} with num_workers=0: "
-        "Options(workers=) says how many threads Penstock uses",
+        "Options(workers=) sets how many threads Penstock uses",
     )
 
 
 def rows_read_by_a_dataloader(written: Written) -> Iterator[Found]:
-    """A `torch` DataLoader that is given the dataset itself, perhaps with a sampler, reads it row by row as `ds[i]`.
+    """A `torch` DataLoader over the dataset itself, perhaps with a sampler, reads it row by row as `ds[i]`.
 
-    That is always epoch 0: nothing is shuffled anew and random functions draw the same in every epoch. And each row is
-    made alone, which takes many times as long. Go through `ds.to_torch()`; a `DistributedSampler` becomes a `shard()`.
+    Rows are always those of epoch 0: nothing is reshuffled and random functions draw the same in every epoch. Each row
+    is made alone, which takes many times as long. Iterate `ds.to_torch()`; replace a `DistributedSampler` by `shard()`.
     """
     if written.by_row:
         yield Found(
             written.plan,
             "a DataLoader reads the dataset row by row as ds[i], which is epoch 0 in every epoch, and makes each row "
-            f"alone; {INSTEAD}, and shard(ranks, rank) in place of a DistributedSampler",
+            f"alone; {INSTEAD}, and shard(ranks, rank) instead of a DistributedSampler",
         )
 
 
 def whole_dataset_on_every_rank(written: Written) -> Iterator[Found]:
-    """Several ranks of `torch.distributed` go through the same dataset, of which each could take a part.
+    """Several ranks of `torch.distributed` iterate the same dataset, although each could take a part.
 
-    Then every rank trains on all elements, with one seed in the same order, and an epoch takes as long as without the
-    other ranks. Nothing cuts the dataset by itself: `accelerate.prepare` leaves it as it is. Write `shard(ranks, rank)`
-    after the shuffle and before `batch`. Where every rank is to have all of it, as to evaluate, silence this.
+    Every rank then trains on all elements, with one seed in the same order, and an epoch takes as long as without the
+    other ranks. Sharding is never automatic: `accelerate.prepare` does not change the dataset. Write `shard(ranks,
+    rank)` after the shuffle and before `batch`. If every rank needs all elements, as for evaluation, silence this code.
     """
     ranks = torch_ranks()
     if ranks > 1 and not written.by_row and _shards(written.plan) == 1:
         yield Found(
             written.plan,
-            f"the dataset is not sharded, and torch.distributed has {ranks} ranks, each of which goes through all of "
+            f"the dataset is not sharded, and torch.distributed has {ranks} ranks, each of which iterates all of "
             f"it; write .shard({ranks}, torch.distributed.get_rank()) after a shuffle with a seed and before batches",
         )
 
 
 def pass_left_early(written: Written) -> Iterator[Found]:
-    """A pass was begun and not gone through to its end; it counts as an epoch all the same.
+    """A pass was begun but did not reach the end, and counts as an epoch nevertheless.
 
     After `next(iter(ds))`, to look at an element, training begins with epoch 1: another order than without the look. To
-    peek, write `next(ds.iterator(epoch=0))`, which does not count, or `ds[0]`. Where every epoch ends after a number of
-    steps, `take(steps)` says so: it has a length then, and a state that is saved at its end belongs to the next epoch.
+    peek, write `next(ds.iterator(epoch=0))`, which does not count, or `ds[0]`. If every epoch ends after a number of
+    steps, write `take(steps)`: the dataset then has a length, and a state saved at its end belongs to the next epoch.
     """
     if written.left and any(node.varies for node in post_order(written.plan)):
         passes = "a pass over this dataset was" if written.left == 1 else f"{written.left} passes over it were"
@@ -81,30 +81,30 @@ def pass_left_early(written: Written) -> Iterator[Found]:
 
 
 def function_called_by_one_thread(written: Written) -> Iterator[Found]:
-    """Several threads make the elements, and one of them at a time may call some function, or read some object.
+    """Several threads make the elements, but only one at a time may call some function, or read some object.
 
     The function keeps something that its calls change, such as an attribute of its object, or uses an open file, a
-    connection, an iterator or a random generator: called by two threads at once it could mix up elements. The other
-    threads wait for their turn, so more of them do not make it faster. Let each thread have its own, in a
-    `threading.local()`, or say by `thread_safe=` how many threads may call it.
+    connection, an iterator or a random generator: calls by two threads at once could mix up elements. The other threads
+    wait for their turn, so more of them do not help. Give each thread its own, in a `threading.local()`, or state with
+    `thread_safe=` whether several threads may call the function.
     """
     if not written.threads:
         return
     alone = [each for each in all_alone(post_order(written.plan)) if not each.is_declared]
-    here = [each for each in alone if each.here]  # they keep all others in one thread
+    here = [each for each in alone if each.here]  # these keep the whole pipeline in one thread
     for each in here or alone:
         if each.here:
             cure = "so the whole pipeline runs in that. Let each thread have its own (threading.local())"
         else:
             cure = (
-                "so the threads take turns. Let each call or each thread have its own (threading.local()), or say by "
-                "thread_safe=True that several threads do no harm, by thread_safe=False that one at a time is right"
+                "so the threads take turns. Give each call or each thread its own (threading.local()), or pass "
+                "thread_safe=True if several threads are safe, thread_safe=False if one at a time is intended"
             )
         yield Found(each.node, f"{each}; {cure}", each.called)
 
 
 def _shards(plan: Node) -> int:
-    """How many parts the elements are cut into, of which the plan yields one."""
+    """Return how many parts the elements are cut into, of which the plan yields one."""
     nodes = list(post_order(plan))
     slices = prod(abs(node.step) for node in nodes if isinstance(node, Every))
     return slices * prod(node.num_shards for node in nodes if isinstance(node, Shard | VirtualStreams))

@@ -1,4 +1,4 @@
-"""Shards that cost more than they need to, get nothing, or draw what others draw."""
+"""Rules about shards that cost more than necessary, get nothing, or draw the same as others."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from penstock.plan.graph import post_order, upstream
 def shard_of_a_whole_stream(written: Written) -> Iterator[Found]:
     """Every shard makes all elements of a stream and keeps few of them.
 
-    Where rows can be read at random a shard costs nothing. What comes of `filter`, `flat_map` and the like has no rows:
-    `shard(n, i)` goes through all of it on each of n ranks, which then do the same work n times. With `streams=` the
-    stream is cut into parts that are made apart from each other, and a shard makes no more than its own.
+    If rows can be read at random, a shard costs nothing. The result of `filter`, `flat_map` and the like has no rows:
+    `shard(n, i)` iterates all of it on each of n ranks, which then do the same work n times. With `streams=` the stream
+    is cut into parts that are made separately, and a shard makes only its own.
     """
     for shard in post_order(written.plan):
         if not isinstance(shard, Shard) or shard.num_shards == 1 or shard.input.indexed:
@@ -35,10 +35,10 @@ def shard_of_a_whole_stream(written: Written) -> Iterator[Found]:
 
 
 def more_streams_than_rows(written: Written) -> Iterator[Found]:
-    """There are fewer files, or other rows, than virtual streams that a stream is cut into.
+    """A stream is cut into more virtual streams than there are files, or other rows.
 
-    A virtual stream is what comes of every k-th row; some have no row then, so no element, and shards get unequal
-    parts, perhaps nothing. Cut into no more streams than there are rows, or make more and smaller files.
+    A virtual stream consists of every k-th row; some then have no row and no element, and shards get unequal parts,
+    possibly nothing. Use at most as many streams as there are rows, or make more and smaller files.
     """
     for node in post_order(written.plan):
         if not isinstance(node, VirtualStreams):
@@ -55,9 +55,9 @@ def more_streams_than_rows(written: Written) -> Iterator[Found]:
 def random_function_after_shard(written: Written) -> Iterator[Found]:
     """A random function after a shard draws the same on every rank.
 
-    It draws by the seed and by the position in the shard: the first element of each shard gets the same augmentation,
-    the second another, and with another number of shards all get others. Written before the shard it draws by the
-    position in the whole, and costs no more: only what the shard needs is made.
+    The function draws by the seed and the position in the shard: the first element of each shard gets the same
+    augmentation, and another number of shards changes all augmentations. Before the shard, the function draws by the
+    position in the whole, at the same cost: only the elements of the shard are made.
     """
     for node in post_order(written.plan):
         if not isinstance(node, Map | Filter) or not (node.draws and node.input.indexed):
@@ -68,6 +68,6 @@ def random_function_after_shard(written: Written) -> Iterator[Found]:
             if isinstance(shard, Shard) and shard.num_shards > 1:
                 yield Found(
                     node,
-                    f"{node.label()} comes after {shard.label()} and draws by the position in the shard, on every "
-                    f"shard the same; write .{node.name}(...) before .{shard.label()}, where it costs no more",
+                    f"{node.label()} comes after {shard.label()} and draws by the position in the shard, "
+                    f"the same on every shard; write .{node.name}(...) before .{shard.label()}, where it costs no more",
                 )

@@ -1,4 +1,4 @@
-"""What rules look at, and the rules."""
+"""The input of rules, and the rules themselves."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from penstock.plan.node import Node
 
 
 class Written(NamedTuple):
-    """A plan, and what only the code around it tells.
+    """A plan, and facts that only the code around it tells.
 
-    `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends at the
-    very place that this part does. `thrown_away`: nobody used the dataset. `firsts` are the nodes' first elements, by
-    the `id` of the node, where a dry run has made them. `by_row`: a DataLoader reads it as `ds[i]`. Of the passes that
-    were begun `left` is how many were left early, if all were; 0 where one has reached the end. `threads`: several make
-    its elements, or would if they might; `empty`: an epoch had no element; `failed`: elements were left out, as they
-    failed.
+    `parts` are the nodes of the plan that keep one part of their input, where another dataset begins or ends exactly
+    where this part does. `thrown_away`: nobody used the dataset. `firsts` are the nodes' first elements, by the `id` of
+    the node, if a dry run has made them. `by_row`: a DataLoader reads the dataset as `ds[i]`. `left` is how many passes
+    were left early, if all were; 0 once one has reached the end. `threads`: several threads make the elements, or would
+    if permitted; `empty`: an epoch had no element; `failed`: elements failed and were left out.
     """
 
     plan: Node
@@ -35,12 +34,12 @@ class Written(NamedTuple):
 
     @property
     def options(self) -> Options:
-        """The options set in the plan."""
+        """Return the options set in the plan."""
         return options_of(self.plan)
 
 
 class Found(NamedTuple):
-    """The operation in question, and what to say of it; once for all datasets, where it is said `of` an object."""
+    """The operation in question, and the message about it; once for all datasets, if the finding is `of` an object."""
 
     node: Node
     message: str
@@ -48,11 +47,11 @@ class Found(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A code, and where the function is that finds what it stands for.
+    """A code, and the place of the function that finds it.
 
-    A plan without operations of all the names that it is `about` has nothing to find, so its file is imported for the
-    first plan with them. `warns`: almost surely a mistake, so the first iterator warns of it; the others are only
-    shown by `ds.check()`.
+    A plan without operations of all the names in `about` has no findings, so the file of the rule is imported for the
+    first plan that has them. `warns`: almost surely a mistake, so the first iterator warns of it; all other findings
+    are only shown by `ds.check()`.
     """
 
     code: str
@@ -62,15 +61,15 @@ class Rule(NamedTuple):
 
     @property
     def find(self) -> Callable[[Written], Iterator[Found]]:
-        """What finds it in a plan."""
+        """Return the function that finds it in a plan."""
         return self.found()
 
     @property
     def name(self) -> str:
-        """The situation in words: `shuffle after batch`."""
+        """Return the situation in words: `shuffle after batch`."""
         return self.find.__name__.replace("_", " ")
 
     @property
     def explanation(self) -> str:
-        """What happens, why it matters and what to write instead."""
+        """Return what happens, why it matters and what to write instead."""
         return inspect.getdoc(self.find) or ""

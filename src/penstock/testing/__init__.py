@@ -1,4 +1,4 @@
-"""What a pipeline promises, as one-line tests; conformance suites for those who write their own parts."""
+"""Guarantees of pipelines as one-line tests, and conformance suites for authors of sources and executors."""
 
 from typing import TYPE_CHECKING
 

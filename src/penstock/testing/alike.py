@@ -1,4 +1,4 @@
-"""Whether elements are equal, to the last bit, and where they are not."""
+"""Comparison of elements to the last bit, and descriptions of their differences."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from penstock.elements.sparse import Sparse
 from penstock.elements.spec import leaf_spec
 
 MISSING = object()
-"""What stands in the place of an element that did not come."""
+"""A placeholder for an element that did not come."""
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two elements are exactly equal: nesting, types, shapes, dtypes and every bit, so that a NaN is itself.
+    """Return whether two elements are exactly equal: nesting, types, shapes, dtypes and every bit, also of a NaN.
 
     >>> same({"x": np.float32([1, np.nan])}, {"x": np.float32([1, np.nan])})
     True
@@ -28,13 +28,13 @@ def same(a: Any, b: Any) -> bool:
 
 
 def difference(a: Any, b: Any) -> str | None:
-    """Where two elements differ and how, in words; `None` where they are exactly equal.
+    """Return where and how two elements differ, in words; `None` if they are exactly equal.
 
     >>> difference({"x": (1, np.zeros(2))}, {"x": (1, np.zeros(3))})
     'at ["x"][1]: float64[2] against float64[3]'
     """
     if a is MISSING or b is MISSING:
-        return "one came to its end, and the other had " + (repr(b) if a is MISSING else repr(a))
+        return "one ended, and the other had " + (repr(b) if a is MISSING else repr(a))
     leaves, structure = flatten(a)
     others, other_structure = flatten(b)
     if structure != other_structure or repr(structure) != repr(other_structure):  # the order of keys counts too
@@ -47,12 +47,12 @@ def difference(a: Any, b: Any) -> str | None:
 
 
 def multiset(elements: Iterable[Any]) -> list[str]:
-    """The elements as sorted texts: equal for equal elements in any order."""
+    """Return the elements as sorted texts, equal for equal elements in any order."""
     return sorted(text_of(element) for element in elements)
 
 
 def text_of(element: Any) -> str:
-    """The element as a text that is equal for equal elements, and for no others that are made of numbers and text."""
+    """Return the element as a text that is equal for equal elements, and unique for elements of numbers and text."""
     leaves, structure = flatten(element)
     return f"{structure!r}: {[_leaf_text(leaf) for leaf in leaves]}"
 

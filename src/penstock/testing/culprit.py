@@ -1,4 +1,4 @@
-"""Finds the operation at which two runs that should be equal begin to differ, by recording what each of them made."""
+"""Search for the operation at which two runs that should be equal begin to differ, by recording their elements."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from penstock.plan.types import Program
 from penstock.testing.alike import text_of
 
 Made: TypeAlias = tuple[int, str]
-"""The row of an element, or what its randomness is keyed by, and the element as a text."""
+"""The row of an element, or the key of its randomness, and the element as a text."""
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the text of an object without one of its own
 PYTHONS, NUMPYS = "Python's", "NumPy's"
 
 
 @dataclass(eq=False)
 class Book:
-    """What one operation made, and whose global random generator changed meanwhile."""
+    """The elements that one operation made, and whose global random generator changed meanwhile."""
 
     label: str
     in_order: bool
@@ -35,21 +35,21 @@ class Book:
     drew_from: set[str] = field(default_factory=set)
 
     def enter(self, ids: Rows, chunk: Chunk) -> None:
-        """Write down the elements of a chunk."""
+        """Record the elements of a chunk."""
         texts = (ADDRESS.sub("", text_of(element)) for element in chunk.held())
         self.made.extend(zip(ids.tolist(), texts, strict=True))
 
     def differs(self, other: Book, *, same_start: bool) -> bool:
-        """Whether two runs made different elements, as far as both came."""
+        """Return whether two runs made different elements, up to the end of the shorter one."""
         if same_start and self.in_order:
             return any(one != another for one, another in zip(self.made, other.made, strict=False))
         here, there = dict(reversed(self.made)), dict(reversed(other.made))
-        again = dict(self.made), dict(other.made)  # made twice in one run, as after an error
+        again = dict(self.made), dict(other.made)  # the last value, if made twice as after an error
         return any(here[row] != there[row] for row in here.keys() & there.keys()) or again != (here, there)
 
 
 class Recorder:
-    """An engine's observer that writes down every element that each operation makes, from the sources up."""
+    """An observer of the engine that records every element of each operation, from the sources up."""
 
     looks_at_elements = True
 
@@ -57,7 +57,7 @@ class Recorder:
         self.books: list[Book] = []
 
     def wrap(self, node: Node, program: Program) -> Program:
-        """The program, recorded."""
+        """Return the program, recorded."""
         book = self._book(node, in_order=False)
 
         def run(rows: Rows, out: list[np.ndarray] | None = None) -> Chunk:
@@ -70,7 +70,7 @@ class Recorder:
         return run
 
     def wrap_step(self, node: Node, step: Step) -> Step:
-        """The step, recorded: what it hands on, where it changes nothing."""
+        """Return the step, recorded: its output, if it changes nothing."""
         book = self._book(node, in_order=False)
         rows_of, change, memory = step
 
@@ -84,7 +84,7 @@ class Recorder:
         return Step(rows_of, recorded, memory)
 
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
-        """What makes elements of a stream, recorded."""
+        """Return a recorded function that makes elements of a stream."""
         book = self._book(node, in_order=True)
 
         def run(piece: Piece) -> Piece:
@@ -97,7 +97,7 @@ class Recorder:
         return run
 
     def wrap_flow(self, node: Node, begin: Open) -> Open:
-        """What opens the pieces of a node, recorded."""
+        """Return a recorded function that opens the pieces of a node."""
         book = self._book(node, in_order=True)
 
         def run(epoch: int, mark: Mark = None) -> Flow:
@@ -115,25 +115,25 @@ class Recorder:
         return run
 
     def wrap_stage(self, begin: Open) -> Open:
-        """The same: its operations are recorded one by one."""
+        """Return `begin`: the operations of a stage are recorded one by one."""
         return begin
 
     def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int) -> None:
-        """Nothing: it looks at elements."""
+        """Do nothing: only elements are recorded."""
 
     def part(self) -> Recorder:
-        """The same recorder."""
+        """Return the same recorder."""
         return self
 
     def alike(self, count: int) -> Iterator[int]:
-        """Nothing more: each is recorded by itself."""
+        """Yield `count` times without effect: each operation is recorded by itself."""
         return iter(range(count))
 
     def drain(self) -> None:
-        """Nothing: what other processes make is not recorded."""
+        """Do nothing: elements of other processes are not recorded."""
 
     def absorb(self, counted: Any) -> None:
-        """Nothing, as there is nothing."""
+        """Do nothing, since other processes record nothing."""
 
     def _book(self, node: Node, *, in_order: bool) -> Book:
         self.books.append(Book(node.label(), in_order))
@@ -144,13 +144,14 @@ class Recorder:
 
 
 Recorded: TypeAlias = Callable[[Recorder], Iterable[Any]]
-"""Begins a run whose operations a recorder observes."""
+"""A function that begins a run whose operations a recorder observes."""
 
 
 def first_to_differ(*pairs: tuple[Recorded, Recorded, bool]) -> str:
-    """What to add to a message on runs that differ: the operation and whose generator it draws from, if they are found.
+    """Return an addition to a message on differing runs: the operation, and whose generator it draws from, if found.
 
-    Each pair is made again and compared until one tells; it says whether both of its runs start at the same place.
+    Each pair is made again and compared until one shows a difference; it says whether both of its runs start at the
+    same place.
     """
     for first, second, same_start in pairs:
         books, others = _books(first), _books(second)
@@ -172,11 +173,11 @@ def _advice(book: Book) -> str:
     if not book.drew_from:
         return ""
     whose = " and ".join(sorted(book.drew_from))
-    return f", which draws from {whose} global generator; give its function a parameter `rng` to draw from"
+    return f", which draws from {whose} global generator; add a parameter `rng` to its function and draw from that"
 
 
 def _generators() -> tuple[Any, Any]:
-    """The states of the generators that a whole process shares."""
+    """Return the states of the generators that a whole process shares."""
     _, keys, at, *_ = np.random.get_state(legacy=True)  # noqa: NPY002 - to see whether anybody draws from it
     return random.getstate(), (hash(np.asarray(keys).tobytes()), at)
 

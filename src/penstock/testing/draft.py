@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.dataset.dataset import Dataset
 
-LONGEST = 24  # elements; what grows beyond is cut
+LONGEST = 24  # elements; longer datasets are cut
 SEEDS = st.integers(0, 2**64 - 1)
 
 Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
@@ -18,20 +18,20 @@ Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
 
 @dataclass(frozen=True)
 class Draft:
-    """A dataset under construction: what one of its elements looks like, and whether all have the same shapes."""
+    """A dataset under construction: an example of its elements, and whether all have the same shapes."""
 
     dataset: Dataset[Any]
     example: Any
     uniform: bool = True
 
     def __post_init__(self) -> None:
-        self.dataset.cardinality()  # counts as using it, so that a draft that is given up does not warn
+        self.dataset.cardinality()  # counts as use, so that a discarded draft does not warn
 
     @property
     def length(self) -> int:
-        """How many elements it has, or `INFINITE`."""
+        """Return how many elements the dataset has, or `INFINITE`."""
         return self.dataset.cardinality()
 
     def over(self, dataset: Dataset[Any]) -> Draft:
-        """The same kind of elements from another dataset."""
+        """Return a draft with the same kind of elements from another dataset."""
         return Draft(dataset, self.example, self.uniform)

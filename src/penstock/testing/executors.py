@@ -1,4 +1,4 @@
-"""What Penstock asks of a `concurrent.futures.Executor`, as checks that any of them must pass."""
+"""The requirements on a `concurrent.futures.Executor`, as checks that every executor must pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Check = Callable[[Executor], None]
 
 
 def verify_executor(executor: Executor) -> None:
-    """Run every check of `CHECKS` on an open executor; an `AssertionError` says which one does not hold.
+    """Run every check of `CHECKS` on an open executor; an `AssertionError` names the one that fails.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(2) as pool:
@@ -33,7 +33,7 @@ def verify_executor(executor: Executor) -> None:
 
 
 def yields_what_inline_yields(executor: Executor) -> None:
-    """Cheap elements in groups, and batches with random functions and a short last one, are those of a run inline."""
+    """Check that cheap grouped elements, and batches with random functions and a short end, equal an inline run."""
 
     def jittered(x: np.int64, *, rng: np.random.Generator) -> dict[str, Any]:
         return {"value": x + rng.normal(), "text": f"<{x}>", "bytes": rng.integers(0, 256, (40, 40), dtype=np.uint8)}
@@ -42,14 +42,14 @@ def yields_what_inline_yields(executor: Executor) -> None:
     for ds in (plain, plain.batch(8), plain.batch(8, drop_remainder=True), plain.take(0)):
         wanted, made = list(ds.iterator(epoch=1)), list(_by(ds, executor).iterator(epoch=1))
         if len(made) != len(wanted):
-            raise AssertionError(f"{len(made)} elements came, where a run inline has {len(wanted)}")
+            raise AssertionError(f"{len(made)} elements came, but a run inline has {len(wanted)}")
         for index, (one, other) in enumerate(zip(wanted, made, strict=True)):
             if not same(one, other):
                 raise AssertionError(f"element {index} differs from that of a run inline: {difference(one, other)}")
 
 
 def takes_functions_that_no_module_has(executor: Executor) -> None:
-    """A closure over a large array travels once, and may be called for every row."""
+    """Check that a closure over a large array travels once, and can be called for every row."""
     table = np.arange(50_000)
     made = list(_by(Dataset.range(0, 50_000, 5_000).map(lambda row: table[row] + 1), executor))
     if made != list(range(1, 50_001, 5_000)):
@@ -57,7 +57,7 @@ def takes_functions_that_no_module_has(executor: Executor) -> None:
 
 
 def hands_errors_on(executor: Executor) -> None:
-    """An exception keeps its type and message, and what comes before it is not lost."""
+    """Check that an exception keeps its type and message, and that the elements before it are not lost."""
 
     def picky(x: np.int64) -> np.int64:
         if x == 37:
@@ -78,14 +78,14 @@ def hands_errors_on(executor: Executor) -> None:
 
 
 def resumes(executor: Executor) -> None:
-    """A state saved under it goes on under it, and inline."""
+    """Check that a state saved under the executor continues under it, and inline."""
     ds = Dataset.range(40).shuffle().batch(3)
     verify_resume(_by(ds, executor), most=8)
     verify_resume(_by(ds, executor), most=8, options=Options(executor="inline"))
 
 
 def serves_out_of_order(executor: Executor) -> None:
-    """Handed out as they finish, all elements come once."""
+    """Check that all elements come once if they are yielded as they finish."""
     ds = Dataset.range(200).map(lambda x: x * x)
     loose = _by(ds, executor).with_options(Options(deterministic=False))
     if multiset(loose) != multiset(ds):
@@ -93,7 +93,7 @@ def serves_out_of_order(executor: Executor) -> None:
 
 
 def stays_open(executor: Executor) -> None:
-    """Closing an iterator early leaves the executor to its owner, and to the next iterator."""
+    """Check that closing an iterator early leaves the executor to its owner, and to the next iterator."""
     ds = _by(Dataset.range(500).batch(2), executor)
     for _ in range(3):
         with ds.iterator(epoch=0) as it:
@@ -109,7 +109,7 @@ CHECKS: tuple[Check, ...] = (
     *(yields_what_inline_yields, takes_functions_that_no_module_has, hands_errors_on, resumes, serves_out_of_order),
     stays_open,
 )
-"""Each takes an open executor; `pytest.mark.parametrize("check", CHECKS)` makes a test of each."""
+"""Functions of an open executor; `pytest.mark.parametrize("check", CHECKS)` makes a test of each."""
 
 
 def _by(dataset: Dataset[Any], executor: Executor) -> Dataset[Any]:

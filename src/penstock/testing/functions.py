@@ -1,4 +1,4 @@
-"""Functions for random plans: they take elements of any structure, and travel to other processes by name."""
+"""Functions for random plans: they accept elements of any structure, and other processes can import them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def grown(*element: Any) -> Any:
 
 
 def drawn(*element: Any, rng: np.random.Generator) -> tuple[Any, np.float64, np.ndarray]:
-    """Put a random number and some random bytes beside the element."""
+    """Return the element with a random number and some random bytes."""
     return _whole(element), np.float64(rng.random()), rng.integers(0, 256, 5, dtype=np.uint8)
 
 
@@ -107,7 +107,7 @@ def halved(x: Any) -> Any:
 
 
 def is_odd(x: Any) -> Any:
-    """Whether numbers are odd."""
+    """Return whether numbers are odd."""
     return x % 2 == 1
 
 
@@ -122,7 +122,7 @@ def as_units(x: Any) -> Any:
 
 
 def capped(x: Any) -> dict[str, Any]:
-    """Put beside numbers what is left of them below 3."""
+    """Pair numbers with their values capped below 3."""
     return {"x": x, "low": np.minimum(x, 3)}
 
 
@@ -132,7 +132,7 @@ def inverted(x: Any) -> Any:
 
 
 def is_low(x: Any) -> Any:
-    """Whether this is one of two in three whole numbers."""
+    """Return true for two in three whole numbers."""
     return x % 3 < 2
 
 
@@ -142,7 +142,7 @@ def columns_stepped(*columns: Any) -> Any:
 
 
 def columns_and_peaks(*columns: Any) -> dict[str, Any]:
-    """Put the largest of every element's numbers beside the columns."""
+    """Return the columns with the largest of every element's numbers."""
     whole = _whole(columns)
     leaves = flatten(whole)[0]
     peaks = np.zeros(len(leaves[0]))
@@ -153,7 +153,7 @@ def columns_and_peaks(*columns: Any) -> dict[str, Any]:
 
 
 class Scratch:
-    """Do what `stepped` does, by way of attributes: two threads that called one object would mix their elements up."""
+    """A function like `stepped` that works on attributes, so that two threads calling one object mix up elements."""
 
     def __call__(self, *element: Any) -> Any:
         self._element = _whole(element)
@@ -168,7 +168,7 @@ ELEMENTWISE: tuple[Callable[..., Any], ...] = (
 )
 """Functions of one element."""
 IN_PLACE: tuple[Callable[..., Any], ...] = (written, grown)
-"""Functions of one element that write into the dicts and lists they are given."""
+"""Functions of one element that write into its dicts and lists."""
 ARITHMETIC: tuple[Callable[..., Any], ...] = (halved, is_odd, squashed, as_units, capped)
 """Functions of one number or array of numbers, which the compiler may run on columns."""
 RANDOM: tuple[Callable[..., Any], ...] = (drawn, noisy)
@@ -178,7 +178,7 @@ VECTORIZED: tuple[Callable[..., Any], ...] = (columns_stepped, columns_and_peaks
 
 
 def _whole(parts: tuple[Any, ...]) -> Any:
-    """The element that `map` passed: a tuple as arguments, anything else as one."""
+    """Return the element that `map` passed: a tuple from several arguments, any other element from one."""
     return parts[0] if len(parts) == 1 else parts
 
 
@@ -202,7 +202,7 @@ def _is_container(value: Any) -> bool:
 
 
 def _inside(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same dict or list with its values changed, or a tuple or the like made anew."""
+    """Return the same dict or list with its values changed, or a new tuple or other structure."""
     if isinstance(value, dict | list):
         parts: Any = value
         for key in list(parts) if isinstance(parts, dict) else range(len(parts)):
@@ -220,7 +220,7 @@ def _each(element: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def is_number(leaf: Any) -> bool:
-    """Whether this is a number, or an array of numbers."""
+    """Return whether the leaf is a number, or an array of numbers."""
     if isinstance(leaf, np.ndarray | np.generic):
         return leaf.dtype.kind in "biuf"
     return isinstance(leaf, bool | int | float)

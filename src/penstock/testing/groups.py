@@ -1,4 +1,4 @@
-"""Batches and windows in random pipelines, with every policy on what is left for the last batch of an epoch."""
+"""Batches and windows in random pipelines, with every policy for the remainder of an epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POLICIES: tuple[dict[str, Any], ...] = (
     *({}, {"drop_remainder": True}, {"remainder": "keep"}, {"remainder": "drop"}),
     *({"remainder": "pad"}, {"remainder": "pad"}, {"remainder": "pad", "mask_key": "real"}),
 )
-"""What may be said of the elements that are left for the last batch of an epoch."""
+"""The policies for the elements left for the last batch of an epoch."""
 
 
 def batch(draw: Draw, draft: Draft) -> Draft:
@@ -35,7 +35,7 @@ def batch(draw: Draw, draft: Draft) -> Draft:
 
 
 def batch_unevenly(draw: Draw, draft: Draft) -> Draft:
-    """Batch elements of any shape by what takes them."""
+    """Batch elements of any shape by an operation that accepts them."""
     leaves, structure = flatten(draft.example)
     kinds = ["padded", "sparse"] if not any(isinstance(leaf, Ragged | Sparse) for leaf in leaves) else []
     if draft.uniform or max(map(np.ndim, leaves), default=0) <= 1:  # only the first dimensions may differ
@@ -60,7 +60,7 @@ def _uneven(whole: Any, kind: type[Ragged | Sparse]) -> Any:
 
 
 def pad(draw: Draw, draft: Draft) -> Draft:
-    """Fill up to some more elements."""
+    """Pad to some more elements."""
     flagged = _flagged(draft.example, "valid", np.bool_(True))
     if draft.length in (0, INFINITE) or flagged is None:
         return draft
@@ -69,7 +69,7 @@ def pad(draw: Draw, draft: Draft) -> Draft:
 
 
 def unbatch(draw: Draw, draft: Draft) -> Draft:
-    """Take batches apart, which may have to be made first, and perhaps batch them again."""
+    """Take batches apart, which may have to be made first, and possibly batch them again."""
     if not _is_batched(draft):
         draft = batch(draw, draft)
         if not _is_batched(draft):
@@ -85,11 +85,11 @@ def unbatch(draw: Draw, draft: Draft) -> Draft:
 
 
 def _is_batched(draft: Draft) -> bool:
-    """Whether elements are batches whose sizes the plan tells."""
+    """Return whether elements are batches whose sizes the plan tells."""
     plan = draft.dataset._plan  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     sizes = {np.shape(leaf)[:1] for leaf in flatten(draft.example)[0]}
-    told = len(sizes) == 1 and all(next(iter(sizes)) or (0,)) and (draft.uniform or isinstance(plan, Batch))
-    return told and Unbatch(plan).indexed
+    one_size = len(sizes) == 1 and all(next(iter(sizes)) or (0,)) and (draft.uniform or isinstance(plan, Batch))
+    return one_size and Unbatch(plan).indexed
 
 
 def window(draw: Draw, draft: Draft) -> Draft:
@@ -107,7 +107,7 @@ def _policy(draw: Draw, example: Any) -> dict[str, Any]:
 
 
 def _flagged(example: Any, key: str, flag: Any) -> Any | None:
-    """The element with a flag; `None` where it has the key already."""
+    """Return the element with a flag; `None` if it has the key already."""
     if type(example) is not dict:
         return example, flag
     return None if key in example else {**example, key: flag}

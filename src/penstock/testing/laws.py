@@ -1,4 +1,4 @@
-"""What a pipeline promises, as one-line tests: the same elements again, by any worker, and after any restore."""
+"""Guarantees of pipelines as one-line tests: the same elements again, by any worker, and after any restore."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def verify_determinism(
 ) -> None:
     """Assert that an epoch's first `most` elements are the same in every run, and made alone as `ds[epoch, i]`.
 
-    A function that draws from a global generator, keeps state, looks at the clock, or writes into the arrays that it is
-    given fails here. The first element that
-    differs is named, and where it can be found the operation; to find it, two runs are made again. Where the pipeline
-    allows another order (`deterministic=False`), the whole epoch is compared, in any order.
+    A function that draws from a global generator, keeps state, reads the clock, or writes into the arrays of its
+    element fails this check. The error names the first element that differs, and the operation if it is found; to find
+    it, two runs are repeated. Where the pipeline allows another order (`deterministic=False`), the whole epoch is
+    compared, in any order.
 
     >>> verify_determinism(Dataset.range(9).shuffle().map(lambda x: x * 2).batch(2))
     >>> verify_determinism(Dataset.range(9).map(lambda x: x + np.random.rand()).batch(2))
@@ -80,12 +80,12 @@ def _verify_determinism(dataset: Dataset[Any], epoch: int, most: int, ways: Iter
 
 
 def verify_resume(dataset: Dataset[Any], *, epoch: int = 0, most: int = 32, options: Options | None = None) -> None:
-    """Assert that an epoch restored after any of its first `most` elements goes on exactly as if nothing had happened.
+    """Assert that an epoch restored after any of its first `most` elements continues exactly as if uninterrupted.
 
-    Each state travels as JSON, and is loaded into an iterator that runs with `options`: by default as the dataset says.
-    What comes after each restore is compared to the end; and once more with a restore after every single element. The
-    first element that differs is named, and the operation where it can be found; a function that writes into the arrays
-    that it is given fails too.
+    Each state is converted to JSON and back, and loaded into an iterator that runs with `options`, by default those of
+    the dataset. The elements after each restore are compared to the end, and once more with a restore after every
+    single element. The error names the first element that differs, and the operation if it is found; a function that
+    writes into the arrays of its element also fails.
 
     >>> verify_resume(Dataset.range(9).shuffle().batch(2), options=Options(executor="threads", workers=2))
     """
@@ -126,7 +126,7 @@ def _verify_resume(dataset: Dataset[Any], epoch: int, most: int, options: Option
 
 @contextmanager
 def _naming_writes(dataset: Dataset[Any], epoch: int, most: int) -> Generator[None]:
-    """Fail where a function writes into its input, instead of any other failure: that may be the cause."""
+    """Report a function that writes into its input instead of any other failure, since the write may be the cause."""
     try:
         yield
     except AssertionError as error:
@@ -142,7 +142,7 @@ def _check_writes(dataset: Dataset[Any], epoch: int, most: int, cause: Assertion
 
 
 def is_ordered(dataset: Dataset[Any]) -> bool:
-    """Whether elements come in the order of the plan, as those of a stream always do, and not as they are finished."""
+    """Return whether elements come in the order of the plan, as in any stream, and not as they are finished."""
     plan = dataset._plan  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     return not plan.indexed or settings_of(plan).ordered
 
@@ -154,9 +154,9 @@ def _restored(dataset: Dataset[Any], state: str) -> Iterator[Any]:
 
 
 def _count(dataset: Dataset[Any], most: int, *, ordered: bool) -> int | None:
-    """How many elements to compare: where their order is loose, all of the epoch (`None`)."""
+    """Return how many elements to compare: `None`, for all of the epoch, if their order is loose."""
     if not ordered and dataset.cardinality() < 0:
-        raise ValueError("elements without end that come in any order cannot be compared; take() some of them")
+        raise ValueError("endless elements in any order cannot be compared; take() some of them")
     return most if ordered else None
 
 
@@ -173,7 +173,7 @@ def _check(call: str, dataset: object, epoch: object, most: object) -> None:
 
 
 def _recorded(begin: Callable[[], Iterator[Any]], most: int | None) -> Recorded:
-    """A run of the iterator that `begin` makes, with its operations recorded."""
+    """Return a run of the iterator that `begin` makes, with its operations recorded."""
 
     def run(recorder: Recorder) -> list[Any]:
         it = begin()
@@ -184,7 +184,7 @@ def _recorded(begin: Callable[[], Iterator[Any]], most: int | None) -> Recorded:
 
 
 def _together_and_alone(bound: Dataset[Any], epoch: int, count: int) -> tuple[Recorded, Recorded, bool]:
-    """The elements of the plan as written, made in one go and one by one."""
+    """Return the elements of the plan as written, made in one call and one by one."""
     plan = rewritten(bind_seeds(bound._plan, bound.options().seed or 0), PLAIN).plan  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     rows = np.arange(epoch * plan.stride, epoch * plan.stride + count)
 
@@ -198,7 +198,7 @@ def _together_and_alone(bound: Dataset[Any], epoch: int, count: int) -> tuple[Re
 
 
 def _differs(whole: Sequence[Any], made: Sequence[Any], epoch: int, name: str, *, ordered: bool) -> str | None:
-    """How what was made differs from what there should be, in words."""
+    """Return how the elements made differ from the expected ones, in words."""
     if not ordered:
         missing = sorted(set(multiset(whole)) ^ set(multiset(made)))
         if missing or len(whole) != len(made):

@@ -18,7 +18,7 @@ LEAVES: tuple[Any, ...] = (
 
 
 def rows_like(leaf: Any, count: int) -> Any:
-    """Different values of the leaf's kind: an array of shape (count, ...), of objects where they are texts.
+    """Return different values of the leaf's kind: an array of shape (count, ...), of objects if they are texts.
 
     >>> rows_like(np.zeros(2), 2).tolist(), rows_like("ab", 3).tolist()
     ([[0.0, 1.0], [2.0, 3.0]], ['', 'ab', 'abab'])
@@ -41,7 +41,7 @@ def _uneven_rows(leaf: Ragged | Sparse, count: int) -> Ragged | Sparse:
 
 
 def repeated(leaf: Any, count: int) -> Any:
-    """The leaf `count` times, as in a batch.
+    """Return the leaf `count` times, as in a batch.
 
     >>> repeated(3, 2).tolist(), repeated("a", 2).tolist()
     ([3, 3], ['a', 'a'])

@@ -24,10 +24,10 @@ SIZES = st.one_of(st.integers(0, 3), st.integers(0, 9))
 
 @st.composite
 def datasets(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
-    """Random finite datasets of up to `depth` transformations over a random source, of at most 24 elements.
+    """Draw random finite datasets of up to `depth` transformations over a random source, of at most 24 elements.
 
-    Where `seeded`, they carry `Options(seed=)`, so that passes over the same epoch are equal and `ds[i]` is
-    well-defined. Odd on purpose, they ignore all findings. Their functions travel to other processes by name.
+    With `seeded`, the datasets have `Options(seed=)`, so that passes over the same epoch are equal and `ds[i]` is
+    well-defined. The pipelines are odd on purpose, and ignore all findings. Other processes can import their functions.
 
     >>> ds = datasets().example()  # doctest: +SKIP
     """
@@ -96,7 +96,7 @@ def _tensors(draw: Draw) -> Draft:
 
 
 def _nests() -> st.SearchStrategy[Any]:
-    """Elements of every kind of nesting over every kind of leaf."""
+    """Return a strategy for elements of every kind of nesting over every kind of leaf."""
     leaves = st.sampled_from(LEAVES)
 
     def nestings(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -123,7 +123,7 @@ def _map(draw: Draw, draft: Draft) -> Draft:
 
 
 def _map_numbers(draw: Draw, draft: Draft) -> Draft:
-    """Functions that are traced where what they take is known to be numbers."""
+    """Map by functions that are traced if their input is known to be numbers."""
     whole = [None] if functions.is_number(draft.example) else []
     places = [*whole, *(on for on in _parts(draft.example) if functions.is_number(part_in(draft.example, on)))]
     if not places:

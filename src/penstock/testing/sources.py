@@ -1,4 +1,4 @@
-"""What Penstock asks of a source, as checks that any of them must pass."""
+"""The requirements on a source, as checks that every source must pass."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from penstock.testing.alike import difference
 
 Check = Callable[[Source], None]
 MOST = 200
-"""Elements at the beginning, and at the end, that are looked at."""
+"""The number of elements to check at the beginning, and at the end."""
 
 
 def verify_source(source: Source) -> None:
-    """Run every check of `CHECKS` on a source; an `AssertionError` says which one does not hold.
+    """Run every check of `CHECKS` on a source; an `AssertionError` names the one that fails.
 
     >>> from penstock.sources.indexable import indexable
     >>> verify_source(indexable(["a", "b", "c"]))
@@ -40,7 +40,7 @@ def verify_source(source: Source) -> None:
 
 
 def has_a_length_and_a_name(source: Source) -> None:
-    """Its length is a count, or that of a source without end."""
+    """Check that the length is a count, or that of a source without end, and that there is a name."""
     assert isinstance(source.name, str), f"the name is {source.name!r}"
     assert source.name, "the name is empty"
     assert isinstance(source.length, int), f"the length is {source.length!r}, not an int"
@@ -48,7 +48,7 @@ def has_a_length_and_a_name(source: Source) -> None:
 
 
 def reads_any_rows_in_any_order(source: Source) -> None:
-    """Rows forwards, backwards, here and there, several times and none at all are the elements made alone."""
+    """Check that rows read forwards, backwards, scattered, repeated or not at all equal the elements made alone."""
     rows = _rows(source)
     alone = {row: _read(source, [row])[0] for row in rows}
     mixed = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def reads_any_rows_in_any_order(source: Source) -> None:
 
 
 def writes_into_memory_that_fits(source: Source) -> None:
-    """Given memory it yields the same elements, whether what is given fits or not."""
+    """Check that the source yields the same elements into given memory, whether or not the memory fits."""
     rows = _rows(source)
     for order in (rows, rows[::-1], (rows[::3] * 2)[:50]):
         plain = source.read_many(np.array(order, np.int64))
@@ -75,11 +75,11 @@ def writes_into_memory_that_fits(source: Source) -> None:
             if memory is fitting and isinstance(made, Columns):
                 for path, column, given in zip(paths(made.structure), made.columns, memory, strict=True):
                     strays = isinstance(column, np.ndarray) and column is not given and np.shares_memory(column, given)
-                    assert not strays, f"the column {path} is a part of the memory given, not that array"
+                    assert not strays, f"the column {path} is a part of the given memory, not the given array"
 
 
 def does_not_change_with_what_is_read(source: Source) -> None:
-    """What is read twice is the same, and memory that was given is not handed out again."""
+    """Check that elements read twice are the same, and that given memory is not returned again."""
     rows = np.array(_rows(source)[:20], np.int64)
     first = source.read_many(rows).elements()
     kept = pickle.dumps(first)
@@ -89,29 +89,29 @@ def does_not_change_with_what_is_read(source: Source) -> None:
 
 
 def says_what_elements_look_like(source: Source) -> None:
-    """Where it has a spec, every element is of it."""
+    """Check that every element matches the spec, if there is one."""
     spec = source.spec()
     if spec is None:
         return
     for row in _rows(source):
         found = spec_of(_read(source, [row])[0])
-        assert compatible(spec, found), f"row {row} is {describe(found)}, where the spec is {describe(spec)}"
+        assert compatible(spec, found), f"row {row} is {describe(found)}, but the spec is {describe(spec)}"
 
 
 def names_every_record(source: Source) -> None:
-    """Each row has a name that says which record it is."""
+    """Check that each row has a name for its record."""
     for row in _rows(source):
         assert isinstance(source.describe(row), str), f"row {row} is called {source.describe(row)!r}"
         assert source.describe(row), f"row {row} has no name"
 
 
 def travels(source: Source) -> None:
-    """Pickled before and after it is read, it yields the same; and in another process its fingerprint is the same."""
+    """Check that a pickled source, read or not, yields the same, with the same fingerprint in another process."""
     rows = _rows(source)[:20]
     wanted = _read(source, rows)
     there: Source = pickle.loads(pickle.dumps(source))  # noqa: S301 - made here
     _compare(wanted, _read(there, rows), rows, "read before it was pickled")
-    assert there.fingerprint() == source.fingerprint(), "pickled, its fingerprint is another"
+    assert there.fingerprint() == source.fingerprint(), "after pickling, the fingerprint differs"
     program = "import pickle, sys; print(repr(pickle.load(sys.stdin.buffer).fingerprint()))"
     made = subprocess.run(  # noqa: S603 - of this interpreter
         [sys.executable, "-c", program],
@@ -120,11 +120,11 @@ def travels(source: Source) -> None:
         check=True,
         env={**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    assert made.stdout.decode().strip() == repr(source.fingerprint()), "in another process its fingerprint is another"
+    assert made.stdout.decode().strip() == repr(source.fingerprint()), "in another process, the fingerprint differs"
 
 
 def serves_many_threads(source: Source) -> None:
-    """Four threads that read here and there all get what one gets."""
+    """Check that four threads that read scattered rows all get the elements that one gets."""
     rows = _rows(source)
     if not rows:
         return
@@ -137,7 +137,7 @@ def serves_many_threads(source: Source) -> None:
 
 
 def lies_in_blocks_that_add_up(source: Source) -> None:
-    """Where it has blocks, they are all of it."""
+    """Check that the blocks, if any, make up the whole source."""
     blocks = getattr(source, "blocks", None)
     if blocks is None:
         return
@@ -153,11 +153,11 @@ CHECKS: tuple[Check, ...] = (
     *(does_not_change_with_what_is_read, says_what_elements_look_like, names_every_record, travels),
     *(serves_many_threads, lies_in_blocks_that_add_up),
 )
-"""Each takes a source; `pytest.mark.parametrize("check", CHECKS)` makes a test of each."""
+"""Functions of a source; `pytest.mark.parametrize("check", CHECKS)` makes a test of each."""
 
 
 def _rows(source: Source) -> list[int]:
-    """The rows that are looked at: those at both ends."""
+    """Return the rows to check: those at both ends."""
     if source.length < 0:
         return list(range(MOST))
     return sorted({*range(min(source.length, MOST)), *range(max(source.length - MOST, 0), source.length)})
@@ -167,13 +167,13 @@ def _read(source: Source, rows: Sequence[int]) -> list[Any]:
     order: Rows = np.array(rows, np.int64)
     before = order.copy()
     made = source.read_many(order)
-    assert len(made) == len(rows), f"of {len(rows)} rows came {len(made)} elements"
-    assert np.array_equal(order, before), "read_many changed the rows it was given"
+    assert len(made) == len(rows), f"{len(made)} elements came for {len(rows)} rows"
+    assert np.array_equal(order, before), "read_many changed its argument `rows`"
     return made.elements()
 
 
 def _compare(wanted: Sequence[Any], made: Sequence[Any], rows: Sequence[int], other: str) -> None:
-    assert len(made) == len(wanted), f"of {len(wanted)} rows came {len(made)} elements"
+    assert len(made) == len(wanted), f"{len(made)} elements came for {len(wanted)} rows"
     for one, element, row in zip(wanted, made, rows, strict=True):
         found = difference(one, element)
         assert found is None, f"row {row} differs from that {other}: {found}"

@@ -26,10 +26,10 @@ Step: TypeAlias = Callable[[Draw, Dataset[Any]], Dataset[Any]]
 
 @st.composite
 def streams(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
-    """Random streams of at most 24 elements: a random dataset, and then up to `depth` transformations that stream.
+    """Draw random streams of at most 24 elements: a random dataset, then up to `depth` transformations that stream.
 
-    Where `seeded`, they carry `Options(seed=)`, so that passes over the same epoch are equal. Their functions travel to
-    other processes by name.
+    With `seeded`, the streams have `Options(seed=)`, so that passes over the same epoch are equal. Other processes can
+    import their functions.
 
     >>> ds = streams().example()  # doctest: +SKIP
     """
@@ -41,13 +41,13 @@ def streams(draw: Draw, *, depth: int = 6, seeded: bool = True) -> Dataset[Any]:
 
 
 def _numbers() -> st.SearchStrategy[Dataset[Any]]:
-    """Datasets that are not short."""
+    """Return a strategy for datasets that are not short."""
     of = st.sampled_from([*functions.ELEMENTWISE, *functions.IN_PLACE, *functions.RANDOM])
     return st.builds(lambda count, function: Dataset.range(count).map(function), st.integers(9, LONGEST), of)
 
 
 def _computed() -> st.SearchStrategy[Dataset[Any]]:
-    """Numbers that have gone through functions which are traced, some of which left elements out."""
+    """Return a strategy for numbers that have passed through traced functions, some of which left elements out."""
 
     def dataset(count: int, first: Begin, others: list[Callable[..., Any]]) -> Dataset[Any]:
         ds = first(Dataset.range(count))
@@ -60,113 +60,113 @@ def _computed() -> st.SearchStrategy[Dataset[Any]]:
 
 
 def _generated() -> st.SearchStrategy[Dataset[Any]]:
-    """Streams from the start, of a Python generator."""
+    """Return a strategy for streams that begin with a Python generator."""
     return st.builds(lambda count: Dataset.from_generator(counting, args=(count,)), st.integers(9, LONGEST))
 
 
-# What the functions go by is a number that any element has, the same in every process.
+# The functions depend on a number of each element, the same in every process.
 
 
 def number_of(*element: Any) -> int:
-    """A number that hangs on the whole element."""
+    """Return a number that depends on the whole element."""
     return crc32(functions.as_text(*element).encode("utf-8", "surrogatepass"))
 
 
 def is_kept(*element: Any) -> bool:
-    """Whether this is one of two in three elements."""
+    """Return true for two in three elements."""
     return number_of(*element) % 3 > 0
 
 
 def goes_on(*element: Any) -> bool:
-    """Whether this is one of nine in ten elements."""
+    """Return true for nine in ten elements."""
     return number_of(*element) % 10 > 0
 
 
 def few(*element: Any) -> int:
-    """One of four numbers."""
+    """Return one of four numbers."""
     return number_of(*element) % 4
 
 
 def is_lucky(*element: Any, rng: np.random.Generator) -> bool:
-    """Whether this is one of two in three elements, by chance."""
+    """Return true for two in three elements, at random."""
     return bool(rng.random() < 0.67)
 
 
 def are_kept(numbers: np.ndarray) -> np.ndarray:
-    """The same of a column of numbers."""
+    """Return the same for a column of numbers."""
     return numbers % 3 > 0
 
 
 def counting(count: int) -> Iterator[tuple[int, str]]:
-    """Some pairs."""
+    """Yield some pairs."""
     return ((number, f"number {number}") for number in range(count))
 
 
 def is_low_inverted(x: Any) -> Any:
-    """Whether what comes of a division, which may be one by zero, is low."""
+    """Return whether the result of a division, possibly by zero, is low."""
     return functions.is_low(functions.inverted(x))
 
 
 def as_run(*element: Any) -> np.ndarray:
-    """Up to three numbers."""
+    """Return up to three numbers."""
     return np.arange(number_of(*element) % 4)
 
 
 def several(*element: Any) -> Any:
-    """A dataset: the element and two more, in an order of chance, and some of three numbers."""
+    """Return a dataset: the element and two more, in random order, and some of three numbers."""
     parts = Dataset.from_source([functions.as_text(*element), "again", "and again"]).shuffle()
     return parts.concatenate(Dataset.range(3).filter(is_lucky).map(functions.as_text))
 
 
 def some(*element: Any) -> list[Any]:
-    """The element up to twice."""
+    """Return the element up to twice."""
     return [element[0] if len(element) == 1 else element] * (number_of(*element) % 3)
 
 
 def as_marked(*element: Any) -> Sparse:
-    """A one among as many noughts as hang on the whole element."""
+    """Return a one among zeros, whose number depends on the whole element."""
     return Sparse.from_dense(np.arange(1 + number_of(*element) % 8) == 0)
 
 
 def as_rows(*element: Any) -> np.ndarray:
-    """Up to six numbers that hang on the whole element."""
+    """Return up to six numbers that depend on the whole element."""
     return np.arange(number_of(*element) % 7)
 
 
 def size_of(key: int) -> int:
-    """How many elements of a key go together."""
+    """Return how many elements of a key go together."""
     return 1 + key
 
 
 def first_two(key: int, window: Dataset[Any]) -> Dataset[Any]:
-    """Two of a window."""
+    """Return two elements of a window."""
     return window.take(2)
 
 
 def shuffled(key: int, window: Dataset[Any]) -> Dataset[Any]:
-    """A window in another order."""
+    """Return a window in another order."""
     return window.shuffle()
 
 
 def in_pairs(key: int, window: Dataset[Any]) -> Dataset[Any]:
-    """A window in batches."""
+    """Return a window in batches."""
     return window.batch(2)
 
 
 def joined(state: str, element: Any) -> str:
-    """The state with a text of the element at its end."""
+    """Return the state with a text of the element appended."""
     return f"{state};{functions.as_text(element)}"
 
 
 def fragile(*element: Any) -> Any:
-    """The element; of one in four an error."""
+    """Return the element; raise an error for one in four."""
     if number_of(*element) % 4 == 0:
         raise LookupError("one in four")
     return element[0] if len(element) == 1 else element
 
 
 def counted(state: Any, element: Any) -> Any:
-    """Count in place, and put the sum so far beside the element."""
+    """Count in place, and return the sum so far with the element."""
     state["count"] += 1
     state["sum"] += number_of(element)
     return state, (state["sum"], state["count"], element)
@@ -310,7 +310,7 @@ def _shard(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
 def _shard_streams(draw: Draw, ds: Dataset[Any]) -> Dataset[Any]:
     shards = draw(st.integers(1, 3))
     index, count = draw(st.integers(0, shards - 1)), shards * draw(st.integers(1, 2))
-    with suppress(PlanError):  # of what cannot be cut
+    with suppress(PlanError):  # some streams cannot be cut
         return ds.shard(shards, index, streams=count)
     return ds
 
@@ -369,16 +369,16 @@ COMPUTED: tuple[Begin, ...] = (
     lambda ds: ds.map(functions.inverted, on_error=replace(0)),
     lambda ds: ds.filter(is_low_inverted, on_error=skip(999)),
 )
-"""How streams of numbers begin that functions made of arithmetic go on with."""
+"""The beginnings of streams of numbers, for functions made of arithmetic."""
 BEGINNINGS: tuple[Step, ...] = (
     *(_filter, _take_while, _unique, _scan, _flat_map, _interleave, _resample, _ignore_errors),
     *(_group_by_window, _bucket, _group_by_reducer),
 )
-"""What makes a stream of a dataset."""
+"""Operations that make a stream of a dataset."""
 STEPS: tuple[Step, ...] = (
     *BEGINNINGS,
     *(_map, _skip_errors, _batch, _enumerate, _shuffle, _take, _skip, _shard, _repeat, _concatenate, _zip, _mix),
     *(_choose, _prefetch, _unbatch, _window, _uneven_batch, _expand, _exclude, _cache, _shard_streams),
     *(_pack, _split),
 )
-"""What streams may go through."""
+"""Operations on streams."""

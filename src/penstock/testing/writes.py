@@ -1,4 +1,4 @@
-"""Finds functions that write into the arrays that they are given, by comparing those before and after each call."""
+"""Search for functions that write into their input arrays, by comparing the arrays before and after each call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF_ELEMENTS = ("function", "predicate", "key", "class_func", "reduce")
 
 
 class _WroteError(Exception):
-    """A function has written into an array that it was given."""
+    """A function has written into an array of its input."""
 
 
 def first_write(dataset: Dataset[Any], epoch: int, most: int | None) -> str | None:
@@ -54,7 +54,7 @@ def first_write(dataset: Dataset[Any], epoch: int, most: int | None) -> str | No
 
 @contextmanager
 def _only_writes() -> Generator[None]:
-    """Raise nothing but `_WroteError`: a function that fails is for the run that is verified to report."""
+    """Raise nothing but `_WroteError`: other failures are reported by the run to verify."""
     try:
         yield
     except _WroteError:
@@ -64,7 +64,7 @@ def _only_writes() -> Generator[None]:
 
 
 def _watched(found: list[str], node: Node) -> Node:
-    """The node with its functions watched, and a cache with nothing in it."""
+    """Return the node with its functions watched; a cache begins empty."""
     if isinstance(node, Cache):
         return replace(node, store=Store())
     changed: dict[str, Any] = {}
@@ -77,7 +77,7 @@ def _watched(found: list[str], node: Node) -> Node:
 
 
 def _watching(function: Callable[..., Any], first: int, found: list[str]) -> Callable[..., Any]:
-    """The function, which then fails where it wrote into its arguments from the `first` on."""
+    """Return the function such that it fails if it writes into its arguments from the `first` on."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         before = [(path, array, _content(array)) for path, array in _arrays(args[first:])]
@@ -94,7 +94,7 @@ def _watching(function: Callable[..., Any], first: int, found: list[str]) -> Cal
 
 
 def _arrays(args: tuple[Any, ...]) -> Iterator[tuple[str, np.ndarray]]:
-    """The arrays among the arguments, each with its path in them."""
+    """Yield the arrays among the arguments, each with its path in them."""
     leaves, structure = flatten(args[0] if len(args) == 1 else args)
     for leaf, path in zip(leaves, paths(structure), strict=True):
         if isinstance(leaf, Ragged | Sparse):

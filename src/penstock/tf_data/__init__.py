@@ -1,7 +1,7 @@
 """The names and call forms of `tf.data`, so that a pipeline whose functions are NumPy ports by changing an import.
 
-What they do, and where it is not what `tf.data` does, is in docs/from-tf-data.md. A name that Penstock does not have
-says what to use in its place.
+docs/from-tf-data.md describes their behavior, and how it differs from that of `tf.data`. A name that Penstock does not
+have raises an error that says what to use instead.
 
 >>> from penstock import tf_data
 >>> ds = tf_data.Dataset.range(10, name="numbers").shuffle(10, seed=1).batch(4, num_parallel_calls=tf_data.AUTOTUNE)
@@ -16,7 +16,7 @@ from penstock.core.options import AUTOTUNE
 from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock.tf_data import experimental
-from penstock.tf_data.absent import OF_DATA, told
+from penstock.tf_data.absent import OF_DATA, unknown_name
 from penstock.tf_data.dataset import Dataset
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.options import Options, ThreadingOptions
@@ -45,4 +45,4 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    raise unknown_in_room(told(__name__, name, OF_DATA, __all__), __name__, name)
+    raise unknown_in_room(unknown_name(__name__, name, OF_DATA, __all__), __name__, name)

@@ -1,4 +1,4 @@
-"""The names of `tf.data` that Penstock does not have, and what to use in their place."""
+"""The names of `tf.data` that Penstock does not have, and their replacements."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from penstock.core.attributes import UnknownNameError
 
 _GRAPH = "there is no graph here, so"
-_DEVICE = "ds.to_torch() and ds.to_jax() hand batches on; moving them to a device is the framework's"
-_CSV = "penstock.read_csv(paths) gives the rows as dicts, at random"
+_DEVICE = "ds.to_torch() and ds.to_jax() pass batches on; moving them to a device is the framework's"
+_CSV = "penstock.read_csv(paths) reads the rows as dicts, with random access"
 _EXAMPLES = "penstock.read_tfrecord(paths).batch(n).map(penstock.records.parse_example(features)) parses batches"
-_ALONE = "nothing shards by itself: say ds.shard(num_shards, index)"
-_SERVICE = "there is no data service; give Options(executor=) any concurrent.futures.Executor, also one of a cluster"
+_ALONE = "sharding is never automatic: write ds.shard(num_shards, index)"
+_SERVICE = "there is no data service; pass any concurrent.futures.Executor, such as a cluster's, as Options(executor=)"
 _TABLE = "build a dict: {key: value for key, value in ds}, and look words up in map()"
-_END = "`next(it, None)` says the end of the data as a value"
-_SAVED = "call it on what takes long, ds.save(path), once, and begin with Dataset.load(path) from then on"
-_SPECS = f"{_GRAPH} datasets and iterators are no arguments that need a type; ds.element_spec is that of the elements"
+_END = "`next(it, None)` returns the end of the data as a value"
+_SAVED = "save the result of expensive operations once, ds.save(path), and later begin with Dataset.load(path)"
+_SPECS = f"{_GRAPH} datasets and iterators need no type as arguments; ds.element_spec is the type of the elements"
 
 OF_DATA: Mapping[str, str] = {
     "DatasetSpec": _SPECS,
@@ -24,26 +24,26 @@ OF_DATA: Mapping[str, str] = {
 
 OF_EXPERIMENTAL: Mapping[str, str] = {
     "AutoShardPolicy": _ALONE,
-    "AutotuneAlgorithm": "there is one algorithm, which measures; it.stats().decisions says what it decided",
+    "AutotuneAlgorithm": "there is one algorithm, which measures; it.stats().decisions lists its decisions",
     "CsvDataset": _CSV,
     "DatasetInitializer": _TABLE,
     "DistributeOptions": _ALONE,
-    "ExternalStatePolicy": "a function's state is its own; it.state_dict() says where the iterator is",
+    "ExternalStatePolicy": "a function's state is its own; it.state_dict() is the iterator's position",
     "Optional": _END,
     "SHARD_HINT": _ALONE,
     "ServiceOptions": _SERVICE,
-    "SqlDataset": "penstock.read_sql(connection, table, key=column) gives the rows as dicts, at random",
+    "SqlDataset": "penstock.read_sql(connection, table, key=column) reads the rows as dicts, with random access",
     "TFRecordWriter": "ds.write_tfrecord(path) writes all elements, with their index",
     "copy_to_device": _DEVICE,
     "distributed_save": f"{_SERVICE}; ds.save(path) writes here",
     "enable_debug_mode": "functions are plain Python; Options(executor='inline') runs them in the caller's thread",
     "from_variant": f"{_GRAPH} a dataset is an object to pass on as it is",
-    "get_model_proto": "it.stats() has the measurements and it.verdict() what they say",
+    "get_model_proto": "it.stats() has the measurements and it.verdict() their conclusion",
     "get_next_as_optional": _END,
     "index_table_from_dataset": _TABLE,
     "make_batched_features_dataset": _EXAMPLES,
     "make_csv_dataset": _CSV,
-    "make_saveable_from_iterator": "it.state_dict() is the position, and it.load_state_dict() goes on there",
+    "make_saveable_from_iterator": "it.state_dict() is the position, and it.load_state_dict() continues there",
     "parse_example_dataset": _EXAMPLES,
     "prefetch_to_device": _DEVICE,
     "service": _SERVICE,
@@ -57,11 +57,11 @@ OF_DATASET: Mapping[str, str] = {
 }
 
 
-def told(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:
-    """Return the error for a name that `place` does not have; it has those that are `known`.
+def unknown_name(place: str, name: str, names: Mapping[str, str], known: Iterable[str] = ()) -> AttributeError:
+    """Return the error for a name that `place` does not have, out of those that are `known`.
 
-    >>> told("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
-    AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': nothing shards by itself: say ...")
+    >>> unknown_name("penstock.tf_data.experimental", "AutoShardPolicy", OF_EXPERIMENTAL)
+    AttributeError("penstock.tf_data.experimental has no 'AutoShardPolicy': sharding is never automatic: write ...")
     """
     instead = names.get(name)
     if instead:

@@ -1,4 +1,4 @@
-"""`tf.data.Dataset`: Penstock's, with the call forms of `tf.data`."""
+"""`tf.data.Dataset`: Penstock's dataset, with the call forms of `tf.data`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.dataset.dataset import Dataset as PenstockDataset
 from penstock.dataset.handle import Handle, T_co
 from penstock.elements.spec import compatible, describe
 from penstock.storage.paths import Pattern
-from penstock.tf_data.absent import OF_DATASET, told
+from penstock.tf_data.absent import OF_DATASET, unknown_name
 from penstock.tf_data.iterator import Iterator
 from penstock.tf_data.labelled import check_name, labelled
 from penstock.tf_data.options import Options
@@ -24,7 +24,7 @@ from penstock.tf_data.signature import Fitting, dtypes_of, of_types
 
 
 def ported(made: Any) -> Any:
-    """The same dataset with the call forms of `tf.data`; what is none, or has them, as it is.
+    """Return the same dataset with the call forms of `tf.data`; any other value is returned unchanged.
 
     >>> ported(Dataset.range(3)).take(2, name="two")
     <Dataset of 2: int64 | range(3) → take(2)>
@@ -35,8 +35,9 @@ def ported(made: Any) -> Any:
 class Dataset(PenstockDataset[T_co]):
     """A pipeline, with the call forms of `tf.data.Dataset`.
 
-    It is a `penstock.Dataset`, has all its methods, and does the same. Every method takes a `name`, which only labels,
-    as a keyword. Arguments with which `tf.data` would do what Penstock does not do are errors that say what to use.
+    The class is a `penstock.Dataset` with all its methods and the same results. Every method takes a keyword `name`,
+    which is only a label. Arguments that ask for behavior of `tf.data` which Penstock lacks raise errors that say what
+    to use.
 
     >>> from penstock import tf_data
     >>> ds = tf_data.Dataset.from_tensor_slices({"x": [1, 2, 3]})
@@ -81,7 +82,7 @@ class Dataset(PenstockDataset[T_co]):
     unique = labelled(PenstockDataset.unique)
     window = labelled(PenstockDataset.window)
 
-    # What ends a pipeline
+    # Methods that end a pipeline
     as_numpy_iterator = labelled(PenstockDataset.as_numpy_iterator)
     cardinality = labelled(PenstockDataset.cardinality)
     get_single_element = labelled(PenstockDataset.get_single_element)
@@ -99,10 +100,11 @@ class Dataset(PenstockDataset[T_co]):
         output_signature: Any = None,
         name: str | None = None,
     ) -> Dataset[Any]:
-        """The elements of `generator(*args)`, which is called anew for every epoch and every `repeat`.
+        """Yield the elements of `generator(*args)`, which is called again for every epoch and every `repeat`.
 
-        Numbers and lists become arrays of the dtypes that `output_signature` (a nesting of `TensorSpec`) or
-        `output_types` tells, unless that would change them: 1.5 for an integer is an `ElementError`. Neither is needed.
+        Numbers and lists become arrays of the dtypes in `output_signature` (a nesting of `TensorSpec`) or
+        `output_types`, unless that would change their values: 1.5 for an integer raises an `ElementError`. Neither is
+        required.
 
         >>> from penstock import tf_data
         >>> def rows():
@@ -115,9 +117,9 @@ class Dataset(PenstockDataset[T_co]):
         """
         check_name(name)
         if output_signature is not None and (output_types is not None or output_shapes is not None):
-            raise TypeError("from_generator(): give output_signature, or output_types and output_shapes, not both")
+            raise TypeError("from_generator(): expected output_signature, or output_types and output_shapes, not both")
         if output_shapes is not None and output_types is None:
-            raise TypeError("from_generator(output_shapes=): needs output_types; or give output_signature")
+            raise TypeError("from_generator(output_shapes=): needs output_types; or pass output_signature")
         if output_types is not None:
             dtypes, signature = of_types(output_types, output_shapes)
         else:
@@ -135,7 +137,7 @@ class Dataset(PenstockDataset[T_co]):
     def random(  # pyright: ignore[reportIncompatibleMethodOverride] - the same
         seed: int | None = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
     ) -> Dataset[Any]:
-        """Random `int64` scalars, uniform in [0, 2**32), without end; see `penstock.Dataset.random`.
+        """Yield random `int64` scalars, uniform in [0, 2**32), without end; see `penstock.Dataset.random`.
 
         >>> from penstock import tf_data
         >>> tf_data.Dataset.random(seed=3).take(2).cardinality()
@@ -152,9 +154,9 @@ class Dataset(PenstockDataset[T_co]):
         seed: int | None = None,
         name: str | None = None,
     ) -> Dataset[str]:
-        """The paths that match one or several glob patterns, as `str`, sorted.
+        """List the paths that match one or several glob patterns, as `str`, sorted.
 
-        Only `shuffle=True` or a `seed` shuffles; `tf.data` does unless it is told not to, another way on each run.
+        Only `shuffle=True` or a `seed` shuffles; `tf.data` shuffles by default, differently on each run.
 
         >>> from penstock import tf_data
         >>> import pathlib, tempfile
@@ -177,9 +179,9 @@ class Dataset(PenstockDataset[T_co]):
         reader_func: Callable[..., Any] | None = None,
         wait: bool = False,
     ) -> Dataset[Any]:
-        """The elements that `ds.save(path)` wrote (not what TensorFlow wrote), in the same order.
+        """Read the elements that `ds.save(path)` wrote (not those that TensorFlow wrote), in the same order.
 
-        An `element_spec` that is not that of what was saved is a `PlanError`.
+        An `element_spec` that differs from that of the saved elements raises a `PlanError`.
 
         >>> from penstock import tf_data
         >>> import pathlib, tempfile
@@ -190,7 +192,9 @@ class Dataset(PenstockDataset[T_co]):
         """
         _refuse_compression("load", compression)
         if reader_func is not None:
-            raise PlanError("load(reader_func=): there are no shards to read; shuffle() or interleave() what is loaded")
+            raise PlanError(
+                "load(reader_func=): there are no shards to read; shuffle() or interleave() the loaded dataset"
+            )
         if check_flag("load", "wait", wait):
             raise PlanError("load(wait=True): a saved dataset appears once it is complete; load it then")
         ds = ported(PenstockDataset.load(path))
@@ -209,7 +213,7 @@ class Dataset(PenstockDataset[T_co]):
     ) -> None:
         """Write the elements of one epoch into a new folder, for `load`; see `penstock.Dataset.save`.
 
-        A folder that is there is a `FileExistsError`, unless `overwrite`: `tf.data` overwrites it unasked.
+        An existing folder raises a `FileExistsError`, unless `overwrite`; `tf.data` overwrites without asking.
 
         >>> from penstock import tf_data
         >>> import pathlib, tempfile
@@ -217,7 +221,7 @@ class Dataset(PenstockDataset[T_co]):
         """
         _refuse_compression("save", compression)
         if shard_func is not None or checkpoint_args is not None:
-            raise PlanError("save(shard_func=, checkpoint_args=): elements are written in order, in one go")
+            raise PlanError("save(shard_func=, checkpoint_args=): elements are written in order, in one pass")
         super().save(path, overwrite=overwrite)
 
     def map(
@@ -230,10 +234,10 @@ class Dataset(PenstockDataset[T_co]):
         name: str | None = None,
         **settings: Any,
     ) -> Dataset[Any]:
-        """Apply `map_func`, which sees NumPy and plain Python, to every element; see `penstock.Dataset.map`.
+        """Apply `map_func`, which sees NumPy and plain Python values, to every element; see `penstock.Dataset.map`.
 
-        `synchronous` and `use_unbounded_threadpool` are let go: how many tasks run is measured. `settings` are those of
-        Penstock: `on`, `vectorized`, `on_error`.
+        `synchronous` and `use_unbounded_threadpool` are ignored: the number of tasks is measured. `settings` are those
+        of Penstock: `on`, `vectorized`, `on_error`.
 
         >>> from penstock import tf_data
         >>> list(tf_data.Dataset.range(3).map(lambda x: x * 10, name="tens")) == [0, 10, 20]
@@ -241,7 +245,7 @@ class Dataset(PenstockDataset[T_co]):
         """
         check_name(name)
         if synchronous is not None and check_flag("map", "synchronous", synchronous) and num_parallel_calls is not None:
-            raise ValueError(f"map(synchronous=True): num_parallel_calls={num_parallel_calls} says otherwise")
+            raise ValueError(f"map(synchronous=True): num_parallel_calls={num_parallel_calls} contradicts it")
         return ported(super().map(map_func, num_parallel_calls, deterministic, **settings))
 
     def shuffle(
@@ -254,10 +258,10 @@ class Dataset(PenstockDataset[T_co]):
         buffer_bytes: int | None = None,
         uniform: bool = False,
     ) -> Dataset[T_co]:
-        """Permute the elements as a buffer of `buffer_size` does; all of them if it is `None`.
+        """Permute the elements as a buffer of `buffer_size` does, or all of them if `buffer_size` is `None`.
 
-        Without memory or a start-up time where the elements are indexed, so give as much as you like, or nothing; see
-        `penstock.Dataset.shuffle`, which has `buffer_bytes` and `uniform` too.
+        Indexed elements need no memory or start-up time for any size, so pass any size, or none; see
+        `penstock.Dataset.shuffle`, which also has `buffer_bytes` and `uniform`.
 
         >>> from penstock import tf_data
         >>> sorted(tf_data.Dataset.range(5).shuffle(3, seed=1, name="mix")) == [0, 1, 2, 3, 4]
@@ -268,7 +272,7 @@ class Dataset(PenstockDataset[T_co]):
         return ported(super().shuffle(buffer_size, seed, reshuffle, buffer_bytes=buffer_bytes, uniform=uniform))
 
     def cache(self, filename: str | os.PathLike[str] = "", name: str | None = None) -> Dataset[T_co]:
-        """Keep each element in memory once it is made; a file name is a `PlanError`; see `penstock.Dataset.cache`.
+        """Keep each element in memory once it is made; a file name raises a `PlanError`; see `penstock.Dataset.cache`.
 
         >>> from penstock import tf_data
         >>> list(tf_data.Dataset.range(2).cache(name="kept")) == [0, 1]
@@ -279,12 +283,12 @@ class Dataset(PenstockDataset[T_co]):
             path = check_path("cache", "filename", filename)
             raise PlanError(
                 f"cache(filename={path!r}): elements are cached in memory; to keep them in files, "
-                "ds.save(path) once, and begin with Dataset.load(path) from then on"
+                "ds.save(path) once, and later begin with Dataset.load(path)"
             )
         return ported(super().cache())
 
     def with_options(self, options: Options | PenstockOptions, name: str | None = None) -> Dataset[T_co]:
-        """Run with these options, of `tf_data` or of `penstock`; what they set replaces what was set before.
+        """Run with these options, of `tf_data` or of `penstock`, which replace options set before.
 
         >>> from penstock import tf_data
         >>> options = tf_data.Options()
@@ -297,9 +301,11 @@ class Dataset(PenstockDataset[T_co]):
         return ported(super().with_options(ours))
 
     def _unknown(self, name: str) -> AttributeError:
-        return told("tf_data.Dataset", name, OF_DATASET, dir(type(self)))
+        return unknown_name("tf_data.Dataset", name, OF_DATASET, dir(type(self)))
 
 
 def _refuse_compression(call: str, compression: str | None) -> None:
     if not is_one_of(compression, None, "NONE"):
-        raise PlanError(f"{call}(compression={compression!r}): files are mapped into memory, and so not compressed")
+        raise PlanError(
+            f"{call}(compression={compression!r}): files are mapped into memory, and therefore not compressed"
+        )

@@ -21,7 +21,7 @@ from penstock.core.checks import check_flag, check_list, whole
 from penstock.core.options import AUTOTUNE
 from penstock.plan.types import INFINITE as INFINITE_CARDINALITY
 from penstock.plan.types import UNKNOWN as UNKNOWN_CARDINALITY
-from penstock.tf_data.absent import OF_EXPERIMENTAL, told
+from penstock.tf_data.absent import OF_EXPERIMENTAL, unknown_name
 from penstock.tf_data.dataset import Dataset, ported
 from penstock.tf_data.labelled import check_name
 from penstock.tf_data.options import AutotuneOptions, OptimizationOptions, ThreadingOptions
@@ -68,7 +68,7 @@ Transformation: TypeAlias = Callable[[Dataset[Any]], Any]
 
 
 def _applied(method: str) -> Callable[..., Transformation]:
-    """The function that takes a method's arguments and returns what `apply` calls."""
+    """Return a function that takes a method's arguments and returns the transformation for `apply`."""
     of_method = inspect.signature(getattr(Dataset, method))
     parameters = list(of_method.parameters.values())[1:]
 
@@ -102,7 +102,7 @@ load = Dataset.load
 
 
 def cardinality(dataset: Dataset[Any]) -> int:
-    """How many elements an epoch has: `dataset.cardinality()`.
+    """Return how many elements an epoch has: `dataset.cardinality()`.
 
     >>> cardinality(dataset=Dataset.range(3))
     3
@@ -111,7 +111,7 @@ def cardinality(dataset: Dataset[Any]) -> int:
 
 
 def get_single_element(dataset: Dataset[Any]) -> Any:
-    """The one element of a dataset that has one: `dataset.get_single_element()`.
+    """Return the only element of a dataset: `dataset.get_single_element()`.
 
     >>> int(get_single_element(dataset=Dataset.range(5, 6)))
     5
@@ -140,7 +140,7 @@ def save(
 def choose_from_datasets(
     datasets: Sequence[Dataset[Any]], choice_dataset: Dataset[Any], stop_on_empty_dataset: bool = False
 ) -> Any:
-    """`Dataset.choose_from_datasets`, which here passes over the choice of an empty dataset, as it does in `tf.data`.
+    """Return `Dataset.choose_from_datasets`, which here skips the choice of an empty dataset, as `tf.data` does.
 
     >>> from penstock.tf_data import Dataset
     >>> tens, ones = Dataset.range(0, 20, 10), Dataset.range(1)
@@ -151,7 +151,7 @@ def choose_from_datasets(
 
 
 def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset[Any]:
-    """The elements of a list; lists among them become arrays, and an empty list is a `ValueError`.
+    """Yield the elements of a list; lists among them become arrays, and an empty list raises a `ValueError`.
 
     >>> [row.tolist() for row in from_list([[1, 2], [3, 4]]).batch(2)]
     [[[1, 2], [3, 4]]]
@@ -164,7 +164,7 @@ def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset[Any]:
 
 
 def at(dataset: Dataset[Any], index: int) -> Any:
-    """The element at position `index`; one below 0 or behind the end is an `IndexError`.
+    """Return the element at position `index`; a negative position, or one past the end, raises an `IndexError`.
 
     `dataset[index]` also counts from the end.
 
@@ -177,7 +177,7 @@ def at(dataset: Dataset[Any], index: int) -> Any:
 
 
 def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:
-    """`element_spec` of a dataset, or of one of its iterators.
+    """Return the `element_spec` of a dataset, or of one of its iterators.
 
     >>> from penstock.tf_data import Dataset
     >>> get_structure(Dataset.range(3).batch(2)), get_structure(iter(Dataset.range(3)))
@@ -188,7 +188,7 @@ def get_structure(dataset_or_iterator: Dataset[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Reducer:
-    """What `group_by_reducer` makes of the elements of one key: the first state, the next, and what comes out.
+    """The functions of `group_by_reducer` for one key: the first state, the next state, and the result.
 
     >>> Reducer(lambda key: 0, lambda total, x: total + x, lambda total: total).init_func(3)
     0
@@ -200,7 +200,7 @@ class Reducer:
 
 
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
-    """`ds.group_by_reducer` with the functions of a `Reducer`.
+    """Return `ds.group_by_reducer` with the functions of a `Reducer`, for `apply`.
 
     >>> from penstock.tf_data import Dataset
     >>> total = Reducer(lambda key: 0, lambda total, x: total + x, lambda total: total)
@@ -218,7 +218,7 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: int | None = None,
 ) -> Transformation:
-    """`map` and then `batch`, which are one task anyway; `num_parallel_batches` is let go.
+    """Return `map` and then `batch`, which are one task anyway, for `apply`; `num_parallel_batches` is ignored.
 
     >>> from penstock.tf_data import Dataset
     >>> [b.tolist() for b in Dataset.range(3).apply(map_and_batch(lambda x: -x, 2, drop_remainder=True))]
@@ -235,7 +235,7 @@ def parallel_interleave(
     buffer_output_elements: int | None = None,
     prefetch_input_elements: int | None = None,
 ) -> Transformation:
-    """`interleave` with as many workers as pay; the sizes of buffers are let go.
+    """Return `interleave` with as many workers as pay off, for `apply`; the sizes of buffers are ignored.
 
     >>> list(Dataset.range(2).apply(parallel_interleave(lambda n: [int(n)] * 2, cycle_length=2)))
     [0, 1, 0, 1]
@@ -245,7 +245,7 @@ def parallel_interleave(
 
 
 def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | None = None) -> Transformation:
-    """`shuffle` and then `repeat`.
+    """Return `shuffle` and then `repeat`, for `apply`.
 
     >>> Dataset.range(3).apply(shuffle_and_repeat(3, count=2)).cardinality()
     6
@@ -254,4 +254,4 @@ def shuffle_and_repeat(buffer_size: int, count: int | None = None, seed: int | N
 
 
 def __getattr__(name: str) -> Any:
-    raise unknown_in_room(told(__name__, name, OF_EXPERIMENTAL, __all__), __name__, name)
+    raise unknown_in_room(unknown_name(__name__, name, OF_EXPERIMENTAL, __all__), __name__, name)

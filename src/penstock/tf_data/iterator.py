@@ -1,4 +1,4 @@
-"""`tf.data.Iterator` and `tf.data.NumpyIterator`: Penstock's, with the call forms of `tf.data`."""
+"""`tf.data.Iterator` and `tf.data.NumpyIterator`: Penstock's iterator, with the call forms of `tf.data`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Iterator(PenstockIterator[T]):
 
     @property
     def element_spec(self) -> Any:
-        """The spec of the elements; see `penstock.Dataset.element_spec`."""
+        """Return the spec of the elements; see `penstock.Dataset.element_spec`."""
         from penstock.dataset.dataset import Dataset
 
         return Dataset(self._plan).element_spec
 
     def get_next(self) -> T:
-        """The next element; at the end a `StopIteration`, where `tf.data` has an `OutOfRangeError`."""
+        """Return the next element; raise `StopIteration` at the end, where `tf.data` raises `OutOfRangeError`."""
         return next(self)
 
     def save(self) -> dict[str, Any]:
-        """The position: what `state_dict()` returns, plain JSON data.
+        """Return the position as plain JSON data, as `state_dict()` does.
 
         >>> from penstock import tf_data
         >>> ds = tf_data.Dataset.range(9)
@@ -41,5 +41,5 @@ class Iterator(PenstockIterator[T]):
         return self.state_dict()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a saved position, as by `load_state_dict`."""
+        """Continue from a saved position, as `load_state_dict` does."""
         self.load_state_dict(state)

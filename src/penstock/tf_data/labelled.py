@@ -1,4 +1,4 @@
-"""Give a method of `penstock.Dataset` the argument `name` that every call of `tf.data` takes."""
+"""The argument `name`, which every call of `tf.data` takes, for methods of `penstock.Dataset`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def labelled(method: Callable[..., Any], made: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
-    """Return `method` with an argument `name`, which only labels and is let go; `made` is called with what it returns.
+    """Return `method` with an argument `name`, which is only a label; `made` is called with each result.
 
     >>> labelled(len)([1, 2], name="two")
     2
@@ -26,7 +26,7 @@ def labelled(method: Callable[..., Any], made: Callable[[Any], Any] | None = Non
 
 
 def _with_name(signature: inspect.Signature) -> inspect.Signature:
-    """The signature with the argument `name`, which is a keyword."""
+    """Return the signature with the keyword argument `name`."""
     name = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
     parameters = list(signature.parameters.values())
     rest = parameters[-1:] if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD else []
@@ -34,6 +34,6 @@ def _with_name(signature: inspect.Signature) -> inspect.Signature:
 
 
 def check_name(name: object) -> None:
-    """Refuse what is no label: an argument in the wrong place, perhaps."""
+    """Refuse anything but a label, such as an argument in the wrong place."""
     if not isinstance(name, str | None):
         raise TypeError(f"name={name!r}: expected a text, not {type(name).__name__}")

@@ -1,4 +1,4 @@
-"""`tf.data.Options`: the fields that mean something here, and those that change nothing and are let go."""
+"""`tf.data.Options`: the fields with a meaning here, and those that are accepted and ignored."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from penstock.core.options import Options as PenstockOptions
-from penstock.tf_data.absent import told
+from penstock.tf_data.absent import unknown_name
 
-_MEASURED = "the engine measures and decides by itself; it.stats().decisions says what"
-_ALONE = "nothing shards by itself: say ds.shard(num_shards, index)"
+_MEASURED = "the engine measures and decides by itself; it.stats().decisions lists its decisions"
+_ALONE = "sharding is never automatic: write ds.shard(num_shards, index)"
 
 _COUNTS = ("private_threadpool_size", "ram_budget")
 
@@ -18,17 +18,17 @@ _Set = TypeVar("_Set", bound="_Fields")
 
 
 def _of(*kinds: type) -> Any:
-    """A field of these types, or `None`."""
+    """Return a field of these types, or `None`."""
     return field(default=None, metadata={"kinds": kinds})
 
 
 def _let_go(*kinds: type) -> Any:
-    """A field of `tf.data` that never changes what comes, nor anything here; a value of another type is refused."""
+    """Return a field of `tf.data` that is ignored since it never changes the elements; a wrong type is refused."""
     return _of(*kinds)
 
 
 class _Fields:
-    """Fields that are there to be set; of others, what to use in their place."""
+    """Settable fields; for unknown ones, the error says what to use instead."""
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}
     _aliases: ClassVar[Mapping[str, str]] = {}
@@ -37,7 +37,7 @@ class _Fields:
         name = self._aliases.get(name, name)
         known = {each.name: each.metadata.get("kinds") for each in fields(self)}  # pyright: ignore[reportArgumentType] - all are dataclasses
         if name not in known:
-            raise self._told(name)
+            raise self._unknown(name)
         kinds = known[name]
         is_group = any(issubclass(kind, _Fields) for kind in kinds or ())
         if kinds and type(value) not in kinds and (value is not None or is_group):
@@ -50,15 +50,15 @@ class _Fields:
     def __getattr__(self, name: str) -> Any:
         if name in self._aliases:
             return getattr(self, self._aliases[name])
-        raise self._told(name)
+        raise self._unknown(name)
 
-    def _told(self, name: str) -> AttributeError:
+    def _unknown(self, name: str) -> AttributeError:
         known = [each.name for each in fields(self)]  # pyright: ignore[reportArgumentType] - all are dataclasses
-        return told(f"tf_data.{type(self).__name__}", name, self._elsewhere, known)
+        return unknown_name(f"tf_data.{type(self).__name__}", name, self._elsewhere, known)
 
 
 def _merged(one: _Set, other: _Set) -> _Set:
-    """Both settings; where both set a field, the second counts."""
+    """Return both settings; where both set a field, the second counts."""
     made: dict[str, Any] = {}
     for each in fields(one):  # pyright: ignore[reportArgumentType] - all are dataclasses
         first, second = getattr(one, each.name), getattr(other, each.name)
@@ -68,9 +68,9 @@ def _merged(one: _Set, other: _Set) -> _Set:
 
 @dataclass
 class ThreadingOptions(_Fields):
-    """How many threads: `private_threadpool_size` is the `workers` of `ps.Options`; `None` or 0 leaves it open.
+    """The number of threads: `private_threadpool_size` is the `workers` of `ps.Options`; `None` or 0 means automatic.
 
-    `max_intra_op_parallelism` is let go: how many threads a library uses inside one task is the library's to set.
+    `max_intra_op_parallelism` is ignored: each library sets how many threads it uses inside one task.
     """
 
     private_threadpool_size: int | None = _of(int)
@@ -79,13 +79,14 @@ class ThreadingOptions(_Fields):
 
 @dataclass
 class AutotuneOptions(_Fields):
-    """How far autotuning may go: `ram_budget` is the `memory_budget` of `ps.Options`, in bytes.
+    """The limits of autotuning: `ram_budget` is the `memory_budget` of `ps.Options`, in bytes.
 
-    `enabled`, `initial_parallelism` and `min_parallelism` are let go: the engine measures, and what comes is the same.
+    `enabled`, `initial_parallelism` and `min_parallelism` are ignored: the engine measures, and the elements stay the
+    same.
     """
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
-        "cpu_budget": "threading.private_threadpool_size says how many tasks run at a time",
+        "cpu_budget": "threading.private_threadpool_size sets how many tasks run at a time",
         "autotune_algorithm": _MEASURED,
     }
 
@@ -97,9 +98,9 @@ class AutotuneOptions(_Fields):
 
 @dataclass
 class OptimizationOptions(_Fields):
-    """Whether the plan is rewritten: `apply_default_optimizations` is the `rewrite` of `ps.Options`.
+    """The switch of rewrites: `apply_default_optimizations` is the `rewrite` of `ps.Options`.
 
-    The switches of single rewrites are let go: rewrites never change what comes, and `ds.explain()` shows them.
+    The switches of single rewrites are ignored: rewrites never change the elements, and `ds.explain()` shows them.
     """
 
     apply_default_optimizations: bool | None = _of(bool)
@@ -118,11 +119,11 @@ class OptimizationOptions(_Fields):
 
 @dataclass
 class Options(_Fields):
-    """The options of `tf.data`, to be set field by field and given to `with_options`.
+    """The options of `tf.data`, to be set field by field and passed to `with_options`.
 
-    Fields that never change what comes, and set nothing here, are let go. One that would is an `AttributeError` that
-    says what to use. Whatever `tf.data` has no field for (`seed`, `executor`) is set by `penstock.Options`, which
-    `with_options` takes as well.
+    Fields that never change the elements, and have no equivalent here, are ignored. A field that would change them
+    raises an `AttributeError` that says what to use. Settings for which `tf.data` has no field (`seed`, `executor`)
+    belong to `penstock.Options`, which `with_options` also accepts.
 
     >>> from penstock import tf_data
     >>> options = tf_data.Options()
@@ -151,12 +152,12 @@ class Options(_Fields):
         default_factory=OptimizationOptions, metadata={"kinds": (OptimizationOptions,)}
     )
     experimental_slack: bool | None = _let_go(bool)  # batches are made ahead, under autotune.ram_budget
-    experimental_symbolic_checkpoint: bool | None = _let_go(bool)  # positions never hold what is buffered
+    experimental_symbolic_checkpoint: bool | None = _let_go(bool)  # positions never hold buffered elements
     experimental_warm_start: bool | None = _let_go(bool)  # the first next() begins the work
     framework_type: list[str] | None = field(default=None, metadata={"kinds": (list,)})  # nothing is reported
 
     def merge(self, options: Options) -> Options:
-        """Both settings, as new options; where both set a field, that of `options` counts.
+        """Return both settings, as new options; where both set a field, that of `options` counts.
 
         >>> from penstock import tf_data
         >>> tf_data.Options(deterministic=True).merge(tf_data.Options(deterministic=False)).deterministic
@@ -167,7 +168,7 @@ class Options(_Fields):
         return _merged(self, options)
 
     def to_penstock(self) -> PenstockOptions:
-        """The same settings as `penstock.Options`.
+        """Return the same settings as `penstock.Options`.
 
         >>> from penstock import tf_data
         >>> tf_data.Options(deterministic=True).to_penstock()

@@ -22,11 +22,11 @@ def TextLineDataset(  # noqa: N802 - tf.data's name
     num_parallel_reads: int | None = None,
     name: str | None = None,
 ) -> Dataset[bytes]:
-    r"""The lines of text files as `bytes`, without `\n` or `\r\n`, file after file in the order given.
+    r"""Read the lines of text files as `bytes`, without `\n` or `\r\n`, file after file in the order given.
 
-    At random, unless the files are compressed, which is seen by itself where `compression_type` is not given.
-    `buffer_size` and `num_parallel_reads` are let go: files are mapped, and their order never changes. Within a line, a
-    `\r` stays; a byte order mark is left out.
+    Access is random, unless the files are compressed, which is detected if `compression_type` is not given.
+    `buffer_size` and `num_parallel_reads` are ignored: files are mapped, and their order never changes. A `\r` within a
+    line is kept; a byte order mark is dropped.
 
     >>> from penstock import tf_data
     >>> import pathlib, tempfile
@@ -53,10 +53,10 @@ def FixedLengthRecordDataset(  # noqa: N802 - tf.data's name, and its arguments
     num_parallel_reads: int | None = None,
     name: str | None = None,
 ) -> Dataset[bytes]:
-    """Records of `record_bytes` each as `bytes`, file after file in the order given; see `penstock.read_fixed_length`.
+    """Read records of `record_bytes` each as `bytes`, in the order of the files; see `penstock.read_fixed_length`.
 
-    At random, unless `compression_type` says that the files are compressed. `buffer_size` and `num_parallel_reads` are
-    let go.
+    Access is random, unless `compression_type` says that the files are compressed. `buffer_size` and
+    `num_parallel_reads` are ignored.
 
     >>> from penstock import tf_data
     >>> import pathlib, tempfile
@@ -81,11 +81,11 @@ def TFRecordDataset(  # noqa: N802 - tf.data's name
     num_parallel_reads: int | None = None,
     name: str | None = None,
 ) -> Dataset[bytes]:
-    """The records of TFRecord files as `bytes`, file after file in the order given; see `penstock.read_tfrecord`.
+    """Read the records of TFRecord files as `bytes`, in the order of the files; see `penstock.read_tfrecord`.
 
-    At random, unless the files are compressed, which is seen by itself where `compression_type` is not given.
-    `buffer_size` and `num_parallel_reads` are let go: files are mapped, compressed ones read ahead, and their order
-    never changes.
+    Access is random, unless the files are compressed, which is detected if `compression_type` is not given.
+    `buffer_size` and `num_parallel_reads` are ignored: files are mapped, compressed ones are read ahead, and their
+    order never changes.
 
     >>> from penstock import Dataset, tf_data
     >>> import tempfile

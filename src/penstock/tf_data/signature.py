@@ -1,4 +1,4 @@
-"""Signatures of generators in the forms of `tf.data`, and elements made to fit them."""
+"""Signatures of generators in the forms of `tf.data`, and conversion of elements to fit them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NUMBERS = (int, float, complex, list, tuple, np.ndarray, np.generic)
 
 
 def TensorSpec(shape: Sequence[int | None], dtype: DTypeLike = np.float32, name: str | None = None) -> LeafSpec:  # noqa: N802 - its name in TensorFlow
-    """One leaf of a signature: an array of this shape, `None` for a dimension that may differ; a scalar where it is ().
+    """Return one leaf of a signature: an array of this shape, with `None` for a varying dimension; () for a scalar.
 
-    The dtype is NumPy's; `str` and `bytes` are texts, of which arrays have the dtype `object`.
+    The dtype is NumPy's; `str` and `bytes` are texts, and arrays of texts have the dtype `object`.
 
     >>> TensorSpec(shape=(None, 3), dtype=np.int32), TensorSpec((), str), TensorSpec((None,), str)
     (int32[?, 3], str, object[?])
@@ -39,7 +39,7 @@ def RaggedTensorSpec(  # noqa: N802 - the same
     ragged_rank: int | None = None,
     row_splits_dtype: DTypeLike = np.int64,
 ) -> LeafSpec:
-    """One leaf of a signature that is a `penstock.Ragged`; all dimensions but the first are ragged, unless told.
+    """Return one leaf of a signature that is a `penstock.Ragged`, by default with all dimensions but the first ragged.
 
     >>> RaggedTensorSpec((None, None), np.int64)
     ragged int64[?, ~]
@@ -50,7 +50,7 @@ def RaggedTensorSpec(  # noqa: N802 - the same
 
 
 def SparseTensorSpec(shape: Sequence[int | None], dtype: DTypeLike = np.float32) -> LeafSpec:  # noqa: N802 - the same
-    """One leaf of a signature that is a `penstock.Sparse`.
+    """Return one leaf of a signature that is a `penstock.Sparse`.
 
     >>> SparseTensorSpec((None, 100), np.int64)
     sparse int64[?, 100]
@@ -67,9 +67,9 @@ def _sizes(call: str, shape: Any) -> tuple[int | None, ...]:
 
 
 def of_types(types: Any, shapes: Any) -> tuple[Any, Any]:
-    """What the older arguments `output_types` and `output_shapes` say: a nesting of dtypes, and one of specs or `None`.
+    """Return a nesting of dtypes, and one of specs or `None`, for the older `output_types` and `output_shapes`.
 
-    Without shapes nothing is known but the dtypes, which elements are held to as they come.
+    Without shapes only the dtypes are known, and elements are checked against them as they come.
 
     >>> of_types({"x": np.int32}, {"x": [None]})
     ({'x': dtype('int32')}, {'x': int32[?]})
@@ -91,7 +91,7 @@ def _dtype_of(given: Any) -> np.dtype[Any]:
 
 
 def dtypes_of(signature: Any) -> Any:
-    """The dtype of each leaf of a signature that is an array, in its nesting; of others a type, which converts nothing.
+    """Return the dtype of each array leaf of a signature, nested alike; for others, a type that converts nothing.
 
     >>> dtypes_of((TensorSpec((), np.int32), TensorSpec((), str)))
     (dtype('int32'), <class 'str'>)
@@ -104,9 +104,9 @@ def dtypes_of(signature: Any) -> Any:
 class Fitting:
     """A generator function whose elements are made to fit dtypes: numbers, lists and arrays become arrays of them.
 
-    A conversion that could change values beyond their precision (1.5 to an integer) is not made: the element stays as
-    it is, to be refused. Where there is no signature that does it, an element that does not have the nesting and the
-    `dtypes` is an `ElementError` (`checked`).
+    A conversion that could change values beyond their precision (1.5 to an integer) is not made: the element stays
+    unchanged, to be refused. If no signature refuses it, an element that does not have the nesting and the `dtypes`
+    raises an `ElementError` (`checked`).
     """
 
     function: Callable[..., Iterable[Any]]
@@ -118,7 +118,7 @@ class Fitting:
 
 
 class _Fitted:
-    """The elements of an iterator, each made to fit; its other methods (`state_dict`, `close`) are the iterator's."""
+    """The elements of an iterator, each made to fit; other methods (`state_dict`, `close`) are the iterator's."""
 
     def __init__(self, elements: Iterator[Any], dtypes: Any, *, checked: bool) -> None:
         self._elements = elements
@@ -134,7 +134,7 @@ class _Fitted:
             leaves = self._structure.treespec.flatten_up_to(element)
         except (ValueError, TypeError):
             if not self._checked:
-                return element  # the check against the signature says what is wrong
+                return element  # the check against the signature reports the error
             leaves = []
         fitted = list(map(_fitted, leaves, self._dtypes))
         if self._checked and not (leaves and all(map(_is_of, fitted, self._dtypes))):
@@ -142,8 +142,8 @@ class _Fitted:
                 self._structure, [getattr(dtype, "__name__", str(dtype)) for dtype in self._dtypes]
             )
             raise ElementError(
-                f"from_generator(output_types=): an element is {describe(spec_of(element))}, and the types say "
-                f"{wanted}; yield what they say, or correct them"
+                f"from_generator(output_types=): an element is {describe(spec_of(element))}, but the types are "
+                f"{wanted}; yield elements of these types, or correct the types"
             )
         return unflatten(self._structure, fitted)
 

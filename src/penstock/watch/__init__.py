@@ -1,4 +1,4 @@
-"""What a run says of itself: counters, the verdict, the report."""
+"""Observation of a run: counters, the verdict, the report."""
 
 from typing import TYPE_CHECKING
 

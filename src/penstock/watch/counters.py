@@ -1,4 +1,4 @@
-"""What every operation took, counted from outside it."""
+"""Counts of the work of every operation, taken from outside it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ COUNTS = 7
 CALLS, ROWS, WALL, CPU, BYTES, GIVEN, FAILED = range(COUNTS)
 
 
-FEW = 16  # rows of a call whose bytes are those of others
-SAMPLE = 16  # what a thread has spent on CPU is dear to ask for, so of many calls one in so many tells it for all
+FEW = 16  # rows of a call whose bytes are estimated from other calls
+SAMPLE = 16  # reading a thread's CPU time is expensive: of many calls, one in 16 is measured for all
 
 
 @dataclass(eq=False)
@@ -37,13 +37,13 @@ class Operation:
 
     label: str
     inputs: list[Operation]
-    contains_inputs: bool = False  # whether what is spent in the inputs counts as spent in this one
-    selects: bool = False  # whether it hands on some of the elements it is given
+    contains_inputs: bool = False  # whether the time of the inputs counts for this one
+    selects: bool = False  # whether it passes on only some of its input
     cells: dict[int, Cell] = field(default_factory=dict)
-    each: int = 0  # bytes of an element, as those were that were looked at last
+    each: int = 0  # bytes of the element sampled last
 
     def cell(self) -> Cell:
-        """The calling thread's counts."""
+        """Return the calling thread's counts."""
         ident = threading.get_ident()
         found = self.cells.get(ident)
         if found is None:
@@ -51,7 +51,7 @@ class Operation:
         return found
 
     def bytes_of(self, chunk: Chunk, calls: int) -> int:
-        """Bytes of a chunk; of elements not taken apart, as many times one looked at now and then as there are."""
+        """Return the bytes of a chunk; for elements not taken apart, multiply those of an occasional sample."""
         count = len(chunk)
         if isinstance(chunk, Columns):
             nbytes = _size(chunk)
@@ -62,40 +62,40 @@ class Operation:
         return self.each * count
 
     def total(self) -> Cell:
-        """The counts of all threads."""
+        """Return the counts of all threads."""
         return [sum(counts) for counts in zip(*list(self.cells.values()), strict=True)] or [0] * COUNTS
 
 
 class Counters:
-    """An engine's observer that counts calls, rows, wall and CPU time, and bytes of every operation.
+    """An observer of the engine that counts calls, rows, wall and CPU time, and bytes of every operation.
 
-    Four readings of a clock a call, and a call makes many rows, so it costs well under one per cent.
+    A call takes four clock readings and makes many rows, so the overhead is well under one per cent.
     """
 
     looks_at_elements = False
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
-        self._wrapped = 0  # of the operations, those that have been wrapped in the round at hand
+        self._wrapped = 0  # number of operations wrapped in this round
         self._parts_begun = 0
         self._open: list[Operation] = []  # operations whose reader is not wrapped yet
         self._nodes: dict[int, tuple[Node, Operation]] = {}
         self._parts: list[Counters] = []
-        self._inside = threading.local()  # of the flows that a thread is in: the time spent in those below
+        self._inside = threading.local()  # per thread: the time spent in the flows below
 
     @property
     def operations(self) -> list[Operation]:
-        """All that are counted, from the sources up."""
+        """Return all counted operations, from the sources up."""
         return [operation for part in self._parts for operation in part.operations] + self._operations
 
     def wrap(self, node: Node, program: Program) -> Program:
-        """The program, measured; nodes come inputs first."""
+        """Return the program, measured; nodes come inputs first."""
         operation = self._operation(node)
         operation.contains_inputs = True
         return _counted(operation, program, rows_at=0)
 
     def wrap_step(self, node: Node, step: Step) -> Step:
-        """The step, measured: how long it takes before and after its input, and what it hands on."""
+        """Return the step, measured: its time before and after its input, and its output."""
         operation = self._operation(node)
         cells, ident = operation.cells, threading.get_ident
         rows_of, change, memory = step
@@ -113,7 +113,7 @@ class Counters:
         return Step(None if rows_of is None else measured, counted, memory)
 
     def wrap_spread(self, node: Node, spread: Spread) -> Spread:
-        """What makes elements of a stream, measured; its input was wrapped just before, if it is wrapped."""
+        """Return a measured function that makes elements of a stream; its input, if wrapped, came just before."""
         operation = self._operation(node)
         operation.selects = node.selects
         operation.contains_inputs = node.calls_input
@@ -134,19 +134,19 @@ class Counters:
             cell[GIVEN] += len(piece)
             if made.lost:
                 cell[FAILED] += made.lost
-                made.lost = 0  # or those that pass it on would count them too
+                made.lost = 0  # count these once, not where it is passed on too
             return made
 
         return measured
 
     def wrap_flow(self, node: Node, begin: Open) -> Open:
-        """What opens the pieces of a node, each measured without what its inputs took in the same thread."""
+        """Return a function that opens the pieces of a node, measured without its inputs' time in the same thread."""
         operation = self._next(node, [])
         operation.selects = node.selects
         return partial(self._measured_flow, operation, begin)
 
     def wrap_stage(self, begin: Open) -> Open:
-        """The same of a stretch whose operations are measured where they run: its time is not its reader's."""
+        """Return the same for a stretch whose operations are measured where they run, not as its reader's time."""
         return partial(self._measured_flow, None, begin)
 
     def _measured_flow(self, operation: Operation | None, begin: Open, epoch: int, mark: Mark = None) -> Asked:
@@ -155,7 +155,7 @@ class Counters:
         try:
             while True:
                 above = getattr(inside, "spent", None)
-                if above is None:  # no flow reads this one; those that it reads do as it does
+                if above is None:  # no flow reads this one; its inputs follow it
                     inside.stands_for = _stands_for(calls)
                 stands_for, inside.spent, calls = inside.stands_for, (0, 0), calls + 1
                 cpu = thread_time_ns() if stands_for else 0
@@ -184,13 +184,13 @@ class Counters:
             close(flow)
 
     def count(self, node: Node, rows: int, nbytes: int, wall: int, cpu: int) -> None:
-        """Count rows of a node that were made by no function that is wrapped."""
+        """Count rows of a node that were made by no wrapped function."""
         cell = self._nodes[id(node)][1].cell()
         for at, more in ((CALLS, 1), (ROWS, rows), (WALL, wall), (CPU, cpu), (BYTES, nbytes)):
             cell[at] += more
 
     def part(self) -> Counters:
-        """Counters of a stretch of the plan, which are among these."""
+        """Return counters of a stretch of the plan, which are part of these."""
         if self._parts_begun == len(self._parts):
             self._parts.append(Counters())
         part = self._parts[self._parts_begun]
@@ -199,18 +199,18 @@ class Counters:
         return part
 
     def begin_again(self) -> None:
-        """Take what is wrapped next for the first operation."""
+        """Treat the next wrapped operation as the first."""
         self._wrapped, self._open, self._nodes = 0, [], {}
 
     def alike(self, count: int) -> Iterator[int]:
-        """Yield `count` times; what is wrapped each time counts as the same operations."""
+        """Yield `count` times; the operations wrapped each time count as the same ones."""
         wrapped, parts = self._wrapped, self._parts_begun
         for number in range(count):
             self._wrapped, self._parts_begun = wrapped, parts
             yield number
 
     def _operation(self, node: Node) -> Operation:
-        """Return the counts of a node, whose inputs were wrapped just before; a node that is read twice has two."""
+        """Return the counts of a node whose inputs were wrapped just before; a node that is read twice has two."""
         taken = max(len(self._open) - len(node.inputs), 0)
         operation = self._next(node, self._open[taken:])
         self._open[taken:] = [operation]
@@ -218,14 +218,14 @@ class Counters:
         return operation
 
     def _next(self, node: Node, inputs: list[Operation]) -> Operation:
-        """The counts of the operation that is wrapped next."""
+        """Return the counts of the next operation to be wrapped."""
         if self._wrapped == len(self._operations):
             self._operations.append(Operation(node.label(), inputs))
         self._wrapped += 1
         return self._operations[self._wrapped - 1]
 
     def drain(self) -> list[Cell]:
-        """The counts since the last time, for another process."""
+        """Return the counts since the last call, for another process."""
         counted = [operation.total() for operation in self.operations]
         for operation in self.operations:
             operation.cells.clear()
@@ -239,18 +239,18 @@ class Counters:
                 cell[at] += count
 
     def __reduce__(self) -> Any:
-        return (Counters, ())  # what travels begins from nothing
+        return (Counters, ())  # in another process, counts begin at zero
 
 
 def _counted(operation: Operation, make: Callable[..., Chunk] | None, *, rows_at: int) -> Callable[..., Chunk]:
     """Return `make`, which makes a chunk, measured and counted; the rows are its argument number `rows_at`.
 
-    Where nothing makes it, the chunk is the first argument.
+    If `make` only passes a chunk on, the chunk is its first argument.
     """
     cells, ident = operation.cells, threading.get_ident
 
     def counted(*given: Any) -> Chunk:
-        # all in one function: after a long task each further one that is called takes a microsecond
+        # one function: after a long task, each further call takes a microsecond
         cell = cells.get(ident()) or operation.cell()
         calls, count = cell[CALLS], len(given[rows_at])
         stands_for = 1 if calls < SAMPLE else 0 if calls % SAMPLE else SAMPLE
@@ -260,7 +260,7 @@ def _counted(operation: Operation, make: Callable[..., Chunk] | None, *, rows_at
             cpu, wall = thread_time_ns() if stands_for else 0, perf_counter_ns()
             try:
                 chunk = make(*given)
-            finally:  # also of a call that raises, for its inputs have counted what they took
+            finally:  # also if the call raises, since its inputs have counted their time
                 cell[WALL] += perf_counter_ns() - wall
                 if stands_for:
                     cell[CPU] += stands_for * (thread_time_ns() - cpu)
@@ -269,19 +269,19 @@ def _counted(operation: Operation, make: Callable[..., Chunk] | None, *, rows_at
         cell[BYTES] += operation.bytes_of(chunk, calls) if stands_for or count > FEW else operation.each * count
         if type(chunk) is Mended:
             cell[FAILED] += chunk.lost
-            chunk.lost = 0  # or those that pass it on would count them too
+            chunk.lost = 0  # count these once, not where it is passed on too
         return chunk
 
     return counted
 
 
 def _stands_for(calls: int) -> int:
-    """For how many calls the CPU time of the next one stands, after so many: 0 where it is not asked for."""
+    """Return how many calls the CPU time of the next call represents; 0 if it is not measured."""
     return 1 if calls < SAMPLE else SAMPLE if calls % SAMPLE == 0 else 0
 
 
 def _size(chunk: Columns) -> int:
-    """Bytes of a chunk's leaves, as `size_of` counts them; where they differ, as many times the first as there are."""
+    """Return the bytes of a chunk's leaves, as `size_of` counts; if elements differ, a multiple of the first one's."""
     return sum(map(_size_of_column, chunk.columns))
 
 

@@ -22,7 +22,7 @@ class OperationPart:
 
     @property
     def is_whole(self) -> bool:
-        """True if the user wrote this node; false if it is an internal part of what the user wrote."""
+        """Return whether the user wrote this node; false if it is an internal part of what the user wrote."""
         return not (self.node.internal or isinstance(self.node, Unpack))
 
 

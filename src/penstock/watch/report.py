@@ -1,4 +1,4 @@
-"""Stats of a run: what the counters and the engine say, put side by side."""
+"""Stats of a run, combined from the counters and the engine."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ NS = 1e-9
 
 
 def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, times: tuple[int, int]) -> Stats:
-    """The counts of a run that may not have begun: `items` received; `times` waited, stepped (ns)."""
+    """Return the stats of a run, possibly not begun: `items` received; `times` waited and stepped (ns)."""
     workers = 1 if run is None or run.mode == "inline" else max(run.tuner.threads, 1)
     operations = _operations(counters)
     if run is not None and not run.plan.indexed:
         operations = _as_written(operations, run.plan)
     made, spent = (Totals(), Cost(0, 0)) if run is None else (run.made, run.spent)
-    received = items / made.items if made.items else 0.0  # of what was made
+    received = items / made.items if made.items else 0.0  # share of the items made
     return Stats(
         unit="element" if run is None else run.unit,
         items=items,
@@ -62,7 +62,7 @@ def stats_of(run: Run | None, counters: Counters, memory: Memory, items: int, ti
 
 
 def _operations(counters: Counters) -> tuple[OperationStats, ...]:
-    """Each operation without what its inputs took."""
+    """Return the stats of each operation without the time of its inputs."""
     totals = {operation: operation.total() for operation in counters.operations}
     spent = _spent(totals)
     own: list[OperationStats] = []
@@ -79,7 +79,7 @@ def _operations(counters: Counters) -> tuple[OperationStats, ...]:
 
 
 def _spent(totals: dict[Operation, Cell]) -> dict[Operation, tuple[int, int]]:
-    """The wall and CPU time of each operation with that of its inputs, which come before it."""
+    """Return the wall and CPU time of each operation including its inputs, which come before it."""
     spent: dict[Operation, tuple[int, int]] = {}
     for operation, total in totals.items():
         below = [] if operation.contains_inputs else [spent[each] for each in operation.inputs]
@@ -88,24 +88,24 @@ def _spent(totals: dict[Operation, Cell]) -> dict[Operation, tuple[int, int]]:
 
 
 def _as_written(operations: tuple[OperationStats, ...], plan: Node) -> tuple[OperationStats, ...]:
-    """One for each operation as the user writes it: what parts of it took counts as its own."""
+    """Return the stats of each operation as written by the user, including its internal parts."""
     parts = operation_parts(plan)
-    if len(parts) != len(operations):  # not all has begun
+    if len(parts) != len(operations):  # some parts have not begun
         return operations
-    told = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))
+    in_order = sorted(zip(parts, operations, strict=True), key=lambda pair: (pair[0].place, pair[0].is_whole))
     return tuple(
-        _together([operation for _, operation in pairs]) for _, pairs in groupby(told, lambda pair: pair[0].place)
+        _together([operation for _, operation in pairs]) for _, pairs in groupby(in_order, lambda pair: pair[0].place)
     )
 
 
 def _together(parts: list[OperationStats]) -> OperationStats:
-    """The last of them, with what all took."""
+    """Return the stats of the last of these operations, with the time of all."""
     sums = {name: sum(getattr(part, name) for part in parts) for name in ("wall", "cpu", "wait", "left_out", "failed")}
     return replace(parts[-1], **sums)
 
 
 def _stats(name: str, cell: Cell, left_out: int = 0) -> OperationStats:
     wall = cell[WALL] * NS
-    cpu = min(max(cell[CPU] * NS, 0.0), wall)  # of some calls, which stand for all
+    cpu = min(max(cell[CPU] * NS, 0.0), wall)  # estimated from some calls
     wait = wall - cpu
     return OperationStats(name, cell[CALLS], cell[ROWS], wall, cpu, wait, cell[BYTES], left_out, cell[FAILED])

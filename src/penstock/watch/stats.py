@@ -1,4 +1,4 @@
-"""A run's counts at one moment: plain numbers, safe to keep; and a person's view of them, a line and a table."""
+"""A run's counts at one moment, as plain numbers, and their display as a line and a table."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ LONGEST = 64  # characters of an operation's name
 
 @dataclass(frozen=True)
 class OperationStats:
-    """What one operation took, without its inputs: seconds of wall and CPU time, and of waiting (their difference).
+    """The time of one operation, without its inputs: seconds of wall and CPU time, and of waiting (their difference).
 
-    `bytes`: of the leaves of its elements, text by its characters, `Ragged` and `Sparse` by their values; where they
-    differ, about: one is looked at for several.
+    `bytes` counts the leaves of its elements, text by its characters, `Ragged` and `Sparse` by their values; if
+    elements differ, the number is an estimate from samples.
 
-    `left_out`: elements that a `filter` did not let through (or `unique`, `rejection_resample`, a part of `split` by
-    key); `failed`: those that failed and were left out or replaced, as `on_error=` or `ignore_errors()` said. Where
-    elements are made again, as another of their task failed, they count again.
+    `left_out` counts elements that a `filter` dropped (or `unique`, `rejection_resample`, a part of `split` by key);
+    `failed` counts elements that failed and were left out or replaced, as `on_error=` or `ignore_errors()` requires. If
+    elements are made again because another element of their task failed, they count again.
 
     >>> it = Dataset.range(4).map(lambda x: 6 // (x - 1), on_error="skip").iterator()
     >>> len(list(it)), [(each.rows, each.failed) for each in it.stats().operations]
@@ -40,15 +40,16 @@ class Stats:
     """The counts of an iterator since it was made.
 
     - `items`: batches (or elements) received; `rows`: elements in them.
-    - `waited`, `stepped`: seconds that the consumer spent inside `next` waiting, and outside it.
+    - `waited`, `stepped`: seconds that the consumer spent waiting inside `next`, and outside it.
     - `work`: seconds of task time, over all workers; of it `blocked`, waiting for disks, sleeps or locks, and
-      `starved`, ready but without a core, as other processes had it. `workers`: how many ran at a time; `mode`: where.
-    - `ahead`: parcels under way; `live_bytes`, `peak_bytes`: memory of batches.
+      `starved`, ready but without a core, since other processes used it. `workers`: how many ran at a time; `mode`:
+      where.
+    - `ahead`: tasks under way; `live_bytes`, `peak_bytes`: memory of batches.
     - `alone`: the operations that one thread at a time calls, and why.
-    - `decisions`: what the tuner chose, with its reasons; `holds_gil`: whether the functions were found to.
+    - `decisions`: the tuner's choices, with reasons; `holds_gil`: whether the functions were found to hold the GIL.
     - `operations`: from the sources up.
 
-    As text, as by `print(it.stats())`, it is a table of the operations.
+    As text, for example by `print(it.stats())`, the counts are a table of the operations.
 
     >>> it = Dataset.range(10).batch(4).iterator()
     >>> batches = list(it)
@@ -78,36 +79,36 @@ class Stats:
     alone: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return told(self)
+        return as_text(self)
 
     @property
     def seconds(self) -> float:
-        """Time since the first item was asked for."""
+        """Return the time since the first item was requested."""
         return self.waited + self.stepped
 
     @property
     def rate(self) -> float:
-        """Items a second, as received."""
+        """Return the items per second received."""
         return self.items / self.seconds if self.seconds else 0.0
 
     @property
     def ceiling(self) -> float:
-        """Items a second that the pipeline could make for a consumer that never stops."""
+        """Return the items per second that the pipeline could make for a consumer that never stops."""
         return self.workers * self.items / self.work if self.work else 0.0
 
     @property
     def wait_share(self) -> float:
-        """The share of its time that the consumer waits."""
+        """Return the share of its time that the consumer waits."""
         return self.waited / self.seconds if self.seconds else 0.0
 
     @property
     def limit(self) -> OperationStats | None:
-        """The operation that takes the most."""
+        """Return the operation that takes the most time, if any."""
         return max(self.operations, key=lambda operation: operation.wall, default=None)
 
 
-def told(stats: Stats) -> str:
-    """What was received and how fast, and what each operation took."""
+def as_text(stats: Stats) -> str:
+    """Return a text of the items received, their rate, and the time of each operation."""
     rows = f", {stats.rows:,} rows" if stats.unit == "batch" else ""
     rates = f" ({rate(stats.rate)} {PLURALS[stats.unit]}/s)" if stats.items and stats.seconds else ""
     whole = f"{count(stats.items, stats.unit)}{rows} in {stats.seconds:.2f} s{rates}"
@@ -123,9 +124,9 @@ def told(stats: Stats) -> str:
 
 
 def operations_table(stats: Stats) -> list[list[str]]:
-    """What each operation took: rows, time of one row, how much of that was waiting, and its share of all the work.
+    """Return a row for each operation: rows, time per row, the share of it spent waiting, and its share of all work.
 
-    Where any left elements out, or was told what to do with those that fail, the last column says how many.
+    If any operation left elements out, or has a policy for failures, the last column has the number.
     """
     total = sum(operation.wall for operation in stats.operations)
     table = [["operation", "rows", "µs a row", "waiting", "share"]] + [
@@ -146,7 +147,7 @@ def operations_table(stats: Stats) -> list[list[str]]:
 
 
 def cut(name: str, longest: int) -> str:
-    """The name, or as much of it as fits, and a sign that there was more."""
+    """Return the name, shortened to `longest` characters with a sign of omission."""
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
@@ -157,10 +158,10 @@ def _left_out(operation: OperationStats) -> str:
 
 
 def count(number: int, unit: str) -> str:
-    """`1 batch`, `1,234 batches`."""
+    """Return a number with its unit: `1 batch`, `1,234 batches`."""
     return f"{number:,} {unit if number == 1 else PLURALS[unit]}"
 
 
 def rate(a_second: float) -> str:
-    """Three digits at least, and no more after the point than that."""
+    """Return a rate with at least three digits, and no more decimals than needed for that."""
     return f"{a_second:,.0f}" if a_second >= 100 else f"{a_second:.3g}"

@@ -1,4 +1,4 @@
-"""What limits this run, in words: who waits, for how much of the time, for which operation, and what to change."""
+"""The limit of a run in words: who waits, how long, for which operation, and what to change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INPUT_BOUND = 0.05  # share of its time that a consumer waits before the input i
 
 
 def verdict(stats: Stats) -> str:
-    """One or two sentences on what limits the run that `stats` counted."""
+    """Return one or two sentences on what limits the run that `stats` counted."""
     limit = stats.limit
     if stats.items == 0 or limit is None or stats.seconds < LEAST_SECONDS:
         return f"Too early to say: {_count(stats.items, stats.unit)} in {stats.seconds:.2f} s."
@@ -28,30 +28,30 @@ def verdict(stats: Stats) -> str:
 
 
 def _advice(stats: Stats) -> str:
-    if (told := _limited_by_turns(stats)) is not None:
+    if (turns := _limited_by_turns(stats)) is not None:
         return (
-            f"{told}. Let each call or each thread have its own (threading.local()), or say thread_safe=True where "
-            "several threads do no harm."
+            f"{turns}. Let each call or each thread have its own (threading.local()), or pass thread_safe=True if "
+            "several threads are safe."
         )
     if stats.holds_gil:
         return (
             "Its functions hold the GIL, so more threads do not help: call them on whole columns with "
-            "map(..., vectorized=True), or give Options(executor=) a ProcessPoolExecutor."
+            "map(..., vectorized=True), or pass a ProcessPoolExecutor as Options(executor=)."
         )
     if stats.chosen and stats.mode == "inline":
-        return "It runs inline as asked: Options(executor='auto') may use other cores."
+        return "The run is inline, as configured: Options(executor='auto') may use other cores."
     if stats.starved > 0.3 * stats.work:
         share = _percent(stats.starved / stats.work)
-        return f"For {share} of the time other processes had the cores: look at what else runs."
+        return f"Other processes used the cores for {share} of the time: check what else runs."
     if stats.blocked > 0.5 * stats.work:
         return f"It mostly waits: more calls at a time hide that, with Options(workers={2 * max(stats.workers, 1)})."
     return _advice_on_cores(stats)
 
 
 def _limited_by_turns(stats: Stats) -> str | None:
-    """Describe an operation that one thread at a time calls, where it keeps the run inline or takes most."""
+    """Describe an operation that one thread at a time calls, if it keeps the run inline or takes the most time."""
     sign = HERE if stats.mode == "inline" else stats.limit.name if stats.limit is not None else ""
-    return next((told for told in stats.alone if sign in told), None)
+    return next((operation for operation in stats.alone if sign in operation), None)
 
 
 def _advice_on_cores(stats: Stats) -> str:
@@ -61,9 +61,9 @@ def _advice_on_cores(stats: Stats) -> str:
             "arithmetic alone, or map(..., vectorized=True)."
         )
     if stats.workers < stats.cores:
-        asked = f"Only {stats.workers} of {stats.cores:g} cores are asked for"
+        asked = f"Only {stats.workers} of {stats.cores:g} cores are requested"
         return f"{asked}: raise Options(workers=) or num_parallel_calls."
-    return f"All {stats.cores:g} cores are at work: make it cheaper, or use more cores."
+    return f"All {stats.cores:g} cores are busy: make the operation cheaper, or use more cores."
 
 
 def _share(operation: OperationStats, stats: Stats) -> float:

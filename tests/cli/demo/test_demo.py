@@ -29,5 +29,5 @@ def test_a_demo_that_does_not_hold_says_so(monkeypatch, capsys):
     monkeypatch.setattr(story, "read_lines", lambda folder: read_lines(folder)._replace(equal=1))
     assert not story.demo(Terminal(), quick=True, seconds=0.1)
     told = capsys.readouterr().out
-    assert "Something did not hold." in told
+    assert "A check failed." in told
     assert told.count("FAILED") == 3

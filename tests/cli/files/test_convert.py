@@ -75,7 +75,7 @@ def test_an_interrupted_conversion_goes_on(monkeypatch):
     there = {name: os.stat(name).st_ino for name in os.listdir() if name.endswith(".converted")}
     assert len(there) == 2
     monkeypatch.setattr(converting, "_write_shard", plainly)
-    assert "going on: 2 of" in told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
+    assert "continuing: 2 of" in told(["a.tfrecord"], "b.tfrecord", max_bytes=1000)
     names = [name.removeprefix(".").removesuffix(".converted") for name in there]
     assert [os.stat(name).st_ino for name in names] == list(there.values())
     assert list(ps.read_tfrecord("b-*.tfrecord")) == RECORDS
@@ -111,8 +111,8 @@ def test_what_is_read_again_as_another_is_an_error_and_leaves_nothing(monkeypatc
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ((["a.tfrecord"], "b.txt"), "none of them"),
-        ((["a.tfrecord"], "a.tfrecord"), "there already"),
+        ((["a.tfrecord"], "b.txt"), "the extension of b.txt is unknown"),
+        ((["a.tfrecord"], "a.tfrecord"), "exists already"),
         ((["a.tfrecord", "other.tar"], "b.tar"), "files of one format"),
         ((["a.tfrecord"], "b.parquet.gz"), r"leave \.gz out"),
         ((["a.tfrecord"], "b.tar.gz"), r"leave \.gz out"),
@@ -205,7 +205,7 @@ def test_examples_without_a_value_of_a_list_have_an_empty_one_in_parquet():
 
 @pytest.mark.parametrize("name", ["b.foo", "b", "b.csv", "nowhere/b.foo"])
 def test_a_name_that_tells_no_format_to_write_is_refused(name):
-    with pytest.raises(TargetError, match=r"writes TFRecord, tar, Parquet; .* is none of them by its extension"):
+    with pytest.raises(TargetError, match=r"writes TFRecord, tar, Parquet; the extension of .* is unknown"):
         told(["a.tfrecord"], name)
 
 

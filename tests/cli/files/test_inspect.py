@@ -34,7 +34,7 @@ def test_it_says_how_many_records_there_are_and_of_what_size(records):
 
 
 def test_records_that_are_no_examples_are_said_to_be_none(records):
-    assert "no tf.train.Example" in told([records])[1]
+    assert "not tf.train.Examples" in told([records])[1]
 
 
 def test_examples_are_shown_with_their_features(tmp_path):

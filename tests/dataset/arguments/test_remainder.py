@@ -50,7 +50,7 @@ def test_anything_else_is_refused(remainder):
 
 @pytest.mark.parametrize("remainder", ["keep", "pad"])
 def test_both_arguments_have_to_agree(remainder):
-    with pytest.raises(ValueError, match=r"rebatch.*drop_remainder=True says otherwise"):
+    with pytest.raises(ValueError, match=r"rebatch.*drop_remainder=True contradicts it"):
         drops("rebatch", True, remainder)
 
 

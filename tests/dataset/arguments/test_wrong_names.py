@@ -14,13 +14,13 @@ NUMBERS: Any = ps.Dataset.range(4)
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: NUMBERS.batch(batchsize=3), r"Dataset\.batch\(\) got .* 'batchsize'; batch_size= is meant perhaps$"),
+        (lambda: NUMBERS.batch(batchsize=3), r"Dataset\.batch\(\) got .* 'batchsize'; did you mean batch_size=\?$"),
         (lambda: NUMBERS.with_options(workers=2), r"'workers'; ds\.with_options\(ps\.Options\(workers=\.\.\.\)\) sets"),
         (lambda: NUMBERS.map(len, workers=2), r"'workers'; ds\.with_options\(ps\.Options\(workers=\.\.\.\)\) sets it$"),
-        (lambda: NUMBERS.take(number=2), r"Dataset\.take\(\) .* 'number'; there are count$"),
+        (lambda: NUMBERS.take(number=2), r"Dataset\.take\(\) .* 'number'; expected count$"),
         (lambda: NUMBERS.unbatch(3, size=2), r"Dataset\.unbatch\(\)"),
         (lambda: NUMBERS.unbatch(size=2), "'size'; it takes none$"),
-        (lambda: ps.Dataset.counter(begin=2), r"Dataset\.counter\(\) .* 'begin'; there are start, step, dtype$"),
+        (lambda: ps.Dataset.counter(begin=2), r"Dataset\.counter\(\) .* 'begin'; expected start, step, dtype$"),
         (lambda: ps.Dataset.range(3).map(), r"^Dataset\.map\(\) missing 1 required positional argument: 'map_func'$"),
     ],
 )

@@ -25,7 +25,7 @@ def test_options_are_options():
 
 
 def test_a_code_to_ignore_must_be_one():
-    with pytest.raises(ValueError, match="there is no finding 'PS999' to ignore; there are PS101"):
+    with pytest.raises(ValueError, match="expected codes of findings, not 'PS999'; there are PS101"):
         Dataset.range(4).with_options(Options(ignore_lint="PS999"))
 
 

@@ -41,11 +41,11 @@ def test_wrong_arguments_are_refused():
         sample([A, 3])
     with pytest.raises(TypeError, match="expected 2 numbers, one for each dataset"):
         sample([A, B], 3)
-    with pytest.raises(ValueError, match="choose one of 'first', 'all', 'never', 'exact'"):
+    with pytest.raises(ValueError, match="expected one of 'first', 'all', 'never', 'exact'"):
         sample([A, B], stop="last")
     with pytest.raises(ValueError, match="contradicts stop_on_empty_dataset"):
         sample([A, B], stop_on_empty_dataset=True, stop="all")
-    with pytest.raises(ValueError, match="leave them out"):
+    with pytest.raises(ValueError, match="omit weights="):
         sample([A, B], [1, 1], stop="exact")
     with pytest.raises(PlanError, match=r"dataset 1, counter.*never ends"):
         sample([A, Dataset.counter()], stop="exact")
@@ -53,9 +53,9 @@ def test_wrong_arguments_are_refused():
         sample([A, B.take(0)], stop="never")
     with pytest.raises(PlanError, match="elements do not fit: int64 against str"):
         sample([A, Dataset.from_tensors("x")])
-    with pytest.raises(PlanError, match="the most are"):
+    with pytest.raises(PlanError, match="at most"):
         sample([Dataset.range(1 << 61), Dataset.range(1 << 61)])
-    with pytest.raises(ValueError, match="drawn from at random"):
+    with pytest.raises(ValueError, match="sampled at random"):
         sample([A, B], Dataset.from_tensors(np.ones(2)), exact=True)
 
 
@@ -124,7 +124,7 @@ def test_weights_of_streams_changed_in_mid_run_lose_and_repeat_nothing(settings,
 
 def test_drawn_is_about_mixtures_of_which_it_is_known():
     assert Dataset.choose_from_datasets([A, B], Dataset.from_tensor_slices([0, 1, 1])).draw_counts(2) == [1, 1]
-    with pytest.raises(PlanError, match="is no mixture; ask the mixture itself"):
+    with pytest.raises(PlanError, match="is not a mixture"):
         A.draw_counts(3)
     with pytest.raises(ValueError, match="the mixture has 360 elements"):
         sample([A, B], seed=1).draw_counts(361)

@@ -77,7 +77,7 @@ def test_the_spec_is_nested_too():
         (([ONE, OTHER],), TypeError, "list of datasets is ambiguous"),
         ((3,), TypeError, "expected datasets, not int"),
         ((ONE, [1, 2]), TypeError, "expected datasets, not int"),
-        (({},), ValueError, "nothing to zip"),
+        (({},), ValueError, "expected at least one dataset"),
     ],
 )
 def test_what_are_no_datasets_is_refused(arguments, error, says):

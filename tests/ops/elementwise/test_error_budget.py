@@ -94,7 +94,7 @@ def test_the_error_shows_the_last_and_how_many():
     with pytest.raises(FailuresError) as caught:
         list(ds.ignore_errors(budget=3))
     text = str(caught.value)
-    assert text.startswith("ignore_errors(): 4 of 8 elements failed, where 3 may. The last:\n")
+    assert text.startswith("ignore_errors(): 4 of 8 elements failed; at most 3 are allowed. The last:\n")
     assert [line.strip() for line in text.splitlines()[1:]] == [
         f"row {x} (item {x} of list): LookupError: not {x}" for x in (4, 5, 7)
     ]

@@ -92,7 +92,7 @@ def test_what_is_no_class_is_named(label):
 
 def test_what_is_refused():
     ds = Dataset.range(3)
-    with pytest.raises(ValueError, match=r"initial_dist=\): class 1 is 0, and target_dist wants it"):
+    with pytest.raises(ValueError, match=r"initial_dist=\): class 1 is 0, but not in target_dist"):
         ds.rejection_resample(is_rare, [1, 1], [1, 0])
     with pytest.raises(ValueError, match=r"initial_dist=\): \[1\]: expected 2 weights"):
         ds.rejection_resample(is_rare, [1, 1], [1])

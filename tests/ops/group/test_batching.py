@@ -92,8 +92,8 @@ def test_any_row_alone_and_any_executor_and_any_restore_make_the_same(make):
     ("left", "error", "message"),
     [
         ({"remainder": "fill"}, ValueError, r'\(remainder=\'fill\'\): expected "keep", "drop" or "pad"'),
-        ({"drop_remainder": True, "remainder": "pad"}, ValueError, "drop_remainder=True says otherwise"),
-        ({"drop_remainder": True, "remainder": "keep"}, ValueError, "drop_remainder=True says otherwise"),
+        ({"drop_remainder": True, "remainder": "pad"}, ValueError, "drop_remainder=True contradicts it"),
+        ({"drop_remainder": True, "remainder": "keep"}, ValueError, "drop_remainder=True contradicts it"),
         ({"drop_remainder": 3}, TypeError, "drop_remainder=3"),
         ({"remainder": "pad", "mask_key": 3}, TypeError, "mask_key=3"),
     ],
@@ -255,9 +255,9 @@ def test_windows_are_kept_or_dropped_and_never_filled_up():
     ds = Dataset.range(5)
     assert [len(window) for window in ds.window(2, remainder="drop")] == [2, 2]
     assert [len(window) for window in ds.window(2, remainder="keep")] == [2, 2, 1]
-    with pytest.raises(ValueError, match="a window is a dataset, which nothing fills up"):
+    with pytest.raises(ValueError, match="a window is a dataset and cannot be filled up"):
         ds.window(2, remainder="pad")
-    with pytest.raises(ValueError, match="drop_remainder=True says otherwise"):
+    with pytest.raises(ValueError, match="drop_remainder=True contradicts it"):
         ds.window(2, drop_remainder=True, remainder="keep")
 
 

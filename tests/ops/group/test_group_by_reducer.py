@@ -93,7 +93,7 @@ def test_mistakes_are_found_when_it_is_built():
     for wrong in ((3, int, summed), (key, 3, summed), (key, int, 3), (key, int, summed, 3)):
         with pytest.raises(TypeError, match="expected a function"):
             ds.group_by_reducer(*wrong)
-    with pytest.raises(PlanError, match="this dataset has none"):
+    with pytest.raises(PlanError, match="this dataset never ends"):
         Dataset.counter().group_by_reducer(key, int, summed)
 
 

@@ -169,9 +169,9 @@ def test_what_functions_return_is_checked(arguments, text):
 
 def test_mistakes_are_found_when_it_is_built():
     ds = Dataset.range(3)
-    with pytest.raises(ValueError, match="one of window_size and window_size_func"):
+    with pytest.raises(ValueError, match="either window_size or window_size_func"):
         ds.group_by_window(parity, batched)
-    with pytest.raises(ValueError, match="one of window_size and window_size_func"):
+    with pytest.raises(ValueError, match="either window_size or window_size_func"):
         ds.group_by_window(parity, batched, 3, abs)
     with pytest.raises(ValueError, match="window_size=0"):
         ds.group_by_window(parity, batched, 0)

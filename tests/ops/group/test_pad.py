@@ -71,7 +71,7 @@ def test_remainders_by_name():
     assert ds.batch(2, remainder="drop").fingerprint() == ds.batch(2, drop_remainder=True).fingerprint()
     with pytest.raises(ValueError, match=r'remainder=\'fill\'\): expected "keep", "drop" or "pad"'):
         ds.batch(2, remainder="fill")
-    with pytest.raises(ValueError, match="drop_remainder=True says otherwise"):
+    with pytest.raises(ValueError, match="drop_remainder=True contradicts it"):
         ds.batch(2, True, remainder="pad")
 
 

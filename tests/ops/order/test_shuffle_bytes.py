@@ -184,7 +184,7 @@ def test_mistakes_are_found_when_it_is_built():
             ds.shuffle(buffer_bytes=wrong)
     with pytest.raises(TypeError, match="buffer_bytes"):
         ds.shuffle(buffer_bytes="1 MiB")
-    with pytest.raises(ValueError, match="one of buffer_size and buffer_bytes"):
+    with pytest.raises(ValueError, match="either buffer_size or buffer_bytes"):
         ds.shuffle(5, buffer_bytes=100)
     with pytest.raises(PlanError, match="buffer_size or buffer_bytes"):
         ds.shuffle()

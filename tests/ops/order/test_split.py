@@ -163,5 +163,5 @@ def test_a_stream_is_split_by_keys():
     verify_resume(parts["a"])
     shuffled = ds.shuffle(8).split(halves, key_func=int)  # by their keys, elements may come in any order
     assert sorted(shuffled["a"]) == list(parts["a"])
-    with pytest.raises(PlanError, match="only an indexed dataset has positions to deal out"):
+    with pytest.raises(PlanError, match="a stream has no positions to split by"):
         ds.split(halves)

@@ -1,4 +1,4 @@
-"""The demo's story: train from images, interrupt, resume elsewhere, read text and records, measure; did it all hold?"""
+"""The steps of the demo: train from images, interrupt, resume elsewhere, read text and records, measure, and verify."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATE = 0.04  # of learning, at first; 0 at the end
 
 
 class Interruption(NamedTuple):
-    """A position in the midst of an epoch, and the digests of the batches that came after it without interruption."""
+    """A position within an epoch, and the digests of the batches that came after it without interruption."""
 
     epoch: int
     received: int
@@ -31,11 +31,11 @@ class Interruption(NamedTuple):
 
 
 def demo(terminal: Terminal, *, quick: bool = False, seconds: float | None = None) -> bool:
-    """Tell the story, and return whether the classifier learned, and all that was resumed and read back was equal."""
+    """Run all steps, and return whether the classifier learned and all resumed and reread data was equal."""
     began = perf_counter()
     terminal.say(
         "Penstock demo. It trains a classifier from real image files, interrupts the training, resumes it in a new "
-        "process, reads text and records at random, and measures its speed beside the machine's limit: half a minute, "
+        "process, reads text and records at random, and compares its speed with the machine's limit: half a minute, "
         "in a temporary folder.",
         0,
     )
@@ -49,7 +49,7 @@ def demo(terminal: Terminal, *, quick: bool = False, seconds: float | None = Non
         speeds = _measure(terminal, folder, 96 if quick else 512, seconds or (3 if quick else 12))
     read_back = lines.equal == lines.lines and records.equal == records.records and records.resumed == records.left
     held = accuracy >= ENOUGH and equal and read_back
-    terminal.heading("Everything held." if held else "Something did not hold.")
+    terminal.heading("Everything held." if held else "A check failed.")
     terminal.table(
         [
             [
@@ -78,7 +78,7 @@ def _train(terminal: Terminal, folder: Path) -> tuple[float, Interruption]:
     terminal.heading("2. Training a classifier through Penstock")
     data = pipelines(folder / "digits")
     terminal.say(
-        f"{len(data.training)} batches an epoch: shuffled anew, decoded, each digit moved by a few pixels at random; "
+        f"{len(data.training)} batches an epoch: reshuffled, decoded, each digit moved by a few pixels at random; "
         "360 other digits are held out."
     )
     began = perf_counter()
@@ -93,7 +93,7 @@ def _train(terminal: Terminal, folder: Path) -> tuple[float, Interruption]:
 
 
 def _epochs(terminal: Terminal, data: Pipelines, classifier: Classifier) -> Interruption:
-    """Train; in the midst of the last epoch note the position, and after it what comes."""
+    """Train; within the last epoch record the position, and the batches after it."""
     length = len(data.training)
     half, last, total = length // 2, EPOCHS - 1, EPOCHS * length
     cursor: dict[str, Any] = {}
@@ -129,8 +129,8 @@ def _resume(terminal: Terminal, folder: Path, interruption: Interruption) -> boo
     saved.write_text(json.dumps(cursor))
     terminal.say(
         f"In epoch {epoch + 1}, after {received} batches, state_dict() was saved: {saved.stat().st_size:,} bytes of "
-        f'JSON that say "epoch": {cursor["epoch"]}, "row": {cursor["row"]}. This process went on to the end; '
-        "a new one now resumes from the file, with 3 workers in place of the measured number."
+        f'JSON that say "epoch": {cursor["epoch"]}, "row": {cursor["row"]}. This process continued to the end; '
+        "a new one now resumes from the file, with 3 workers instead of the measured number."
     )
     got = resumed_elsewhere(folder / "digits", saved, workers=3)
     pairs = [(a, b) for a, b in zip(expected, got, strict=False) if a == b]
@@ -152,7 +152,7 @@ def _read(terminal: Terminal, folder: Path) -> tuple[Lines, Records]:
     lines = read_lines(folder / "text")
     terminal.say(
         f"Python's standard library, {lines.files} files: found and indexed its {lines.lines:,} lines, and read all in "
-        f"an order shuffled over all files, in {lines.seconds:.2f} s; {lines.equal:,} are what plain Python reads:"
+        f"an order shuffled over all files, in {lines.seconds:.2f} s; {lines.equal:,} are equal to plain Python's:"
     )
     for row, place, text in lines.some:
         terminal.show(f"{f'ds[{row}]':<12}{place:<28}{text:.60}".rstrip())
@@ -160,14 +160,14 @@ def _read(terminal: Terminal, folder: Path) -> tuple[Lines, Records]:
     records = read_records(write_records(folder))
     terminal.say(
         f"The digits as tf.train.Example, in {records.files} TFRecord files: shuffled over all and parsed in "
-        f"{records.seconds:.2f} s. {records.equal:,} of {records.records:,} are what was written. A second reader was "
+        f"{records.seconds:.2f} s. {records.equal:,} of {records.records:,} are as written. A second reader was "
         f'given "row": {records.row}: {records.resumed} of {records.left} remaining batches are bit-equal.'
     )
     return lines, records
 
 
 def _measure(terminal: Terminal, folder: Path, count: int, seconds: float) -> Speeds:
-    terminal.heading("5. An ImageNet-style pipeline, beside its ceiling")
+    terminal.heading("5. An ImageNet-style pipeline, compared with its ceiling")
     with terminal.progress("writing photos", count) as update:
         written = write_photos(folder / "photos", count, update)
     terminal.say(

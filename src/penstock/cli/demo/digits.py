@@ -19,7 +19,7 @@ SHIFT = 3  # pixels
 
 
 class Pipelines(NamedTuple):
-    """What trains and what tests."""
+    """The pipelines for training and for testing."""
 
     training: ps.Dataset[dict[str, Any]]
     held_out: ps.Dataset[dict[str, Any]]
@@ -56,7 +56,7 @@ def pipelines(folder: Path, *, workers: int | None = None) -> Pipelines:
 
 
 def shift(image: NDArray[np.uint8], *, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Move the image, shape (height, width, 1), by a few pixels; its row's own generator says where to."""
+    """Move the image, shape (height, width, 1), by a few pixels drawn from its row's own generator."""
     height, width, _ = image.shape
     top, left = rng.integers(0, 2 * SHIFT + 1, 2)
     padded = np.zeros((height + 2 * SHIFT, width + 2 * SHIFT, 1), np.uint8)

@@ -1,4 +1,4 @@
-"""The ImageNet-style pipeline over crops of real photos, and beside it what the machine can do at most."""
+"""The ImageNet-style pipeline over crops of real photos, and the machine's limit for comparison."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def pipeline(folder: Path) -> ps.Dataset[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Speeds:
-    """Images a second: the pipeline's, its kernel's alone on `threads` threads, and whole decodes'; and the verdict."""
+    """Images per second of the pipeline, of its kernel alone on `threads` threads, of whole decodes; the verdict."""
 
     pipeline: float
     kernel: float
@@ -71,7 +71,7 @@ class Speeds:
 
     @property
     def share(self) -> float:
-        """The pipeline's speed as a share of its ceiling."""
+        """Return the pipeline's speed as a share of its ceiling."""
         return self.pipeline / self.kernel
 
 
@@ -108,7 +108,7 @@ def measure(folder: Path, seconds: float, update: Update, *, rounds: int = 4) ->
 
 
 def _pipeline_rate(dataset: ps.Dataset[Any], seconds: float) -> tuple[float, str]:
-    """Images a second once it runs steadily; as much is under way at the end as there was at the beginning."""
+    """Return images per second once the pipeline runs steadily, with equal work under way at both ends."""
     with dataset.iterator() as batches:
         began = perf_counter()
         while perf_counter() - began < WARM_UP:
@@ -120,7 +120,7 @@ def _pipeline_rate(dataset: ps.Dataset[Any], seconds: float) -> tuple[float, str
 
 
 def _kernel_rate(kernel: FusedImage, files: list[bytes], threads: int, seconds: float) -> float:
-    """Images a second of the kernel in a loop on each thread, into memory that is used again."""
+    """Return images per second of the kernel in a loop on each thread, into reused memory."""
     made = [0] * threads
     stop = perf_counter() + seconds
     fixed = kernel.ops != OPERATIONS[:1]

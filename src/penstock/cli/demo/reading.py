@@ -1,4 +1,4 @@
-"""Real text and records: the lines of many files at random, and digits as TFRecord, each held to what was written."""
+"""Real text and records: the lines of many files at random, and digits as TFRecord, each compared with its source."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ SHARD = 50_000  # bytes of records in one file
 
 
 class Lines(NamedTuple):
-    """How many lines of how many files there are, how many came as they are, in how many seconds; and some of them."""
+    """The numbers of lines and files, of lines that came unchanged, and of seconds; and some of the lines."""
 
     files: int
     lines: int
     equal: int
     seconds: float
     some: Sequence[tuple[int, str, str]]
-    """A row, the file and line that it is, and its text."""
+    """A row, its file and line, and its text."""
 
 
 class Records(NamedTuple):
-    """How many records in how many files, how many came back as they were; and the row that a reader resumed from.
+    """The numbers of records, files and unchanged records; and the row that a reader resumed from.
 
-    `resumed` of `left` batches were those of the reader that went on.
+    The resumed reader's batches were right for `resumed` of `left`.
     """
 
     files: int
@@ -46,7 +46,7 @@ class Records(NamedTuple):
 
 
 def copy_text(folder: Path) -> None:
-    """Copy the modules of Python's standard library: their index is to lie in our folder, not beside the originals."""
+    """Copy the modules of Python's standard library, so that the index is in our folder, not next to the originals."""
     folder.mkdir()
     for file in Path(sysconfig.get_path("stdlib")).glob("*.py"):
         shutil.copyfile(file, folder / file.name)
@@ -65,8 +65,8 @@ def read_lines(folder: Path) -> Lines:
     ]
     seconds = perf_counter() - began
     equal = sum(expected[row] == text for row, text in read) if len(read) == len(set(read)) == len(expected) else 0
-    told = [pair for pair in read if len(pair[1].split()) > 5][:3]
-    some = [(row, Path(lines.locate(row)[0].name).name, text.strip()) for row, text in told]
+    longer = [pair for pair in read if len(pair[1].split()) > 5][:3]
+    some = [(row, Path(lines.locate(row)[0].name).name, text.strip()) for row, text in longer]
     return Lines(len(files), len(lines), equal, seconds, some)
 
 

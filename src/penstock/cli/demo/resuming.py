@@ -1,6 +1,6 @@
-"""The other process of the demo: goes on from a saved cursor, and says which batches it got.
+"""The other process of the demo, which continues from a saved cursor and prints the batches it received.
 
-`python -m penstock.cli.demo.resuming FOLDER CURSOR WORKERS` prints one digest a batch, as JSON.
+`python -m penstock.cli.demo.resuming FOLDER CURSOR WORKERS` prints one digest per batch, as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.cli.demo.digits import pipelines
 
 
 def digest(batch: dict[str, Any]) -> str:
-    """Twelve digits that stand for all the bytes, shapes and dtypes of a batch."""
+    """Return twelve digits that stand for all bytes, shapes and dtypes of a batch."""
     hashed = hashlib.blake2b(digest_size=6)
     for key, array in sorted(batch.items()):
         hashed.update(f"{key} {array.dtype} {array.shape}".encode())
@@ -25,7 +25,7 @@ def digest(batch: dict[str, Any]) -> str:
 
 
 def resumed_elsewhere(folder: Path, cursor: Path, workers: int) -> list[str]:
-    """Start a new process that resumes from the cursor with that many workers; return its batches' digests."""
+    """Start a new process that resumes from the cursor with the given workers; return its batches' digests."""
     command = [sys.executable, "-m", "penstock.cli.demo.resuming", str(folder), str(cursor), str(workers)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own module
     if done.returncode:
@@ -34,7 +34,7 @@ def resumed_elsewhere(folder: Path, cursor: Path, workers: int) -> list[str]:
 
 
 def remaining(folder: Path, cursor: Path, workers: int) -> list[str]:
-    """Resume here; return the digests of the batches that are left in the epoch."""
+    """Resume here; return the digests of the remaining batches of the epoch."""
     with pipelines(folder, workers=workers).training.iterator() as batches:
         batches.load_state_dict(json.loads(cursor.read_text()))
         return [digest(batch) for batch in batches]

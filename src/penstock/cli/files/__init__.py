@@ -1,1 +1,1 @@
-"""What the commands on data files do: index, inspect, peek, convert."""
+"""The commands on data files: index, inspect, peek, convert."""

@@ -1,4 +1,4 @@
-"""Numbers in words: bytes, times, and how many of something."""
+"""Numbers in words: bytes, times, and counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 
 def size(count: float) -> str:
-    """Return so many bytes with a fitting unit, of a thousand bytes each.
+    """Return a number of bytes with a fitting unit, in steps of a thousand.
 
     >>> size(999), size(1_234), size(56_700_000)
     ('999 bytes', '1.23 KB', '56.7 MB')
@@ -20,7 +20,7 @@ def size(count: float) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """Return how many there are of something.
+    """Return a count with its noun, in the singular or plural.
 
     >>> many(1, "record"), many(1234, "record")
     ('1 record', '1,234 records')
@@ -29,7 +29,7 @@ def many(count: int, what: str) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Return the bytes that `256MB`, `1.5 GiB` or `1000` say; a `ValueError` says what is wrong with others.
+    """Return the number of bytes of `256MB`, `1.5 GiB` or `1000`; raise a `ValueError` for anything else.
 
     >>> parse_size("256MB"), parse_size("1 GiB")
     (256000000, 1073741824)

@@ -1,4 +1,4 @@
-"""Write what is in files as files of another format: in shards, side by side, each compared with its source."""
+"""Conversion of files to another format: in shards, several at a time, each compared with its source."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from penstock.storage.compression import SUFFIXES
 from penstock.storage.paths import INDEX_FOLDER, INDEX_SUFFIX
 from penstock.storage.shards import shard_names
 
-_SAMPLED = 1000  # elements, from all over the files, that tell how many fit into a shard, and what columns there are
-_TOLD_EVERY = 1000  # records from one word on how far a file is to the next
+_SAMPLED = 1000  # elements, spread over the files, from which shard sizes and columns are found
+_TOLD_EVERY = 1000  # records between two reports of progress
 
 
 @dataclass(frozen=True)
 class Conversion:
     """The source and target files: the records `bounds[i]` to `bounds[i + 1]` of `paths` go into the file `names[i]`.
 
-    Files that are samples as a whole have names below `root`.
+    Files that are one sample each have names below `root`.
     """
 
     source: str
@@ -60,11 +60,11 @@ def convert(  # noqa: PLR0913 - one a flag of the command
     compression: str | None = None,
     rounding: bool = False,
 ) -> bool:
-    """Convert the files that match into `to`, of the format that its extension says, or shards of it.
+    """Convert the files that match into `to`, in the format of its extension, or into shards of it.
 
-    All shards get their names at the end, once each has been read again and found the same. After an error, such as a
-    sample that the format cannot hold, nothing is left. A conversion that was interrupted goes on where it was when it
-    is asked for again. With `rounding`, numbers that a TFRecord cannot hold exactly are rounded.
+    All shards get their names at the end, once each has been read again and found equal. After an error, such as a
+    sample that the format cannot hold, nothing is left. An interrupted conversion continues when it is requested again.
+    With `rounding`, numbers that a TFRecord cannot hold exactly are rounded.
     """
     plan = _planned(patterns, os.path.expanduser(to), name, max_bytes, compression, rounding=rounding)
     todo = _begin(plan, to, overwrite=overwrite)
@@ -90,16 +90,16 @@ def convert(  # noqa: PLR0913 - one a flag of the command
 
 
 def _write_all(plan: Conversion, todo: list[int], terminal: Terminal, workers: int | None) -> int:
-    """Write the shards that are still to be written, under hidden names, and return the number of all records."""
+    """Write the remaining shards, under hidden names, and return the number of all records."""
     done = len(plan.names) - len(todo)
     if done:
-        terminal.show(f"going on: {done} of {many(len(plan.names), 'file')} are there already", 0)
+        terminal.show(f"continuing: {done} of {many(len(plan.names), 'file')} exist already", 0)
     count = min(workers or len(os.sched_getaffinity(0)), max(len(todo), 1))
     records = plan.bounds[-1]
     with terminal.progress("converting", len(plan.names)) as update:
         if count == 1:
             for shard in todo:
-                written = _write_shard(plan, shard, lambda told: update(done, told))
+                written = _write_shard(plan, shard, lambda note: update(done, note))
                 records = written if records == ps.UNKNOWN else records
                 update(done := done + 1, "")
         else:
@@ -136,7 +136,7 @@ def _planned(
     (known, paths), *_ = groups
     asked = named_format(to)
     if asked is None or asked.name not in STORED:
-        raise TargetError(f"convert writes {', '.join(STORED)}; {to} is none of them by its extension")
+        raise TargetError(f"convert writes {', '.join(STORED)}; the extension of {to} is unknown")
     target = asked.name
     compression = _compression(target, to, compression)
     root = root_of(patterns)
@@ -144,7 +144,7 @@ def _planned(
     count = dataset.cardinality()
     if count < 0 and max_bytes is not None:
         raise TargetError(
-            f"{known.name} files that are compressed are streams, of which nobody knows the length: they become one "
+            f"{known.name} files that are compressed are streams of unknown length, and can only become one "
             "file, without --max-bytes"
         )
     columns = columns_of(_some(dataset, count)) if target == "Parquet" else {}
@@ -155,19 +155,19 @@ def _planned(
         shards = min(max(math.ceil(sum(held) / len(held) * count / max_bytes), 1), count)
     names = [to] if max_bytes is None else shard_names(to, shards)
     bounds = [count * i // shards for i in range(shards + 1)] if count >= 0 else [0, count]
-    told = dataset.fingerprint()
-    return Conversion(known.name, paths, root, told, target, names, bounds, columns, compression, rounding)
+    fingerprint = dataset.fingerprint()
+    return Conversion(known.name, paths, root, fingerprint, target, names, bounds, columns, compression, rounding)
 
 
 def _read(source: str, paths: list[str], root: str, target: str) -> ps.Dataset[Any]:
-    """The dataset of what is to be converted."""
+    """Return the dataset to convert."""
     if source == WHOLE_FILES:
         return NamedFiles(paths, root, members=target == "tar").dataset()
     return find_format(source).read(paths)
 
 
 def _some(dataset: ps.Dataset[Any], count: int) -> Iterator[Sample]:
-    """Elements from all over, or the first of a stream."""
+    """Yield elements spread over the dataset, or the first elements of a stream."""
     if count < 0:
         yield from map(sample_of, dataset.take(_SAMPLED))
     else:
@@ -176,7 +176,7 @@ def _some(dataset: ps.Dataset[Any], count: int) -> Iterator[Sample]:
 
 
 def _compression(target: str, to: str, asked: str | None) -> str | None:
-    """What the files are to be compressed by: as asked, or as their name says."""
+    """Return the compression of the files, as requested or by their name."""
     suffix = os.path.splitext(to)[1]
     named = SUFFIXES.get(suffix[1:].lower())
     if named is not None and (target != "TFRecord" or asked not in (None, named)):
@@ -184,8 +184,8 @@ def _compression(target: str, to: str, asked: str | None) -> str | None:
     found = asked or named
     possible = STORED[target].compressions
     if found is not None and found not in possible:
-        told = f"in {', '.join(possible)}" if possible else "as they are: compress what is in them"
-        raise TargetError(f"convert writes {target} files {told}; not in {found}")
+        forms = f"in {', '.join(possible)}" if possible else "uncompressed: compress their contents"
+        raise TargetError(f"convert writes {target} files {forms}; not in {found}")
     return found
 
 
@@ -196,13 +196,13 @@ def _bytes_in(stored: Any) -> int:
 
 
 def _note(to: str) -> str:
-    """Where it is written down what is being converted, as long as that goes on."""
+    """Return the path of the record of a conversion under way."""
     folder, name = os.path.split(os.path.expanduser(to))
     return os.path.join(folder, f".{name}.converting")
 
 
 def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
-    """Return the shards that are still to be written, after a look at what an interrupted run has left."""
+    """Return the shards still to be written, after looking for those of an interrupted run."""
     note = _note(to)
     os.makedirs(os.path.dirname(note) or os.curdir, exist_ok=True)
     described = json.dumps(asdict(plan))
@@ -212,11 +212,11 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
         if begun == described:
             return [shard for shard, name in enumerate(plan.names) if not _is_whole(name)]
         if not overwrite:
-            raise TargetError(f"another conversion to {to} was interrupted; finish it, or start anew with --overwrite")
+            raise TargetError(f"another conversion to {to} was interrupted; finish it, or start over with --overwrite")
         _remove(list(map(_hidden, json.loads(begun)["names"])))
     there = [path for path in plan.names if os.path.lexists(path)]
     if there and not overwrite:
-        raise TargetError(f"{there[0]} is there already; remove it, or pass --overwrite")
+        raise TargetError(f"{there[0]} exists already; remove it, or pass --overwrite")
     for path in there:
         os.unlink(path)
     with open(note, "w") as file:
@@ -225,32 +225,32 @@ def _begin(plan: Conversion, to: str, *, overwrite: bool) -> list[int]:
 
 
 def _hidden(final: str) -> str:
-    """The name of a shard that is whole, until all are."""
+    """Return the name of a complete shard until all shards are complete."""
     folder, name = os.path.split(final)
     return os.path.join(folder, f".{name}.converted")
 
 
 def _is_whole(final: str) -> bool:
-    """Return whether an interrupted run has finished a shard, and perhaps given it its name."""
+    """Return whether an interrupted run has completed a shard, and possibly given it its name."""
     return os.path.exists(_hidden(final)) or os.path.exists(final)
 
 
-def _write_shard(plan: Conversion, shard: int, tell: Callable[[str], None] = lambda told: None) -> int:
-    """Write one shard, read it again, and give it its hidden name if all is the same; return its records.
+def _write_shard(plan: Conversion, shard: int, report: Callable[[str], None] = lambda note: None) -> int:
+    """Write one shard, read it again, and give it its hidden name if all is equal; return the number of its records.
 
-    The source is read twice, so that no more than a few records are in memory.
+    The source is read twice, so that only a few records are in memory.
     """
     stored = STORED[plan.target]
     dataset = _read(plan.source, plan.paths, plan.root, plan.target)
     if dataset.fingerprint() != plan.fingerprint:
-        raise DataError(f"{plan.paths[0]} or another of the files changed while they were converted; start anew")
+        raise DataError(f"{plan.paths[0]} or another of the files changed while they were converted; start over")
     folder, name = os.path.split(plan.names[shard])
     begun = os.path.join(folder, f".{os.getpid()}.{name}")
     count = 0
     try:
-        made = _told(_made(plan, shard, dataset), "written", tell)
+        made = _reporting(_made(plan, shard, dataset), "written", report)
         stored.write(made, begun, plan.columns, plan.compression)
-        again = _told(_made(plan, shard, dataset), "compared", tell)
+        again = _reporting(_made(plan, shard, dataset), "compared", report)
         for wanted, got in zip_longest(again, stored.read(begun)):
             if not same(got, wanted):
                 record = plan.bounds[shard] + count
@@ -263,23 +263,23 @@ def _write_shard(plan: Conversion, shard: int, tell: Callable[[str], None] = lam
 
 
 def _made(plan: Conversion, shard: int, dataset: ps.Dataset[Any]) -> Iterator[Any]:
-    """The records of a shard, as they are stored."""
+    """Return the records of a shard, as they are stored."""
     low, high = plan.bounds[shard], plan.bounds[shard + 1]
     store = STORED[plan.target].store
     for i, element in enumerate(dataset if high == ps.UNKNOWN else dataset.skip(low).take(high - low)):
         yield store(sample_of(element), low + i, plan.columns, plan.rounding)
 
 
-def _told(records: Iterator[Any], done: str, tell: Callable[[str], None]) -> Iterator[Any]:
-    """The records, of whose count somebody is told as they pass."""
+def _reporting(records: Iterator[Any], done: str, report: Callable[[str], None]) -> Iterator[Any]:
+    """Yield the records, and report their count as they pass."""
     for count, record in enumerate(records):
         if count % _TOLD_EVERY == 0 and count:
-            tell(f"{many(count, 'record')} {done}")
+            report(f"{many(count, 'record')} {done}")
         yield record
 
 
 def _move(path: str, final: str) -> None:
-    """Give a file and its index another name, unless an interrupted run has done so."""
+    """Rename a file and its index, unless an interrupted run has done so."""
     if not os.path.exists(path):
         return
     name, final_name = os.path.basename(path), os.path.basename(final)
@@ -290,7 +290,7 @@ def _move(path: str, final: str) -> None:
 
 
 def _remove(paths: Sequence[str]) -> None:
-    """Remove those of the files that are there, with their indexes."""
+    """Remove the existing ones of the files, with their indexes."""
     for path in paths:
         for each in (path, *_indexes(path)):
             if os.path.exists(each):
@@ -298,7 +298,7 @@ def _remove(paths: Sequence[str]) -> None:
 
 
 def _indexes(path: str) -> list[str]:
-    """The indexes of a file."""
+    """Return the indexes of a file."""
     folder, name = os.path.split(path)
     beside = os.path.join(escape(folder), INDEX_FOLDER, escape(name))
     return glob(f"{beside}.*{INDEX_SUFFIX}") + glob(f"{beside}{INDEX_SUFFIX}")

@@ -1,4 +1,4 @@
-"""Which format a file is of, and the dataset of what is in it."""
+"""Detection of the format of a file, and the dataset of its contents."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from penstock.storage.compression import SUFFIXES, first_bytes, open_decompresse
 from penstock.storage.paths import list_files
 
 WHOLE_FILES = "files"
-"""The name of the format of files that are an element each."""
+"""The name of the format of files with one element each."""
 _LOOKED_AT = 512  # bytes of the beginning of a file
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name, what its files are called and begin with, and the function that reads them."""
+    """A format: its name, the extensions and first bytes of its files, and the function that reads them."""
 
     name: str
     extensions: tuple[str, ...]
@@ -49,7 +49,7 @@ FORMATS = (
     Format("text", (".txt", ".text", ".log", ".md"), "read_text"),
     Format(WHOLE_FILES, (), "read_files"),
 )
-"""What there is, the surest first; what is of none of them is read as whole files."""
+"""All formats, the surest to detect first; other files are read as whole files."""
 
 
 def find_format(name: str) -> Format:
@@ -58,13 +58,13 @@ def find_format(name: str) -> Format:
     for known in FORMATS:
         if known.name.lower().replace(" ", "") == wanted:
             return known
-    raise TargetError(f"there is no format {name!r}; there are {', '.join(each.name for each in FORMATS)}")
+    raise TargetError(f"there is no format {name!r}; expected one of {', '.join(each.name for each in FORMATS)}")
 
 
 def format_of(path: str) -> Format:
-    """Return the format of a file: by its name, or by what it begins with where the name does not tell.
+    """Return the format of a file: by its name, or else by its first bytes.
 
-    What it is compressed by, as a whole, is passed over.
+    Compression of the whole file is ignored.
 
     >>> format_of("train-00000.tfrecord").name, format_of("a.jsonl.gz").name
     ('TFRecord', 'JSON lines')
@@ -81,7 +81,7 @@ def format_of(path: str) -> Format:
 
 
 def named_format(path: str) -> Format | None:
-    """Return the format that a file's name tells, if it does.
+    """Return the format that a file's name tells, if any.
 
     >>> named_format("a.tar").name, named_format("a.tfrecord.zst").name, named_format("a.bin")
     ('tar', 'TFRecord', None)
@@ -93,7 +93,7 @@ def named_format(path: str) -> Format | None:
 
 
 def group_files(patterns: Sequence[str], name: str | None = None) -> list[tuple[Format, list[str]]]:
-    """Return the files that match, by format; a folder stands for the files in it. With `name`, all are of that one."""
+    """Return the files that match, by format; a folder stands for its files. With `name`, all have that format."""
     try:
         found = list_files([_inside(pattern) for pattern in patterns])
     except (FileNotFoundError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Make the indexes of files beforehand, as before a job with many readers."""
+"""Indexing of files in advance, as before a job with many readers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.storage.indexing import Kind, cached_index_path, index_path
 
 
 def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, force: bool = False) -> bool:
-    """Index the files that match, and say for each format what there is; return whether all of them could be."""
+    """Index the files that match, and describe each format; return whether all files could be indexed."""
     for known, paths in group_files(patterns, name):
         total = sum(map(os.path.getsize, paths))
         began = perf_counter()
@@ -42,14 +42,14 @@ def index(patterns: Sequence[str], terminal: Terminal, *, name: str | None = Non
 
 
 def _kind_of(source: Any) -> Kind | None:
-    """What kind of index a source has, by itself or of the blocks that it reads."""
+    """Return the kind of index of a source, or of the source of the blocks that it reads."""
     kinds = [getattr(each, "kind", None) for each in (source, getattr(source, "store", None))]
     return next((kind for kind in kinds if isinstance(kind, Kind)), None)
 
 
 def source_of(dataset: Any) -> Any:
-    """Return what a dataset of files reads from, or `None` where that is several things or a stream."""
-    plan = dataset._plan  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a command may look inside
+    """Return the source of a dataset of files, or `None` if there are several or it is a stream."""
+    plan = dataset._plan  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a command may access it
     sources = [node.source for node in post_order(plan) if isinstance(node, Read)]
     return sources[0] if len(sources) == 1 else None
 

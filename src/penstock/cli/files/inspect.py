@@ -1,4 +1,4 @@
-"""What is in some files: formats, records, sizes, schema, first elements and, if asked, whether all can be read."""
+"""Description of files: formats, records, sizes, schema, first elements and, if requested, verification."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SAMPLED = 1000  # records whose features are looked at
 def inspect(
     patterns: Sequence[str], terminal: Terminal, *, name: str | None = None, elements: int = 1, verify: bool = False
 ) -> bool:
-    """Show what the files that match hold; return whether all that was read could be."""
+    """Show the contents of the files that match; return whether everything read was readable."""
     shown = [_show(known, paths, terminal, elements, verify) for known, paths in group_files(patterns, name)]
     return all(shown)
 
@@ -51,7 +51,7 @@ def _show(known: Format, paths: list[str], terminal: Terminal, elements: int, ve
 
 
 def _show_elements(first: ps.Dataset[Any], terminal: Terminal) -> bool:
-    """The elements, up to one that cannot be read, of which no more is said than why."""
+    """Show the elements, up to an unreadable one, for which only the error is shown."""
     try:
         for i, element in enumerate(first):
             terminal.show(f"\nelement {i}")
@@ -63,7 +63,7 @@ def _show_elements(first: ps.Dataset[Any], terminal: Terminal) -> bool:
 
 
 def _show_sizes(dataset: ps.Dataset[Any], terminal: Terminal) -> None:
-    """How long the records are, where an index tells."""
+    """Show the lengths of the records, if an index has them."""
     sidecars = getattr(source_of(dataset), "sidecars", [])
     offsets = [sidecar.arrays["offsets"] for sidecar in sidecars if "offsets" in sidecar.arrays]
     lengths = np.concatenate([np.diff(of_file) for of_file in offsets]) if offsets else np.empty(0)
@@ -74,21 +74,21 @@ def _show_sizes(dataset: ps.Dataset[Any], terminal: Terminal) -> None:
 
 
 def _show_features(known: Format, dataset: ps.Dataset[Any], terminal: Terminal) -> None:
-    """The features of records that are tf.train.Examples."""
+    """Show the features of records that are tf.train.Examples."""
     if known.reader != "read_tfrecord":
         return
     try:
         some = list(islice(dataset, _SAMPLED))
         features = ps.records.infer_features(some)
     except DataError:
-        terminal.show("features  the records are no tf.train.Example")
+        terminal.show("features  the records are not tf.train.Examples")
         return
     terminal.show(f"features  of the first {many(len(some), 'record')}, as for parse_example:")
     terminal.show(repr(features), 6)
 
 
 def _verified(dataset: ps.Dataset[Any], terminal: Terminal) -> bool:
-    """Read everything, and show what cannot be."""
+    """Read everything, and show the unreadable records."""
     read, faults = 0, 0
     with terminal.live() as replace:
         for count, fault in _reading(dataset):
@@ -106,7 +106,7 @@ def _verified(dataset: ps.Dataset[Any], terminal: Terminal) -> bool:
 
 
 def _reading(dataset: ps.Dataset[Any]) -> Iterator[tuple[int, Exception | None]]:
-    """Read all records, in runs; yield how many could be read, and the error of one that could not."""
+    """Read all records, in runs; yield the number of readable ones, and the error of one that is not."""
     source = source_of(dataset)
     if source is None or not 0 <= dataset.cardinality() == source.length:
         try:

@@ -18,12 +18,12 @@ _FILE = "file"
 
 @dataclass(frozen=True)
 class NamedFiles:
-    """The files at `paths` below the folder `root`, one sample a file.
+    """The files at `paths` below the folder `root`, one sample per file.
 
     As columns, a sample has the key (the path below the folder, without extension), the path, and the content. As
-    `members` of a tar file it has the key and the content, whose name is the extension; and the path, unless key and
-    extension are the path of every file. Images in class folders have a label too, counted as `read_image_folder` does,
-    and as columns the name of the class.
+    `members` of a tar file, a sample has the key and the content, whose name is the extension; and the path, unless key
+    and extension form the path of every file. Images in class folders also have a label, numbered as by
+    `read_image_folder`, and as columns the name of the class.
     """
 
     paths: Sequence[str]
@@ -50,7 +50,7 @@ class NamedFiles:
 
 
 def root_of(patterns: Sequence[str]) -> str:
-    """Return the deepest folder that holds all that the patterns can match.
+    """Return the deepest folder that contains all possible matches of the patterns.
 
     >>> root_of(["photos/cat/*.jpg", "photos/dog/*.jpg"])
     'photos'
@@ -67,7 +67,7 @@ def root_of(patterns: Sequence[str]) -> str:
 
 
 def classes_of(paths: Sequence[str]) -> dict[str, int]:
-    """Return the label of each class folder, where all paths are of images in such folders; else nothing.
+    """Return the label of each class folder, if all paths are images in such folders; else nothing.
 
     >>> classes_of(["dog/2.jpg", "cat/1.png"]), classes_of(["cat/1.png", "readme.txt"])
     ({'cat': 0, 'dog': 1}, {})
@@ -87,7 +87,7 @@ def image_kinds(paths: Sequence[str]) -> list[str]:
 
 
 def _first(path: str) -> str:
-    """The folder of a path that is nearest to the root."""
+    """Return the folder of a path that is nearest to the root."""
     return path.split(os.sep, 1)[0]
 
 

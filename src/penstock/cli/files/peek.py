@@ -1,4 +1,4 @@
-"""Some elements of files, printed, and their images on a contact sheet."""
+"""Display of some elements of files, with their images on a contact sheet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def peek(
     seed: int | None = None,
     sheet: str | None = None,
 ) -> bool:
-    """Print the first `count` elements of each format, or with a `seed` any, and draw their images on a `sheet`."""
+    """Print `count` elements of each format, random ones with a `seed`, and draw their images on a `sheet`."""
     images: list[NDArray[np.uint8]] = []
     for known, paths in group_files(patterns, name):
         dataset = known.read(paths)
@@ -54,7 +54,7 @@ def peek(
 
 
 def _place_of(dataset: ps.Dataset[Any], row: int) -> str:
-    """Which record of which file an element is, where it can be said."""
+    """Return the record and file of an element, if known."""
     return ", ".join(map(str, dataset.locate(row))) if dataset.cardinality() >= 0 else f"element {row}"
 
 
@@ -65,7 +65,7 @@ def images_in(element: Any) -> Iterator[NDArray[np.uint8]]:
             try:
                 yield ps.image.decode()(leaf)
             except DataError:
-                continue  # it only begins like one
+                continue  # only its first bytes look like one
         elif isinstance(leaf, np.ndarray) and leaf.dtype == np.uint8 and leaf.ndim in (2, 3) and min(leaf.shape) > 0:
             image = leaf if leaf.ndim == 3 else leaf[..., None]
             if image.shape[2] in (1, 3) and max(image.shape[:2]) > 4:

@@ -18,7 +18,7 @@ _PAPER = 255
 def contact_sheet(images: Sequence[NDArray[np.uint8]], *, across: int = 8, side: int = 128) -> NDArray[np.uint8]:
     """Return the images, each `uint8[h, w, c]` with 1 or 3 channels, in rows of `across`, as `uint8[H, W, 3]`.
 
-    Each is shrunk or enlarged to fit into a square of `side` pixels, in whose middle it stands.
+    Each image is scaled to fit into a square of `side` pixels, and centered in it.
 
     >>> contact_sheet([np.zeros((10, 20, 3), np.uint8)] * 3, across=2, side=16).shape
     (44, 44, 3)

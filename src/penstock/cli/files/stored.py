@@ -1,4 +1,4 @@
-"""How a sample is stored in each format that files can be converted to: written, and read back to be compared."""
+"""The storage of a sample in each format that files can be converted to, and reading it back for comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.sources.tfrecord import writing as tfrecord
 from penstock.storage.compressing import WRITTEN, written_compression
 
 KEY = "__key__"
-"""What the name of a sample in a tar file is called among its parts."""
+"""The part that holds the name of a sample in a tar file."""
 _EXTENSIONS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "FLAC": "flac"}
 _KNOWN = {"jpg", "jpeg", "png", "gif", "webp", "bmp", "ppm", "flac", "wav", "mp3", "npy", "json", "txt", "cls", "cls2"}
 _RECORD = "record"
@@ -31,11 +31,11 @@ Sample = dict[str, Any]
 """Parts by name: `bytes`, `str`, a number, or an array or a list of these."""
 
 Columns = dict[str, tuple[str, bool]]
-"""Of each part, the Arrow type of its values, and whether a sample may have several."""
+"""For each part, the Arrow type of its values, and whether a sample may have several."""
 
 
 def sample_of(element: Any) -> Sample:
-    """Return an element of any reader as a sample; the features of a tf.train.Example, where it is the bytes of one."""
+    """Return an element of any reader as a sample; for the bytes of a tf.train.Example, its features."""
     if isinstance(element, bytes):
         return features_of(element) or {_RECORD: element}
     if isinstance(element, dict):
@@ -44,7 +44,7 @@ def sample_of(element: Any) -> Sample:
 
 
 def features_of(record: bytes) -> Sample:
-    """Return the features of a record that is a tf.train.Example, single values as they are; none where it is no such.
+    """Return the features of a record that is a tf.train.Example, single values unchanged; else no features.
 
     >>> features_of(ps.records.encode_example({"name": "a"})), features_of(b"text")
     ({'name': b'a'}, {})
@@ -56,7 +56,7 @@ def features_of(record: bytes) -> Sample:
 
 
 def opened(element: Any) -> Any:
-    """Return the features of an element that is a tf.train.Example, and any other as it is."""
+    """Return the features of an element that is a tf.train.Example, and any other element unchanged."""
     return (features_of(element) if isinstance(element, bytes) else None) or element
 
 
@@ -72,10 +72,10 @@ def _plain(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Stored:
-    """A format to convert to: how a sample is stored, how stored samples are written, and how they are read again.
+    """A format to convert to: how a sample is stored, and how stored samples are written and read again.
 
-    A sample that it cannot hold as it is, is an `ElementError` of `store`, which takes the sample, its number, the
-    columns, and whether numbers may be rounded. `compressions` are those it may be written in.
+    A sample that the format cannot hold unchanged raises an `ElementError` in `store`, which takes the sample, its
+    number, the columns, and whether numbers may be rounded. `compressions` are the available ones.
     """
 
     store: Callable[[Sample, int, Columns, bool], Any]
@@ -94,10 +94,10 @@ def _as_record(sample: Sample, number: int, columns: Columns, rounding: bool) ->
 
 
 def _check_float32(name: str, value: Any, number: int) -> None:
-    """Raise an `ElementError` where 32 bits do not hold the numbers exactly."""
+    """Raise an `ElementError` if 32 bits do not hold the numbers exactly."""
     try:
         numbers = np.asarray(value)
-    except ValueError:  # no array at all, as encoding it tells
+    except ValueError:  # not an array, as the encoder reports
         return
     if numbers.dtype.kind != "f" or numbers.dtype.itemsize <= 4:
         return
@@ -111,7 +111,7 @@ def _check_float32(name: str, value: Any, number: int) -> None:
 
 
 def _as_members(sample: Sample, number: int, columns: Columns, rounding: bool) -> dict[str, Any]:
-    """A sample as the members of a tar file: bytes and text as they are, all else as JSON."""
+    """Return a sample as the members of a tar file: bytes and text unchanged, all other values as JSON."""
     members: dict[str, Any] = {KEY: _key(sample, number)}
     for name, value in sample.items():
         if name == KEY:
@@ -133,7 +133,7 @@ def _key(sample: Sample, number: int) -> str:
         try:
             return key.decode()
         except UnicodeDecodeError:
-            raise ElementError(f"record {number} has the key {key!r}, which is no text in UTF-8") from None
+            raise ElementError(f"record {number} has the key {key!r}, which is not UTF-8 text") from None
     return str(key)
 
 
@@ -152,7 +152,7 @@ def _as_member(name: str, value: Any, number: int) -> tuple[str, bytes]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether what was stored and what was read of it are the same, numbers that are none included.
+    """Return whether a stored value and the value read back are equal, where a NaN equals a NaN.
 
     >>> same({"x": [1.0, float("nan")]}, {"x": [1.0, float("nan")]}), same({"x": 1}, {"x": 2})
     (True, False)
@@ -161,7 +161,7 @@ def same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 - a number that is none
+    return bool(one == other) or (one != one and other != other)  # noqa: PLR0124 - a NaN
 
 
 def columns_of(samples: Iterable[Sample]) -> Columns:
@@ -195,14 +195,14 @@ def _arrow_type(name: str, value: Any) -> str:
 
 
 def _wider(first: str, second: str) -> str:
-    """The type that holds both, or the first where there is none: storing then names the sample at fault."""
+    """Return the type that holds both, or the first if there is none: storing then names the sample at fault."""
     if "null" in (first, second):
         return second if first == "null" else first
     return "float64" if {first, second} == {"int64", "float64"} else first
 
 
 def _as_row(sample: Sample, number: int, columns: Columns, rounding: bool) -> dict[str, Any]:
-    """A sample as a row; what it does not have is null, and so left out, or an empty list."""
+    """Return a sample as a row; missing values are null, and so left out, or an empty list."""
     row: dict[str, Any] = {name: [] for name, (_, several) in columns.items() if several}
     for name, value in sample.items():
         plain = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

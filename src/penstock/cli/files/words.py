@@ -1,4 +1,4 @@
-"""An element in a few lines: the path of each leaf, what it is, and how it begins."""
+"""An element in a few lines: the path of each leaf, its kind, and the beginning of its value."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ _KINDS = (
 
 
 def lines_of(element: Any) -> list[str]:
-    """Return one line a leaf: its path, its kind and a part of its value.
+    """Return one line per leaf: its path, its kind and a part of its value.
 
     >>> lines_of({"label": 3, "name": "cat"})
     ['label  int  3', "name   str  'cat'"]
     """
     leaves, structure = flatten(element)
-    cells = [(_plain(path), *_told(leaf)) for path, leaf in zip(paths(structure), leaves, strict=True)]
+    cells = [(_plain(path), *_kind_and_value(leaf)) for path, leaf in zip(paths(structure), leaves, strict=True)]
     widths = [max((len(row[column]) for row in cells), default=0) for column in (0, 1)]
     return ["  ".join([p.ljust(widths[0]), k.ljust(widths[1]), value]).strip() for p, k, value in cells]
 
 
 def kind_of(content: bytes) -> str:
-    """Return what bytes are by their beginning, or nothing where that does not tell."""
+    """Return the kind of bytes by their beginning, or an empty text if unknown."""
     return next((name for magic, name in _KINDS if content.startswith(magic)), "")
 
 
 def _plain(path: str) -> str:
-    """A path such as `["a"]["b"]` as `a.b`."""
+    """Return a path such as `["a"]["b"]` as `a.b`."""
     return re.sub(r'\["([^"]*)"\]', r".\1", path).removeprefix(".")
 
 
-def _told(leaf: Any) -> tuple[str, str]:
+def _kind_and_value(leaf: Any) -> tuple[str, str]:
     if isinstance(leaf, bytes):
         known = kind_of(leaf)
         return f"bytes ({size(len(leaf))})", known or cut(repr(leaf[: LONGEST + 1]))
@@ -65,7 +65,7 @@ def _told(leaf: Any) -> tuple[str, str]:
 
 
 def cut(text: str) -> str:
-    """Return the text, or its beginning where it is long.
+    """Return the text, or its beginning if it is long.
 
     >>> cut("a" * 100) == "a" * 59 + "…"
     True

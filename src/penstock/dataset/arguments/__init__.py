@@ -1,4 +1,4 @@
-"""Arguments of the methods, checked and made into what plans take."""
+"""Checks of method arguments, and their conversion for plans."""
 
 from typing import TYPE_CHECKING
 

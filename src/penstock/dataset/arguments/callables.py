@@ -1,4 +1,4 @@
-"""Functions of one element, as type checkers see them: a tuple is passed as arguments, `rng` may be asked for."""
+"""Types of functions of one element: a tuple is passed as several arguments, and `rng` is optional."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ R_co = TypeVar("R_co", covariant=True)
 class AnyCall(Protocol[R_co]):
     """A function of any parameters, such as one with `rng`.
 
-    `Callable[..., R]` says the same; beside it pyright would not see what a lambda's parameters are. It passes over
-    what is overloaded, so this is.
+    `Callable[..., R]` would mean the same, but in a union with it pyright does not infer a lambda's parameters. Pyright
+    skips overloaded members in that inference, so this one is overloaded.
     """
 
     @overload

@@ -1,4 +1,4 @@
-"""Constructors that say so where they are called on a dataset, whose elements they would leave out."""
+"""Constructors that refuse to be called on a dataset, whose elements they would ignore."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ if TYPE_CHECKING:
 else:
 
     class on_the_class(staticmethod):  # noqa: N801 - a decorator
-        """A static method that is a `TypeError` where it is called on an object in place of the class."""
+        """A static method that raises a `TypeError` if called on an object instead of the class."""
 
         def __get__(self, instance: object, owner: type | None = None) -> Any:
             return super().__get__(instance, owner) if instance is None else self._refused
 
         def _refused(self, *args: Any, **settings: Any) -> NoReturn:
             name = self.__wrapped__.__name__
-            raise TypeError(
-                f"{name}(): called on a dataset it would leave out its elements; write Dataset.{name}(ds, other)"
-            )
+            raise TypeError(f"{name}(): a call on a dataset would ignore its elements; write Dataset.{name}(ds, other)")

@@ -1,4 +1,4 @@
-"""What is asked for in `pack`, checked and made into a plan."""
+"""Checks of the arguments of `pack`, and the plan for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def packing(  # noqa: PLR0913 - as many as pack() has
     keep_positions: Any,
     remainder: Any,
 ) -> group.pack.Pack:
-    """The plan of `source.pack(...)`."""
+    """Return the plan of `source.pack(...)`."""
     size = check_count("pack", "length", length, least=1)
     if size > MOST_CAPACITY:
         raise ValueError(f"pack(length={size}): expected at most 2**24")
@@ -37,7 +37,7 @@ def packing(  # noqa: PLR0913 - as many as pack() has
     if strategy == "split":
         for name, value, usual in (("window", window, None), ("overlong", overlong, "split")):
             if not is_one_of(value, usual):
-                raise ValueError(f'pack({name}={value!r}): with strategy="split" all documents are joined and cut')
+                raise ValueError(f'pack({name}={value!r}): strategy="split" joins and cuts all documents; omit {name}=')
     if window is not None:
         window = check_count("pack", "window", window, least=1)
     pad = check_count("pack", "pad", pad, least=-(1 << 63))
@@ -61,7 +61,7 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 
 
 def _check_spec(plan: group.pack.Pack) -> None:
-    """Refuse elements, where they are known before there are any, that are not tokens."""
+    """Refuse elements that are known in advance not to be tokens."""
     try:
         spec = plan.document_spec()
         if isinstance(spec, ArraySpec) and spec.dtype.kind in "iu":
@@ -71,5 +71,5 @@ def _check_spec(plan: group.pack.Pack) -> None:
     if spec is None or (isinstance(spec, ArraySpec) and len(spec.shape) == 1 and spec.dtype.kind in "iu"):
         return
     where = "elements" if plan.key is None else f"{plan.key!r} of elements"
-    hint = "; name their place in an element by on=" if plan.key is None and not isinstance(spec, ArraySpec) else ""
+    hint = "; name their part of an element with on=" if plan.key is None and not isinstance(spec, ArraySpec) else ""
     raise PlanError(f"pack(): {where} are {describe(spec)}, not one-dimensional arrays of token ids{hint}")

@@ -1,4 +1,4 @@
-"""What is asked for in `exclude` and `split`, checked and made into numbers."""
+"""Checks of the arguments of `exclude` and `split`, and their conversion to numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from penstock.plan.types import INFINITE
 
 
 def positions(plan: Node, rows: Any) -> np.ndarray:
-    """The positions to exclude, sorted, once each: `int64[m]`."""
+    """Return the positions to exclude, sorted and distinct: `int64[m]`."""
     given = np.asarray(list(cast("Any", rows)) if isinstance(rows, set | frozenset | range) else rows)
     if given.size == 0:
         return np.zeros(0, np.int64)
@@ -35,13 +35,13 @@ def positions(plan: Node, rows: Any) -> np.ndarray:
 
 
 def positions_where(plan: Node, is_bad: Callable[[plans.locate.Record], Any]) -> np.ndarray:
-    """The positions of the elements that are made from a record of which `is_bad` is true."""
+    """Return the positions of the elements that are made from a record for which `is_bad` is true."""
     if not plan.indexed or plan.length < 0:
-        raise PlanError("exclude(): records can be asked of indexed, finite datasets; exclude nearer to the source")
+        raise PlanError("exclude(): only indexed, finite datasets have records; exclude nearer to the source")
     if reorders(plan) or any(map(_draws_an_order, post_order(plan))):
         raise PlanError("exclude(): after a shuffle, a row has another record each epoch; exclude before shuffle()")
     judge = partial(_judged, is_bad)
-    if all(len(node.inputs) < 2 for node in post_order(plan)):  # then records come in the order of the rows
+    if all(len(node.inputs) < 2 for node in post_order(plan)):  # records are then in the order of the rows
         found = list(plans.locate.records(plan, np.arange(plan.length)))
         if len(found) == plan.length:
             return np.flatnonzero([judge(record) for record in found])
@@ -68,13 +68,13 @@ def reorders(plan: Node) -> bool:
 
 
 def _draws_an_order(node: Node) -> bool:
-    """Return whether the order hangs on a seed that is drawn, or set later by `Options`."""
+    """Return whether the order depends on a seed that is drawn, or set later by `Options`."""
     return isinstance(node, order.shuffle.Shuffle | combine.sample.Sample) and node.unseeded
 
 
 def weights(parts: Mapping[str, float]) -> list[int]:
-    """The fractions as whole numbers in the same proportions, of the decimals as they are written."""
-    from fractions import Fraction  # which brings decimal: only splits need it
+    """Return the fractions, read as decimals as they are written, as whole numbers in the same proportions."""
+    from fractions import Fraction  # it imports decimal: only splits need it
 
     if not isinstance(parts, Mapping) or not parts:
         raise TypeError(f'split(parts={parts!r:.80}): expected fractions by name, such as {{"train": 0.9, "val": 0.1}}')
@@ -93,14 +93,14 @@ def weights(parts: Mapping[str, float]) -> list[int]:
 
 
 def check_splittable(plan: Node, key: object) -> None:
-    """Refuse to split what has no fixed elements to deal out."""
+    """Refuse to split a plan that has no fixed elements to assign to parts."""
     if key is not None and not callable(key):
         raise TypeError(f"split(key_func=): expected a function of an element, not {type(key).__name__}")
     if plan.length == INFINITE:
         raise PlanError("split(): a dataset without end has no parts; split before repeat()")
     if key is None and not plan.indexed:
         raise PlanError(
-            "split(): only an indexed dataset has positions to deal out; split before it, or give a key_func"
+            "split(): a stream has no positions to split by; split before the stream begins, or pass a key_func"
         )
-    if plan.indexed and reorders(plan):  # what a stream's elements are split by is their keys, in any order
+    if plan.indexed and reorders(plan):  # elements of a stream are split by their keys, in any order
         raise PlanError("split(): after a shuffle, the parts would share elements from epoch to epoch; split before")

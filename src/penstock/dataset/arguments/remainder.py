@@ -1,4 +1,4 @@
-"""What becomes of the elements that are left for the last batch of an epoch, as the user says it."""
+"""The policy for the elements left for the last batch of an epoch, as the user states it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ Remainder: TypeAlias = Literal["keep", "drop", "pad"]
 
 
 class Policy(TypedDict):
-    """What nodes that make batches take."""
+    """The arguments of nodes that make batches."""
 
     drop_remainder: bool
     mask_key: str | None
 
 
 def policy(call: str, spec: Any, drop_remainder: object, remainder: object, mask_key: object) -> Policy:
-    """The policy on elements with this spec, checked: tf.data's `drop_remainder=`, or `remainder=` and `mask_key=`.
+    """Return the checked policy for elements with this spec: `drop_remainder=`, or `remainder=` and `mask_key=`.
 
     >>> policy("batch", None, False, "pad", "valid")
     {'drop_remainder': False, 'mask_key': 'valid'}
@@ -31,17 +31,17 @@ def policy(call: str, spec: Any, drop_remainder: object, remainder: object, mask
 
 
 def drops(call: str, drop_remainder: object, remainder: object) -> bool:
-    """Whether what is left is left out; where both arguments say something, they have to agree."""
+    """Return whether the remainder is dropped; if both arguments are given, they must agree."""
     drop = check_flag(call, "drop_remainder", drop_remainder)
     if not is_one_of(remainder, None, "keep", "drop", "pad"):
         raise ValueError(f'{call}(remainder={remainder!r:.80}): expected "keep", "drop" or "pad"')
     if drop and remainder in ("keep", "pad"):
-        raise ValueError(f"{call}(remainder={remainder!r}): drop_remainder=True says otherwise")
+        raise ValueError(f"{call}(remainder={remainder!r}): drop_remainder=True contradicts it")
     return drop or remainder == "drop"
 
 
 def check_mask_key(call: str, spec: Any, key: object) -> str:
-    """The key under which elements with this spec, or batches of them, have their flags; refused where they have it."""
+    """Return the key for the flags of elements with this spec, or of batches of them; refuse a key that they have."""
     if not isinstance(key, str):
         raise TypeError(f"{call}(mask_key={key!r}): expected a text, not {type(key).__name__}")
     try:

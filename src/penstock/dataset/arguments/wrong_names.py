@@ -1,4 +1,4 @@
-"""Functions that say which argument was meant by a wrong name."""
+"""Better errors for unknown names of arguments: the argument that was probably meant."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def helpful(function: F) -> F:
-    """Return the function such that the error about an argument that it does not take names the one that was meant."""
-    method, told = cast("FunctionType", function), _told
+    """Return the function such that the error about an unknown argument suggests the one that was probably meant."""
+    method, explain = cast("FunctionType", function), _explained
 
     def call(*args: Any, **settings: Any) -> Any:
         try:
             return method(*args, **settings)
         except TypeError as error:
             if error.__traceback__.tb_next is None:  # pyright: ignore[reportOptionalMemberAccess] - it is being raised
-                raise told(error, method) from None
+                raise explain(error, method) from None
             raise
 
     # doctest looks for the examples of a module in functions that have its globals
@@ -39,7 +39,7 @@ def helpful(function: F) -> F:
     return cast("F", made)
 
 
-def _told(error: TypeError, method: FunctionType) -> TypeError:
+def _explained(error: TypeError, method: FunctionType) -> TypeError:
     found = _UNEXPECTED.search(str(error))
     if found is None:
         return error
@@ -50,7 +50,7 @@ def _told(error: TypeError, method: FunctionType) -> TypeError:
     if name in {each.name for each in fields(Options)}:
         hint = f"ds.with_options(ps.Options({name}=...)) sets it"
     elif alike := meant(name, known):
-        hint = f"{alike}= is meant perhaps"
+        hint = f"did you mean {alike}=?"
     else:
-        hint = f"there are {', '.join(known)}" if known else "it takes none"
+        hint = f"expected {', '.join(known)}" if known else "it takes none"
     return TypeError(f"{method.__qualname__}() got an unexpected keyword argument {name!r}; {hint}")

@@ -1,4 +1,4 @@
-"""How a pipeline runs."""
+"""Caching, prefetching and options: how a pipeline runs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Buffer(Handle[T_co]):
     def cache(self) -> Dataset[T_co]:
         """Keep each element in memory once it is made, and yield the same in every epoch.
 
-        What is kept belongs to this dataset and all that is built on it. Rows are kept one by one, so a pass that ends
-        early, or a shuffle after the cache, keeps what it has made; of a stream the elements are kept from the first
-        on. Arrays are handed out read-only, since later epochs see them too: a function that changes one copies it
-        first. Dicts and lists are the function's or the consumer's own.
-        In an executor of other processes each of them keeps its own.
+        The cached elements belong to this dataset and all datasets built on it. Rows are cached one by one, so a pass
+        that ends early, or a shuffle after the cache, keeps the rows it has made; of a stream, the elements are cached
+        from the first one on. Arrays are passed on read-only, since later epochs see them too: a function that changes
+        one copies it first. Dicts and lists belong to the function or the consumer. In an executor of other processes,
+        each process has its own cache.
 
-        What is random before the cache is drawn once: the draw of the first pass is kept, also where no seed was given,
-        for all that is built on this dataset and in the states of it. Put after the cache what is to differ in every
-        epoch. Another seed (`Options(seed=)`, or that of a state from another process) has everything made anew.
+        Random operations before the cache draw once: the draw of the first pass is kept, even without a seed, for all
+        datasets built on this one and in their states. Put operations that should differ in every epoch after the
+        cache. Another seed (`Options(seed=)`, or the seed of a state from another process) makes all elements again.
 
         >>> calls = []
         >>> ds = Dataset.range(3).map(lambda x: calls.append(int(x)) or x).cache()
@@ -44,15 +44,17 @@ class Buffer(Handle[T_co]):
         """
         plan = self._plan
         if plan.length == INFINITE:
-            raise PlanError("cache(): a dataset without end does not fit into memory; cache before repeat(), or take()")
+            raise PlanError(
+                "cache(): a dataset without end does not fit into memory; cache before repeat() or after take()"
+            )
         return self._over(buffer.cache.Cache(plan, buffer.cache.Store()))
 
     def prefetch(self, buffer_size: int | None = AUTOTUNE) -> Dataset[T_co]:
         """Keep at most `buffer_size` elements (batches, after `batch`) ready ahead of the consumer.
 
-        The engine looks ahead by itself, under `Options(memory_budget=)`; say a number to look less or further, 0 to
-        make each element when it is asked for. A generator runs just this many elements ahead, in a thread of its own;
-        `num_parallel_calls=` or threads ask it for more.
+        The engine looks ahead by itself, within `Options(memory_budget=)`; pass a number to look less or further ahead,
+        or 0 to make each element when it is requested. A generator runs exactly this many elements ahead, in a thread
+        of its own; `num_parallel_calls=` or threads may request more.
 
         >>> list(Dataset.range(3).prefetch(2)) == [0, 1, 2]
         True
@@ -62,10 +64,11 @@ class Buffer(Handle[T_co]):
         return self._over(buffer.prefetch.Prefetch(self._plan, ahead))
 
     def with_options(self, options: Options) -> Dataset[T_co]:
-        """Run with these options; what they set replaces what was set before. Codes to ignore add up.
+        """Run with these options, which replace options set before; lint codes to ignore add up.
 
-        They hold for all that comes before, and for the datasets that functions there return (`flat_map`, `interleave`)
-        or are given (`window`, `group_by_window`): options that those have count only where they are iterated alone.
+        The options apply to all operations before, and to the datasets that functions there return (`flat_map`,
+        `interleave`) or receive (`window`, `group_by_window`): such a dataset's own options count only where it is
+        iterated alone.
 
         >>> Dataset.range(3).with_options(Options(workers=2)).options()
         Options(workers=2)
@@ -75,12 +78,12 @@ class Buffer(Handle[T_co]):
         for code in options.ignore_lint:
             if code not in (*lint.rules.CODES, "all"):
                 raise ValueError(
-                    f"with_options(): there is no finding {code!r} to ignore; there are {', '.join(lint.rules.CODES)}"
+                    f"with_options(): expected codes of findings, not {code!r}; there are {', '.join(lint.rules.CODES)}"
                 )
         return self._over(buffer.options.WithOptions(self._plan, options))
 
     def options(self) -> Options:
-        """All the options set so far.
+        """Return all options set so far.
 
         >>> Dataset.range(3).with_options(Options(workers=2)).with_options(Options(seed=1)).options()
         Options(workers=2, seed=1)
@@ -88,7 +91,7 @@ class Buffer(Handle[T_co]):
         return buffer.options.options_of(self._plan)
 
     def apply(self, transformation_func: Callable[[Dataset[T_co]], Dataset[U]]) -> Dataset[U]:
-        """Return `transformation_func(self)`, to keep a chain of calls a chain.
+        """Return `transformation_func(self)`, so that a chain of calls stays a chain.
 
         >>> list(Dataset.range(4).apply(lambda ds: ds.skip(2))) == [2, 3]
         True

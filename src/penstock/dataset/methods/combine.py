@@ -28,7 +28,7 @@ DEFAULT_CYCLE = 8
 
 
 def plan_of(result: Any) -> Node | None:
-    """The plan of a result of the user's function that is a dataset."""
+    """Return the plan of a result of the user's function that is a dataset, else `None`."""
     return getattr(result, "_plan", None) if isinstance(result, Handle) else None
 
 
@@ -39,8 +39,9 @@ class Combine(Handle[T_co]):
     def zip(*args: Any, datasets: Any = None) -> Dataset[Any]:
         """Put the elements of several datasets side by side, up to the end of the shortest.
 
-        Take several datasets for tuples, or one nesting (dict, tuple, named tuple) of datasets for elements nested like
-        it; a list is a `TypeError`, as in `tf.data`, and so is `ds.zip(other)`, which would leave out `ds`.
+        Pass several datasets for tuples, or one nesting (dict, tuple, named tuple) of datasets for elements with the
+        same nesting. A list raises a `TypeError`, as in `tf.data`, and so does `ds.zip(other)`, which would ignore
+        `ds`.
 
         >>> letters = Dataset.from_source(["a", "b", "c"])
         >>> list(Dataset.zip(Dataset.range(2), letters)) == [(0, "a"), (1, "b")]
@@ -62,7 +63,7 @@ class Combine(Handle[T_co]):
             if not isinstance(leaf, Dataset):
                 raise TypeError(f"zip(): expected datasets, not {type(leaf).__name__}")
         if not leaves:
-            raise ValueError("zip(): there is nothing to zip")
+            raise ValueError("zip(): expected at least one dataset")
         return Dataset(combine.zip.Zip(tuple(leaf._plan for leaf in leaves), structure), transformed=True)  # noqa: SLF001
 
     def flat_map(
@@ -72,18 +73,18 @@ class Combine(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
-        """Put in the place of each element all those that `map_func` returns for it: a dataset, array or iterable.
+        """Replace each element by all elements that `map_func` returns for it: a dataset, array or iterable.
 
-        The function is called as that of `map` is, in the same tasks. An array stands for its rows, a list or tuple for
-        its items; a dataset is gone through as it is needed, at its own order for each element where it shuffles, and a
-        generator is made again from its beginning when a restored iterator comes to it. `thread_safe` is that of `map`,
-        for the function and the iterators that it returns; `on_error` too:
-        for what the function raises when it is called; for what fails later, in a dataset that it returned, give that
-        to the operation there which fails.
+        The function is called as the function of `map` is, in the same tasks. An array stands for its rows, a list or
+        tuple for its items. A dataset is iterated as needed, with its own order for each element if it shuffles. A
+        generator runs again from its beginning when a restored iterator comes to it. `thread_safe` works as in `map`,
+        for the function and the iterators that it returns. `on_error` works as in `map`, for errors that the function
+        raises when it is called; for errors that occur later, in a dataset that it returned, pass `on_error` to the
+        operation there that fails.
 
-        A dataset that it returns runs as a part of this one: with the workers, the budget, the seed and the `rewrite`
-        of these options, not of its own; in the threads that there are, but not in other processes, where what is dear
-        is better done by a `map` after this.
+        A returned dataset runs as a part of this one: with the workers, the budget, the seed and the `rewrite` of the
+        options of this dataset, not of its own. All of this work happens in threads of this process, never in other
+        processes: do expensive work in a `map` after this.
 
         >>> list(Dataset.range(4).flat_map(lambda n: [int(n)] * n)) == [1, 2, 2, 3, 3, 3]
         True
@@ -106,10 +107,12 @@ class Combine(Handle[T_co]):
     ) -> Dataset[Any]:
         """Take turns among what `map_func` returns for several elements: `cycle_length` of them (8 if not given).
 
-        Each gives `block_length` elements (1) when it is its turn; where one comes to its end, the next element takes
-        its place. The function returns what that of `flat_map` does. Datasets are read ahead by as many workers as pay,
-        or `num_parallel_calls`; the order is the same for any number of them, and kept also where `deterministic=False`
-        would permit another. `on_error` and `thread_safe` are those of `flat_map`.
+        Each input yields `block_length` elements (1) per turn; where one ends, the next element takes its place. The
+        function returns what the function of `flat_map` may return. Datasets are read ahead by as many workers as pay
+        off, or by `num_parallel_calls`. The order is the same for any number of workers, and is kept even if
+        `deterministic=False` would permit another. `on_error` and `thread_safe`
+        works as in
+        `flat_map`.
 
         >>> five = Dataset.range(1, 4).interleave(lambda n: [int(n)] * 3, cycle_length=2, block_length=2)
         >>> list(five) == [1, 1, 2, 2, 1, 2, 3, 3, 3]
@@ -135,7 +138,7 @@ class Combine(Handle[T_co]):
         calls: int | None = None,
         deterministic: bool | None = None,
     ) -> elementwise.map.Map:
-        """The node that calls the function whose results stand for several elements."""
+        """Return the node that calls the function whose results stand for several elements."""
         if not callable(function):
             raise TypeError(f"{call}(map_func=): expected a function, not {type(function).__name__}")
         if calls is not None:
@@ -167,5 +170,5 @@ class Combine(Handle[T_co]):
         if ours is not None and theirs is not None and relax(ours, theirs) is None:
             raise PlanError(f"concatenate(): elements do not fit: {describe(ours)} against {describe(theirs)}")
         if first.length == INFINITE:
-            return self._over(first)  # the end that the other would follow never comes
+            return self._over(first)  # the other would follow an end that never comes
         return self._over(combine.concatenate.Concatenate(first, second))

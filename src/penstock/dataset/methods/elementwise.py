@@ -67,28 +67,31 @@ class Elementwise(Handle[T_co]):
     ) -> Dataset[Any]:
         """Apply `map_func` to every element, or with `on` to one part of it: a dict's key, a tuple's position, a field.
 
-        - A tuple is passed as arguments, anything else (a dict, a list, a named tuple) as one. The function sees NumPy
-          and plain Python.
-        - The dicts and lists of an element are the function's own, which it may write into. Arrays of sources and of
-          caches are read-only, for later epochs see them too: copy one first, as in `x = x.copy()`.
+        - A tuple is passed as several arguments, anything else (a dict, a list, a named tuple) as one. The function
+          sees NumPy and plain Python values.
+        - The dicts and lists of an element belong to the function, which may write to them. Arrays of sources and of
+          caches are read-only, since later epochs see them too: copy such an array first, as in `x = x.copy()`.
         - A function with a parameter `rng` gets a `numpy.random.Generator` that belongs to the element's row and epoch:
-          the same for any number of workers, and after a restore.
-        - `vectorized=True` calls it with columns, arrays of shape (k, ...) for some number k of elements, and takes as
-          many rows back. By default a function of NumPy arithmetic alone, without a branch that depends on an element,
-          is *traced*: called once with stand-ins for an element, and then run on whole columns where that gives exactly
-          the same; `explain()` shows it, and `vectorized=False` has it called for every element.
-        - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE`, or `None`: measured);
-          `deterministic=False` lets elements come as they are finished.
-        - `on_error="skip"` leaves out elements of which the function raises (what comes of it is a stream then), and
-          `ps.on_error.replace(value)` puts another result in the place of its own. `ps.on_error.skip(...)` and
-          `ps.on_error.replace(...)` take a budget of how many may fail, and a file to write them down in.
-        - Several threads call the function at a time, unless it is seen to be unsafe: it writes attributes of its
+          its numbers are the same for any number of workers, and after a restore.
+        - `vectorized=True` calls the function with columns, arrays of shape (k, ...) for some number k of elements, and
+          expects as many rows back. By default a function of NumPy arithmetic alone, without a branch that depends on
+          an element, is *traced*: called once with placeholders for an element, and then run on whole columns where the
+          result is exactly the same. `explain()` shows this, and `vectorized=False` calls the function for every
+          element.
+        - `num_parallel_calls` sets how many tasks of the pipeline run at a time (`AUTOTUNE` or `None`: measured).
+          `deterministic=False` yields elements in the order in which they are finished.
+        - `on_error="skip"` leaves out elements for which the function raises (the result is then a stream), and
+        `ps.on_error.replace(value)` uses `value` as the result instead. `ps.on_error.skip(...)`
+        and `ps.on_error.replace(...)` take a budget, which is how many elements may fail, and a file in which to record
+        the failures.
+        - Several threads call the function at a time, unless it is found to be unsafe: it writes attributes of its
           object, global or outer variables, or uses an open file, a connection, an iterator or a random generator. Then
-          one thread at a time calls it, while the rest of the work goes on in all; a connection to SQLite is used by no
-          thread but the consumer's. `explain()` and `stats().alone` show it. `thread_safe=True` lets all threads call
-          it at a time, `thread_safe=False` one; so does an attribute `thread_safe` of the function's object.
+          one thread at a time calls it, while the rest of the work continues in all threads; a connection to SQLite is
+          used only by the consumer's thread. `explain()` and `stats().alone` show this. `thread_safe=True` lets all
+          threads call the function at once, and `thread_safe=False` only one; an attribute `thread_safe` of the
+          function's object has the same effect.
 
-        What the function raises keeps its type; notes say which row, which record, and how to make it again.
+        Exceptions of the function keep their type; notes name the row and the record, and how to reproduce the failure.
 
         >>> list(Dataset.range(3).map(lambda x: x * 10)) == [0, 10, 20]
         True
@@ -123,7 +126,7 @@ class Elementwise(Handle[T_co]):
         if columns and draws:
             raise PlanError(
                 "map(vectorized=True): a function of columns cannot draw for single rows; "
-                "take `rng` out, or vectorized=True"
+                "remove `rng` or vectorized=True"
             )
         plan = elementwise.map.Map(
             self._plan,
@@ -146,14 +149,14 @@ class Elementwise(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
-        """Keep the elements of which `predicate` is true.
+        """Keep the elements for which `predicate` is true.
 
-        It is called as the function of `map` is: a tuple as arguments, with a generator of the element's own if it has
-        a parameter `rng`, with columns where `vectorized=True`, traced by default where it can be; and must return a
-        bool (for columns an array of them). What comes of it is a stream: its length is only known by iterating, and no
-        row of it can be made alone.
+        The predicate is called as the function of `map` is: with a tuple as several arguments, with a generator of the
+        element's own if it has a parameter `rng`, with columns if `vectorized=True`, traced by default where possible.
+        The result must be a bool (for columns, an array of bools). The result is a stream: only iterating can tell its
+        length, and no row of it can be made alone.
 
-        `on_error` and `thread_safe` are those of `map`; `ps.on_error.replace(True)` keeps the elements of which the
+        `on_error` and `thread_safe` work as in `map`; `ps.on_error.replace(True)` keeps the elements for which the
         predicate raises.
 
         >>> list(Dataset.range(6).filter(lambda x: x % 3 == 0)) == [0, 3]
@@ -183,16 +186,18 @@ class Elementwise(Handle[T_co]):
     ) -> Dataset[T_co]:
         """Leave out the elements that fail anywhere below: in reading, or in a function.
 
-        Where elements come from rows, that is in all operations since the sources. In a stream it is in those since
-        elements were last put in order (by `batch`, `take`, `shuffle` of a stream, `scan`, `flat_map` and others): what
-        fails there or before ends the stream none the less. Of compressed files it is also each record, line or sample
-        that is damaged, as long as it is known where the next one begins. To leave out what one function fails on, give
-        `on_error="skip"` to its `map`. Where an element fails, others of its task are made again.
+        Where elements come from rows, that includes all operations since the sources. In a stream, it includes the
+        operations since elements were last put in order (by `batch`, `take`, `shuffle` of a stream, `scan`, `flat_map`
+        and others): a failure there or before still ends the stream. In compressed files it also includes each damaged
+        record, line or sample, as long as the beginning of the next one is known. To leave out only the elements on
+        which one function fails, pass `on_error="skip"` to its `map`. Where an element fails, the other elements of its
+        task are made again.
 
-        An element that fails is left out alone, also where `unbatch` or `expand` took it out of something larger; a
-        batch that fails is left out as a whole, and counts as one.
+        A failed element is left out alone, even if `unbatch` or `expand` took it out of something larger; a failed
+        batch is left out as a whole, and counts as one.
 
-        `log_warning` logs each, by the logger `penstock`; `budget` and `quarantine` are those of `ps.on_error.skip`.
+        `log_warning` logs each failure with the logger `penstock`; `budget` and `quarantine`
+        work as in `ps.on_error.skip`.
 
         >>> list(Dataset.range(4).map(lambda x: 6 // (x - 1)).ignore_errors())
         [-6, 6, 3]
@@ -206,8 +211,8 @@ class Elementwise(Handle[T_co]):
             below = below.input
         if not below.indexed and not below.elementwise:
             raise PlanError(
-                f"ignore_errors(): what fails in {below.label()} or before it cannot be left out, for it takes its "
-                "elements in order; put ignore_errors() after the operation that fails, or give that on_error='skip'"
+                f"ignore_errors(): failures in {below.label()} or before cannot be left out, since it takes its "
+                "elements in order; put ignore_errors() after the operation that fails, or pass it on_error='skip'"
             )
         counted = on_error.counts or warns
         plan = elementwise.tolerant.IgnoreErrors(whole, counted)
@@ -225,20 +230,20 @@ class Elementwise(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[U]:
-        """Pass a state along the elements: `scan_func(state, element)` returns the next state and what comes out.
+        """Pass a state along the elements: `scan_func(state, element)` returns the next state and the element to yield.
 
-        Each epoch begins with `initial_state`. The function may change arrays and containers in the state it is given,
-        which are its own; a tuple is passed as one argument; with a parameter `rng` it gets a generator of the
-        element's own. The state keeps its structure and dtypes, as that of `reduce`. What comes of it is a stream, made
-        one element after another. `thread_safe` is that of `map`: tasks may use the same object as the function does.
+        Each epoch begins with `initial_state`. The function may change arrays and containers in the state that it
+        receives. A tuple is passed as one argument; a function with a parameter `rng` gets a generator of the element's
+        own. The state must keep its structure and dtypes, as in `reduce`. The result is a stream, made one element
+        after another. `thread_safe` works as in `map`: tasks may use the same object as the function.
 
         `on_error` is that of `map`. Where the function raises, the state stays as it was before; nothing comes out, or
         the value of `ps.on_error.replace(value)`.
 
         States of numbers, text, bytes, arrays, `Ragged`, `Sparse` and nestings of them (also named tuples and
-        dataclasses that the initial state has) are saved with the iterator's, to the last bit, up to 1 MiB; large ones
-        not after every element, so that a restored iterator calls the function again for up to one element a 256 bytes.
-        With another state it goes through the epoch again: `explain()` says so.
+        dataclasses that the initial state has) are saved with the iterator's state, to the last bit, up to 1 MiB. Large
+        states are not saved after every element, so a restored iterator calls the function again for up to one element
+        per 256 bytes. With any other state, a restored iterator runs through the epoch again, and `explain()` says so.
 
         >>> list(Dataset.range(5).scan(0, lambda total, x: (total + x, total + x)))
         [0, 1, 3, 6, 10]
@@ -251,7 +256,7 @@ class Elementwise(Handle[T_co]):
         return self._over(tolerating(plan, on_error_of("scan", on_error)))
 
     def enumerate(self, start: int = 0) -> Dataset[tuple[int, T_co]]:
-        """Pair every element with its position in the epoch, an `int64` counted from `start`.
+        """Pair every element with its position in the epoch, an `int64` that counts from `start`.
 
         >>> list(Dataset.from_source(["a", "b"]).enumerate(start=5)) == [(5, "a"), (6, "b")]
         True
@@ -261,7 +266,7 @@ class Elementwise(Handle[T_co]):
 
 
 def tolerating(plan: T_node, on_error: OnError | None) -> T_node | EnforceErrorBudget[T_node]:
-    """The operation, such that it does what `on_error` says."""
+    """Return the operation with the error policy `on_error`."""
     return plan if on_error is None else elementwise.tolerant.tolerant(plan, on_error)
 
 

@@ -1,4 +1,4 @@
-"""Transformations that put elements together."""
+"""Transformations that group elements."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Group(Handle[T_co]):
     ) -> Dataset[Any]:
         """Stack consecutive elements along a new first axis: a leaf of shape (...) becomes one of (batch_size, ...).
 
-        The last batch of an epoch is shorter. With `drop_remainder` (or `remainder="drop"`) it is left out; with
+        The last batch of an epoch is shorter. With `drop_remainder` (or `remainder="drop"`) it is left out. With
         `remainder="pad"` it is filled up with zeros, empty texts and empty rows of `Ragged` and `Sparse`, and every
-        batch comes with flags of which elements are real, `bool[batch_size]`: under `mask_key` where elements are
-        dicts, else as the pair `(batch, flags)`. What cannot be filled up, objects of other types, is an
+        batch comes with flags that tell which elements are real, `bool[batch_size]`: under `mask_key` if elements are
+        dicts, else as the pair `(batch, flags)`. Objects of other types cannot be filled up and raise an
         `ElementError`.
 
-        Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects an array of objects. Where
-        the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
-        `int64[~]` in `element_spec`), they become `Ragged`. `Sparse` arrays are as large as the largest of their batch
-        in each dimension. Elements that do not fit together are an `ElementError` that names the leaf, both shapes or
-        dtypes, and both rows. A batch is the consumer's own: it may be kept, and written to.
+        Python numbers become `int64`, `float64` and `bool`; text, bytes and other objects become an array of objects.
+        Where the plan knows that arrays are rows of different lengths (of a `RaggedFeature`, or slices of `Ragged`:
+        `int64[~]` in `element_spec`), the batch is a `Ragged`. `Sparse` arrays are as large as the largest of their
+        batch in each dimension. Elements that do not fit together raise an `ElementError` that names the leaf, both
+        shapes or dtypes, and both rows. A batch belongs to the consumer, who may keep it and write to it.
 
         >>> [batch.tolist() for batch in Dataset.range(5).batch(2)]
         [[0, 1], [2, 3], [4]]
@@ -74,9 +74,9 @@ class Group(Handle[T_co]):
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart: slice every leaf along its first dimension, and yield the slices one after another.
 
-        Where the plan tells how many elements each batch has (after `batch`, from arrays), the result is indexed, with
-        a length; else it is a stream. A leaf without a first dimension, or leaves that differ in it, are an
-        `ElementError`.
+        Where the plan tells how many elements each batch has (after `batch`, from arrays), the result is indexed and
+        has a length; otherwise the result is a stream. A leaf without a first dimension, or leaves with different first
+        dimensions, raise an `ElementError`.
 
         >>> list(Dataset.range(5).batch(2).unbatch()) == [0, 1, 2, 3, 4]
         True
@@ -93,12 +93,12 @@ class Group(Handle[T_co]):
     ) -> Dataset[Any]:
         """Take batches apart and stack their elements again, `batch_size` to a batch; with several sizes, in turn.
 
-        Each epoch begins with the first size. It is `unbatch` and then a batch, in one task and with one copy.
+        Each epoch begins with the first size. The result is that of `unbatch` and then `batch`, in one task and with
+        one copy.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up to the size whose turn it is and flagged, as `batch` does it. Elements that were
-        filled up before are elements as others are: where batches have flags already, the new ones need another
-        `mask_key`.
+        `remainder="pad"` filled up to the size whose turn it is and flagged, as in `batch`. Elements that were filled
+        up before count as ordinary elements: where batches already have flags, the new flags need another `mask_key`.
 
         >>> [batch.tolist() for batch in Dataset.range(6).batch(4).rebatch(3)]
         [[0, 1, 2], [3, 4, 5]]
@@ -129,11 +129,11 @@ class Group(Handle[T_co]):
     ) -> Dataset[Any]:
         """Cut the elements into windows of `size`: each becomes one element, which is a finite dataset.
 
-        Windows begin `shift` elements apart, by default `size`; the elements of one lie `stride` apart. The last
-        windows of an epoch have fewer elements, unless `drop_remainder` (or `remainder="drop"`) leaves those out that
-        are not full. A window is no batch, so none is filled up: batch what is in it with `remainder="pad"`. Where
+        Windows begin `shift` elements apart, by default `size`; the elements of one window are `stride` apart. The last
+        windows of an epoch have fewer elements, unless `drop_remainder` (or `remainder="drop"`) leaves out windows that
+        are not full. A window is not a batch and cannot be filled up: batch its elements with `remainder="pad"`. Where
         elements have structure, there is one dataset for each leaf, in the same structure, as in `tf.data`. The
-        elements of a window are made with it, and not to be written to.
+        elements of a window are made together with it, and must not be written to.
 
         >>> [list(window) for window in Dataset.range(5).window(3, shift=2)]
         [[0, 1, 2], [2, 3, 4], [4]]
@@ -148,7 +148,7 @@ class Group(Handle[T_co]):
         drop = drops("window", drop_remainder, remainder)
         if remainder == "pad":
             raise ValueError(
-                "window(remainder='pad'): a window is a dataset, which nothing fills up; batch it: "
+                "window(remainder='pad'): a window is a dataset and cannot be filled up; batch it: "
                 'window.batch(size, remainder="pad")'
             )
         return self._over(group.window.Window(plan, many, apart, step, drop, type(self)))
@@ -156,9 +156,9 @@ class Group(Handle[T_co]):
     def pad_to_cardinality(self, cardinality: int, mask_key: str = "valid") -> Dataset[Any]:
         """Add elements of zeros and empty texts until there are `cardinality`, and flag the real ones.
 
-        So that all ranks, or all epochs, have equally many steps. An element that is a dict has the flag under
-        `mask_key`; another becomes the pair `(element, flag)`. More elements than that are a `PlanError`, or a
-        `DataError` while iterating, where the plan does not tell.
+        The purpose is to give all ranks, or all epochs, the same number of steps. An element that is a dict has the
+        flag under `mask_key`; any other element becomes the pair `(element, flag)`. More elements than `cardinality`
+        raise a `PlanError`, or a `DataError` while iterating if the plan does not tell.
 
         >>> list(Dataset.from_tensor_slices({"x": [5, 6]}).pad_to_cardinality(3))
         [{'x': 5, 'valid': True}, {'x': 6, 'valid': True}, {'x': 0, 'valid': False}]
@@ -189,24 +189,26 @@ class Group(Handle[T_co]):
 
         An element becomes `{"tokens": dtype[length], "segment_ids": int32[length], "positions": int32[length]}`.
         Segments are numbered from 1 in each sequence, in the order of their documents; positions count from 0 in each
-        segment; what is left is `pad`, segment 0, position 0. `on` is where the tokens are in an element, of which
-        nothing else is kept. Documents without a token leave no trace.
+        segment; the rest is `pad`, segment 0, position 0.
+        `on` names
+        the tokens in an element; the other parts are dropped. Documents without tokens are ignored.
 
-        - `"best_fit"`: windows of consecutive documents are packed each by itself, the longest document first, each
-          into the fullest sequence it fits into. `window` is how many tokens one holds at least: by default 1,024
-          sequences, or 2**24 tokens if that is less. Sequences come in the order of their first documents.
-        - `"first_fit"`: the same windows, each document into the first sequence it fits into, as they come.
+        - `"best_fit"`: windows of consecutive documents are packed independently, the longest document first, each into
+          the fullest sequence with enough room. `window` is the minimum number of tokens in one window: by default
+          1,024 sequences, or 2**24 tokens if that is less. Sequences come in the order of their first documents.
+        - `"first_fit"`: the same windows; each document, in order, goes into the first sequence with enough room.
         - `"split"`: documents are joined end to end and cut every `length` tokens, so that only the last sequence of an
           epoch has padding, and most sequences begin within a document. With `remainder="drop"` that one is left out,
           unless it is full.
 
-        A document longer than `length` is cut into segments of `length` and a rest, or is an `ElementError`, or is left
-        out (`overlong`). Positions begin again where a document is cut, or go on with `keep_positions`. Documents of
-        another dtype than those before, and what is no array of integers, are an `ElementError`. How well sequences are
-        used says `pack_efficiency`: on documents of 50 to 2,000 tokens in sequences of 2,048 it is about 0.987.
+        `overlong` says what happens to a document longer than `length`: `"split"` cuts it into segments of `length` and
+        a rest, `"error"` raises an `ElementError`, and `"drop"` leaves it out. Positions begin again where a document
+        is cut, or continue with `keep_positions`. A document with another dtype than those before, or that is not an
+        array of integers, raises an `ElementError`. `pack_efficiency` reports how well sequences are used: on documents
+        of 50 to 2,000 tokens in sequences of 2,048, about 0.987.
 
-        The next element depends on those before, so this makes a stream, which resumes exactly: what is saved is where
-        the window began, and of what came since only that one window is read again.
+        The next element depends on those before, so the result is a stream, which resumes exactly: a saved state holds
+        where the window began, and a restored iterator reads only that window again.
 
         >>> documents = [np.full(size, size) for size in (1, 5, 3, 2)]
         >>> packed = list(Dataset.from_source(documents).pack(6))
@@ -227,7 +229,7 @@ class Group(Handle[T_co]):
 
 
 def _batch_of(plan: Node, size: int, left: Policy) -> Node:
-    """The node that stacks what `plan` yields, by what is known of it now."""
+    """Return the node that stacks the elements of `plan`, chosen by their spec as known so far."""
     spec = plan.spec()
     splits = uneven_splits(spec)
     unseen = spec is None and fold_once(plan, _makes_uneven)
@@ -237,13 +239,13 @@ def _batch_of(plan: Node, size: int, left: Policy) -> Node:
 
 
 def _makes_uneven(node: Node, inputs: tuple[bool, ...]) -> bool:
-    """Return whether elements of the node, or of one below, have leaves whose length differs."""
+    """Return whether elements of the node, or of one below, have leaves whose lengths differ."""
     own = node.name == "ragged_batch" or getattr(getattr(node, "function", None), "makes_uneven", False)
     return own or any(inputs)
 
 
 def _unbatched(call: str, plan: Node) -> group.unbatch.Unbatch:
-    """The elements of a plan's batches; refused where the plan tells that its elements are none."""
+    """Return the elements of a plan's batches; refuse a plan whose spec shows that its elements are not batches."""
     try:
         spec = sliced(plan.spec())
     except ElementError as error:

@@ -1,4 +1,4 @@
-"""Transformations that gather elements which belong together, wherever they are in the order."""
+"""Transformations that gather related elements, wherever they are in the order."""
 
 from __future__ import annotations
 
@@ -48,20 +48,19 @@ class Keyed(Handle[T_co]):
     ) -> Dataset[Any]:
         """Batch elements of similar length together, padded, in buckets of lengths with a batch size each.
 
-        Lengths below the first of `bucket_boundaries` are in the first bucket, those from the last on in one more. A
-        batch comes once its bucket is full, and what is left at the end of the epoch in the order of the buckets, or
-        not at all (`drop_remainder`, `remainder="drop"`), or with `remainder="pad"` filled up with padding to the batch
-        size of its bucket; then every batch is flagged, as `padded_batch` does it.
+        Lengths below the first of `bucket_boundaries` go into the first bucket, and lengths from the last boundary on
+        into one more. A batch comes once its bucket is full. At the end of the epoch, incomplete batches come in the
+        order of the buckets, or not at all (`drop_remainder`, `remainder="drop"`), or with `remainder="pad"` filled up
+        with padding to the batch size of their bucket; then every batch is flagged, as in `padded_batch`.
         `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
-        `on_error` and `thread_safe` are those of `map`, and `ps.on_error.replace(length)` gives the length of elements
-        of which it raises.
+        `on_error` and `thread_safe`
+        works as in `map`, and `ps.on_error.replace(length)` gives the length of elements for which it raises.
 
-        `padded_shapes` and `padding_values` are those of `padded_batch`. With `pad_to_bucket_boundary` sizes that are
-        not given become the largest of the bucket, so that there are as many shapes as buckets; there is none for the
-        last, and an element in it an `ElementError`. With `no_padding`, elements of a batch need equal shapes.
+        `padded_shapes` and `padding_values` work as in `padded_batch`. With `pad_to_bucket_boundary`, sizes that are
+        not given become the largest of the bucket, so that there are as many shapes as buckets. The last bucket has no
+        boundary: an element in it raises an `ElementError`. With `no_padding`, elements of a batch need equal shapes.
 
-        What comes of it is a stream. A restored iterator reads again from the oldest element on that waited in a
-        bucket.
+        The result is a stream. A restored iterator reads again from the oldest element that waited in a bucket.
 
         >>> words = Dataset.from_source([[1], [2, 2, 2], [3], [4, 4, 4, 4]]).map(np.array)
         >>> [batch.tolist() for batch in words.bucket_by_sequence_length(len, [3], [2, 2])]
@@ -75,7 +74,7 @@ class Keyed(Handle[T_co]):
         )
         if len(sizes) != len(boundaries) + 1:
             raise ValueError(
-                f"{call}(): {len(boundaries)} boundaries make {len(boundaries) + 1} buckets, and there are "
+                f"{call}(): {len(boundaries)} boundaries make {len(boundaries) + 1} buckets, but there are "
                 f"{len(sizes)} bucket_batch_sizes"
             )
         to_boundary = check_flag(call, "pad_to_bucket_boundary", pad_to_bucket_boundary)
@@ -116,22 +115,22 @@ class Keyed(Handle[T_co]):
         """Batch as many elements of similar length as fit into `max_tokens` once they are padded to the longest.
 
         Elements whose lengths differ by no more than a share of `tolerance` wait together (so that no more than about
-        that share of a batch is padding), until one more would make their number times the longest exceed `max_tokens`,
-        or there are `max_batch_size`. So the work and the memory of a step stay about equal, while the number of
-        elements does not.
-        At the end of the epoch, batches are made of what is left, from the shortest on, of elements further apart if
-        they fit, or none with `drop_remainder` (or `remainder="drop"`). An element that is too long alone is an
-        `ElementError`.
+        that share of a batch is padding), until one more would make their number times the longest length exceed
+        `max_tokens`, or there are `max_batch_size`. The work and the memory of a step thus stay about equal, while the
+        number of elements varies. At the end of the epoch, the remaining elements are batched from the shortest on,
+        with larger differences in length where they fit, or dropped with `drop_remainder` (or `remainder="drop"`). An
+        element that is too long alone raises an `ElementError`.
 
-        With `remainder="pad"` every batch, wherever it comes, is filled up with padding to as many elements as fit
-        into `max_tokens` at its longest (or `max_batch_size`), and flagged, as `padded_batch` does it: so the shape of
-        a batch depends on its longest element alone.
+        With `remainder="pad"` every batch, not only the last, is filled up with padding to as many elements as fit into
+        `max_tokens` at its longest length (or to `max_batch_size`), and flagged, as in `padded_batch`: the shape of a
+        batch then depends on its longest element alone.
 
         `element_length_func` is called as the function of `map` is, in the same tasks, and returns a whole number;
-        `on_error` and `thread_safe` are those of `map`, and `ps.on_error.replace(length)` gives the length of elements
-        of which it raises. `padded_shapes` and `padding_values` are those of `padded_batch`. The order
-        hangs on that of the elements alone: to have it shuffled, shuffle before. The result is a stream. A
-        restored iterator reads again from the oldest element on that waited.
+        `on_error` and `thread_safe`
+        works as in `map`, and `ps.on_error.replace(length)` gives the length of elements for which it raises.
+        `padded_shapes` and `padding_values` as in `padded_batch`. The order of the batches depends on the order of the
+        elements alone: to shuffle the batches, shuffle before. The result is a stream. A restored iterator reads again
+        from the oldest element that waited.
 
         >>> words = Dataset.from_source([[1], [2, 2], [3], [4, 4], [5], [6]]).map(np.array)
         >>> [batch.tolist() for batch in words.batch_by_tokens(len, 4)]
@@ -165,21 +164,21 @@ class Keyed(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
-        """Gather elements of the same key, `window_size` at a time, and yield what `reduce_func` makes of them.
+        """Gather elements of the same key in windows of `window_size`, and yield the result of `reduce_func` for each.
 
-        `key_func` returns a whole number. `reduce_func(key, dataset)` takes the elements of one window, and returns a
-        dataset of what comes in their place. Windows come once they are full, and what is left at the end of the epoch
-        in the order of the keys: `window.batch(size, remainder=...)` says what becomes of such a short one. With
-        `window_size_func(key)` keys have sizes of their own. The functions are called in the tasks of `map`, perhaps
-        more than once for the same elements; `thread_safe` is that of `map`, for all of them.
+        `key_func` returns a whole number. `reduce_func(key, dataset)` receives the elements of one window, and returns
+        a dataset to yield instead. A window comes once it is full; at the end of the epoch, incomplete windows come in
+        the order of the keys: `window.batch(size, remainder=...)` decides what happens to a short one. With
+        `window_size_func(key)`, each key has its own size. The functions are called in the tasks of `map`, possibly
+        more than once for the same elements; `thread_safe` works as in `map`, for all of them.
 
-        `on_error` is that of `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements of which it
-        raises. `ps.on_error.skip(...)` also leaves out windows of which `reduce_func` raises, within a budget of their
-        own; a replaced key is no dataset, so with `replace` that is an error. What `window_size_func` raises always is.
+        `on_error` works as in `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements for which it
+        raises. `ps.on_error.skip(...)` also drops windows for which `reduce_func` raises, within a budget of their own;
+        a replaced key is not a dataset, so `replace` raises an error there. Errors of `window_size_func` are always
+        raised.
 
-        What comes of it is a stream. A restored iterator reads again from the oldest element on that waited in a
-        window: for a key that is rare, that may be long ago. Where more than 1,024 keys wait, it goes through its epoch
-        again.
+        The result is a stream. A restored iterator reads again from the oldest element that waited in a window: for a
+        rare key, that may be far back. If more than 1,024 keys wait, the iterator runs through its epoch again.
 
         >>> by_parity = Dataset.range(7).group_by_window(lambda x: x % 2, lambda key, window: window.batch(3), 3)
         >>> [batch.tolist() for batch in by_parity]
@@ -187,7 +186,7 @@ class Keyed(Handle[T_co]):
         """
         call = "group_by_window"
         if (window_size is None) == (window_size_func is None):
-            raise ValueError(f"{call}(): give it one of window_size and window_size_func")
+            raise ValueError(f"{call}(): expected either window_size or window_size_func")
         if window_size_func is not None and not callable(window_size_func):
             raise TypeError(f"{call}(window_size_func=): expected a function, not {type(window_size_func).__name__}")
         if not callable(reduce_func):
@@ -211,16 +210,16 @@ class Keyed(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[Any]:
-        """Reduce the elements of each key to one, which comes once the epoch's input has come to its end.
+        """Reduce the elements of each key to one, which comes at the end of the epoch's input.
 
-        `key_func` returns a whole number; `init_func(key)` the first state, `reduce_func(state, element)` the next, and
-        `finalize_func(state)` what comes out, which is the last state itself where there is none. They come in the
-        order of the keys. States of all keys are held; a restored iterator goes through its epoch again. `thread_safe`
-        is that of `map`, for all of the functions.
+        `key_func` returns a whole number, `init_func(key)` the first state, `reduce_func(state, element)` the next
+        state, and `finalize_func(state)` the element to yield, by default the last state itself. The elements come in
+        the order of the keys. The states of all keys are held in memory; a restored iterator runs through its epoch
+        again. `thread_safe` works as in `map`, for all of the functions.
 
-        `on_error` is that of `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements of which it
-        raises. What the other functions raise always ends the pass, as in `reduce`: they may have changed the state by
-        half. For elements that cannot be reduced, `map` before with an `on_error` of its own.
+        `on_error` works as in `map`, for `key_func`: `ps.on_error.replace(key)` gives the key of elements for which it
+        raises. Errors of the other functions always end the pass, as in `reduce`, because they may have changed the
+        state partly. For elements that cannot be reduced, use `map` before with an `on_error` of its own.
 
         >>> list(Dataset.range(10).group_by_reducer(lambda x: x % 3, lambda key: 0, lambda total, x: total + x))
         [18, 12, 15]
@@ -232,7 +231,7 @@ class Keyed(Handle[T_co]):
         if finalize_func is not None and not callable(finalize_func):
             raise TypeError(f"{call}(finalize_func=): expected a function, not {type(finalize_func).__name__}")
         if self._plan.length == INFINITE:
-            raise PlanError(f"{call}(): what it yields comes at the end, and this dataset has none; take() some of it")
+            raise PlanError(f"{call}(): a result comes at the end, and this dataset never ends; take() a part of it")
         keyed = self._said(call, "key_func", "key", key_func, on_error, thread_safe)
         return self._over(
             group.group_by_reducer.GroupByReducer(keyed, init_func, reduce_func, finalize_func, thread_safe)
@@ -255,7 +254,7 @@ class Keyed(Handle[T_co]):
         return tolerating(node, standing_for(call, on_error, read, "a whole number"))
 
     def _padding(self, plan: group.by_length.ByLength) -> Dataset[Any]:
-        """The dataset, unless what the plan knows of its elements already tells that it must fail."""
+        """Return the dataset; refuse a plan whose known spec shows that it must fail."""
         try:
             known = plan.spec() is not None
         except ElementError as error:
@@ -267,16 +266,16 @@ def _boundaries(call: str, given: Sequence[int]) -> tuple[int, ...]:
     listed = check_list(call, "bucket_boundaries", given, "lengths")
     boundaries = tuple(whole(call, "bucket_boundaries", boundary) for boundary in listed)
     if not boundaries or boundaries[0] < 0 or any(low >= high for low, high in pairwise(boundaries)):
-        raise ValueError(f"{call}(bucket_boundaries={list(boundaries)}): expected lengths from 0 on, each larger")
+        raise ValueError(f"{call}(bucket_boundaries={list(boundaries)}): expected increasing lengths, from 0")
     return boundaries
 
 
 def _open_shapes(call: str, spec: Any) -> Any:
-    """The shapes that the plan tells, in which what may differ is left open."""
+    """Return the shapes that the plan knows, with `None` for sizes that may differ."""
     if spec is None:
         raise PlanError(
-            f"{call}(pad_to_bucket_boundary=True): nothing tells the shapes of the elements before they are there; "
-            "give padded_shapes, with None for the sizes to pad"
+            f"{call}(pad_to_bucket_boundary=True): the shapes of the elements are not known in advance; "
+            "pass padded_shapes, with None for the sizes to pad"
         )
     leaves, structure = flatten(spec)
     if any(isinstance(leaf, ObjectSpec) for leaf in leaves) and len(leaves) == 1:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Stop: TypeAlias = Literal["first", "all", "never", "exact"]
 MOST_KNOWN = 1 << 22  # choices that are made and counted when the dataset is built
-MOST_KNOWN_ENDLESS = 1 << 16  # of those, where they are made over and over
+MOST_KNOWN_ENDLESS = 1 << 16  # of those, where the choices repeat without end
 
 
 class Mixtures(Handle[T_co]):
@@ -43,30 +43,30 @@ class Mixtures(Handle[T_co]):
         exact: bool = False,
         stop: Stop | None = None,
     ) -> Dataset[Any]:
-        """Mix datasets in the proportions of `weights`, each read in its own order; equally often without weights.
+        """Mix datasets in the proportions of `weights` (without weights, equally), each read in its own order.
 
-        Which dataset an element comes from is arithmetic on its position, so a mixture of indexed datasets is indexed:
-        it shuffles, shards, skips and resumes at no cost. The order is random, but more even than independent draws:
-        any stretch of it, however long, is within a few elements of each dataset's share. With `exact=True` it is as
-        even as can be, within one element or two, and the same each time; then beware of a `shard()` whose step falls
-        in with the pattern. With a `seed` the random order is the same in every epoch, unless
-        `rerandomize_each_iteration`; without, another each time.
+        The dataset that an element comes from is computed from the element's position, so a mixture of indexed datasets
+        is indexed: it shuffles, shards, skips and resumes at no cost. The order is random, but more even than
+        independent draws: any stretch of it, however long, is within a few elements of each dataset's share. With
+        `exact=True` the order is as even as possible, within one or two elements, and the same each time; then avoid a
+        `shard()` whose step coincides with the pattern. With a `seed` the random order is the same in every epoch,
+        unless `rerandomize_each_iteration`; without a seed, each epoch has another order.
 
         `weights` need not add up to 1, and are one of
 
-        - a list: the same for good;
+        - a list: the same weights throughout;
         - a mapping `{0: [...], 50_000: [...]}` from positions in the epoch to the weights from there on;
-        - a function of the position, which is asked at every 1,024th for the elements up to the next;
-        - a dataset of lists, one for each element drawn, to its end: a stream, and never `exact`.
+        - a function of the position, which is called at every 1,024th position for the elements up to the next;
+        - a dataset of lists, one for each element drawn, until it ends: the result is a stream, and never `exact`.
 
         `stop` says what happens when a dataset runs out:
 
-        - `"all"`, the default: the others go on in their proportions until all are empty;
+        - `"all"`, the default: the others continue in their proportions until all are empty;
         - `"first"`, or `stop_on_empty_dataset=True`: the epoch ends where its next element is due;
         - `"never"`: each begins again by itself, as by `repeat()`, reshuffled; the mixture has no end;
         - `"exact"`: weights are the lengths, so that all run out together: every element once, evenly spread.
 
-        To change weights in mid-run, see `draw_counts`. With an input that is a stream, the mixture is one.
+        To change weights during a run, see `draw_counts`. With an input that is a stream, the mixture is a stream.
 
         >>> few, many = Dataset.range(100, 103), Dataset.range(9)
         >>> mix = Dataset.sample_from_datasets([few, many], [1, 3], exact=True)
@@ -92,13 +92,13 @@ class Mixtures(Handle[T_co]):
         guide = _plan_if_dataset(weights)
         if guide is not None:
             if exact:
-                raise ValueError(f"{call}(exact=True): a dataset of weights is drawn from at random")
+                raise ValueError(f"{call}(exact=True): a dataset of weights is sampled at random; omit exact")
             return _dataset(combine.sample.SampleGuided(plans, guide, rule == "first", rerandomize, seed))
         known = _weights(weights, len(plans))
         if len(plans) == 1:
             return _dataset(plans[0])
         if (total := sum(plan.length for plan in plans if plan.length > 0)) >= MOST:
-            raise PlanError(f"{call}(): {total} elements; the most are 2**62 - 1")
+            raise PlanError(f"{call}(): {total} elements; at most 2**62 - 1 are allowed")
         plan = combine.sample.Sample(
             plans, known, rule == "first", exact, rerandomize and not exact, None if exact else seed
         )
@@ -108,12 +108,12 @@ class Mixtures(Handle[T_co]):
     def choose_from_datasets(
         datasets: Sequence[Dataset[Any]], choice_dataset: Dataset[Any], stop_on_empty_dataset: bool = True
     ) -> Dataset[Any]:
-        """Draw each element from the dataset whose number the next element of `choice_dataset` is.
+        """Draw each element from the dataset whose number is the next element of `choice_dataset`.
 
-        At the choice of one that is empty the epoch ends, or with `stop_on_empty_dataset=False` that choice is passed
-        over. Choices that are the same in every epoch (up to 4 million, or 65,536 repeated without end) are made now
-        and counted; the result is indexed then, if the datasets are. Else it is a stream. A choice that is not the
-        number of a dataset is an `ElementError`.
+        The choice of an empty dataset ends the epoch, or with `stop_on_empty_dataset=False` is skipped. Choices that
+        are the same in every epoch (up to 4 million, or 65,536 repeated without end) are made and counted now; the
+        result is then indexed, if the datasets are. Otherwise the result is a stream. A choice that is not the number
+        of a dataset raises an `ElementError`.
 
         >>> tens, ones = Dataset.range(0, 100, 10), Dataset.range(10)
         >>> turns = Dataset.from_tensor_slices([0, 1, 1]).repeat()
@@ -134,10 +134,10 @@ class Mixtures(Handle[T_co]):
         return _dataset(combine.choose.Choose(plans, known, first))
 
     def draw_counts(self, count: int, *, epoch: int = 0) -> list[int]:
-        """How many elements of each dataset the first `count` elements of a mixture are made of.
+        """Return how many elements of each dataset the first `count` elements of a mixture come from.
 
-        So weights can change in the midst of a run, without losing or repeating an element: leave out of each dataset
-        what was drawn, and mix what is left.
+        Use the counts to change weights during a run, without losing or repeating an element: skip the elements already
+        drawn from each dataset, and mix the rest.
 
         >>> one, other = Dataset.range(100).shuffle(seed=1), Dataset.range(500).shuffle(seed=2)
         >>> old = Dataset.sample_from_datasets([one, other], [1, 1], seed=3)
@@ -148,27 +148,28 @@ class Mixtures(Handle[T_co]):
         >>> sorted(received) == sorted([*one, *other])
         True
 
-        Where datasets are repeated (`stop="never"`) the rest of one is `ds.repeat().skip(n)`. It is about a mixture as
-        it was made, before other transformations: after 1,000 batches of 64, ask for `mix.draw_counts(64_000)`, of the
-        epoch that the cursor names. A mixture that draws at random needs a seed of its own, or the one that the cursor
-        keeps: `mix.with_options(ps.Options(seed=state["seed"]))`.
+        Where datasets are repeated (`stop="never"`), the rest of one is `ds.repeat().skip(n)`. The counts are those of
+        the mixture itself, before other transformations: after 1,000 batches of 64,
+        call `mix.draw_counts(64_000)`, with
+        the epoch that the cursor names. A mixture that draws at random needs a seed of its own, or the one that the
+        cursor keeps: `mix.with_options(ps.Options(seed=state["seed"]))`.
 
-        Of indexed datasets it is arithmetic, and costs no more than one element; so it is of streams with
-        `stop="never"`, and with `stop="first"`, for as many elements as there are. Otherwise only running streams tells
-        when one has ended: those of unknown length are run as far as they were drawn from, as is a dataset of weights
-        or of choices, and no others.
+        For indexed datasets this is arithmetic, and costs no more than one element; so it does for streams with
+        `stop="never"`, and with `stop="first"`, up to the end of the epoch. In all other cases the end of a stream is
+        found by running it: streams of unknown length run as far as they were drawn from, as does a dataset of weights
+        or of choices; nothing else runs.
         """
         plan = _without_settings(self._plan)
         wanted = check_count("draw_counts", "count", count, least=0)
         epoch = check_count("draw_counts", "epoch", epoch, least=0)
         options = buffer.options.options_of(self._plan)
         if not isinstance(plan, combine.mixture.Mixture):
-            raise PlanError(f"draw_counts(): {plan.label()} is no mixture; ask the mixture itself")
+            raise PlanError(f"draw_counts(): {plan.label()} is not a mixture; call draw_counts() of the mixture itself")
         runs = dryrun.draw_counts.inputs_to_run(plan)
         if options.seed is None and (plan.unseeded or any(map(rewrite.seeds.needs_seed, runs))):
             raise PlanError(
-                "draw_counts(): without a seed every dataset draws in another order; give one to the mixture and to "
-                'what it mixes, or the one that the cursor keeps: mix.with_options(Options(seed=state["seed"]))'
+                "draw_counts(): without a seed every dataset draws differently; pass a seed to the mixture and to what "
+                'it mixes, or the one that the cursor keeps: mix.with_options(Options(seed=state["seed"]))'
             )
         bound = cast("combine.mixture.Mixture", rewrite.seeds.bind_seeds(plan, options.seed or 0))
         passes = rewrite.passes.PLAIN if options.rewrite is False else rewrite.passes.PASSES
@@ -189,14 +190,15 @@ class Mixtures(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[tuple[int, T_co]]:
-        """Leave out elements at random so that classes come as in `target_dist`; what is left, as `(class, element)`.
+        """Drop elements at random so that classes come as in `target_dist`, and yield the rest as `(class, element)`.
 
-        `class_func` is called as that of `map` is, and returns a whole number below `len(target_dist)`; `on_error` and
-        `thread_safe` are those of `map`, and `ps.on_error.replace(number)` gives the class of elements of which it
-        raises. `initial_dist` is how often each class comes in the data; without it, how often it has come
-        so far is taken for that, so that the first elements are kept too often or too rarely. Neither need add up to 1.
-        As many elements are kept as the proportions permit; none comes twice. What is kept hangs on the element, not on
-        the order of the work.
+        `class_func` is called as the function of `map`
+        is,
+        and returns a whole number below `len(target_dist)`; `on_error` and `thread_safe` are those of `map`, and
+        `ps.on_error.replace(number)` gives the class of elements of which it raises. `initial_dist` is the share of
+        each class in the data; without it, the share observed so far is used, so that the first elements are kept too
+        often or too rarely. Neither distribution need add up to 1. As many elements are kept as the proportions permit;
+        none is repeated. Whether an element is kept depends on the element, not on the order of the work.
 
         >>> rare = Dataset.range(10_000).map(lambda x: int(x % 10 == 0))  # one in ten
         >>> even = rare.rejection_resample(lambda label: label, [0.5, 0.5], [0.9, 0.1], seed=0)
@@ -220,7 +222,7 @@ class Mixtures(Handle[T_co]):
         initial = index.weights.checked(initial_dist, count, f"{call}(initial_dist=): ", "class")
         missing = [number for number in range(count) if target[number] and not initial[number]]
         if missing:
-            raise ValueError(f"{call}(initial_dist=): class {missing[0]} is 0, and target_dist wants it")
+            raise ValueError(f"{call}(initial_dist=): class {missing[0]} is 0, but not in target_dist")
         keep = elementwise.resample.keep_chances(np.array(target), np.array(initial))
         return self._over(elementwise.resample.Resample(classes, tuple(keep.tolist()), seed))
 
@@ -232,7 +234,7 @@ def _dataset(plan: Node) -> Dataset[Any]:
 
 
 def _plans(call: str, datasets: Any) -> tuple[Node, ...]:
-    """The plans of datasets whose elements fit together."""
+    """Return the plans of the datasets, whose elements must fit together."""
     if isinstance(datasets, Handle) or not isinstance(datasets, Sequence):
         raise TypeError(f"{call}(datasets=): expected a list of datasets, not {type(datasets).__name__}")
     if not datasets:
@@ -257,19 +259,19 @@ def _plan_if_dataset(value: Any) -> Node | None:
 def _rule(stop_on_empty: bool, stop: Any) -> str:
     rules = ("first", "all", "never", "exact")
     if not is_one_of(stop, None, *rules):
-        raise ValueError(f"sample_from_datasets(stop={stop!r}): choose one of {', '.join(map(repr, rules))}")
+        raise ValueError(f"sample_from_datasets(stop={stop!r}): expected one of {', '.join(map(repr, rules))}")
     if stop_on_empty and stop not in (None, "first"):
         raise ValueError(f"sample_from_datasets(stop={stop!r}): contradicts stop_on_empty_dataset=True")
     return stop or ("first" if stop_on_empty else "all")
 
 
 def _lengths(plans: tuple[Node, ...], weights: Any) -> list[int]:
-    """The lengths of datasets that all have one, as weights."""
+    """Return the lengths of datasets, which must all be known and finite, as weights."""
     if weights is not None:
-        raise ValueError("sample_from_datasets(stop='exact'): weights are the lengths of the datasets; leave them out")
+        raise ValueError("sample_from_datasets(stop='exact'): the weights are the lengths; omit weights=")
     for number, plan in enumerate(plans):
         if plan.length in (INFINITE, UNKNOWN):
-            what = "never ends" if plan.length == INFINITE else "has a length that only iterating can tell"
+            what = "never ends" if plan.length == INFINITE else "has an unknown length"
             raise PlanError(f"sample_from_datasets(stop='exact'): dataset {number}, {plan.label()}, {what}")
     lengths = [plan.length for plan in plans]
     return lengths if any(lengths) else [1] * len(plans)
@@ -283,23 +285,23 @@ def _repeated(plans: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _weights(weights: Any, count: int) -> index.weights.Steady | index.weights.Stepped | index.weights.Asked:
-    told = "sample_from_datasets(weights=): "
+    place = "sample_from_datasets(weights=): "
     if weights is None:
         return index.weights.Steady((1.0,) * count)
     if isinstance(weights, Mapping):
         steps = sorted(weights.items())
         starts = [check_count("sample_from_datasets", "weights", start, least=0) for start, _ in steps]
         if not starts or starts[0] != 0:
-            raise ValueError(f"{told}{weights!r:.80}: expected weights from position 0 on")
-        each = [index.weights.checked(vector, count, told) for _, vector in steps]
+            raise ValueError(f"{place}{weights!r:.80}: expected weights from position 0 on")
+        each = [index.weights.checked(vector, count, place) for _, vector in steps]
         return index.weights.Stepped(tuple(zip(starts, each, strict=True)))
     if callable(weights):
         return index.weights.Asked(weights, count)
-    return index.weights.Steady(index.weights.checked(weights, count, told))
+    return index.weights.Steady(index.weights.checked(weights, count, place))
 
 
 def _known_choices(guide: Node, members: int) -> combine.choose.Choices | None:
-    """The choices themselves, where they are indexed, not too many, and the same in every epoch."""
+    """Return the choices, if they are indexed, not too many, and the same in every epoch; else `None`."""
     plan = _without_settings(guide)
     endless = isinstance(plan, order.repeat.Repeat) and plan.length == INFINITE
     while isinstance(plan, order.repeat.Repeat) and plan.length == INFINITE and plan.input.length != INFINITE:

@@ -1,4 +1,4 @@
-"""Which elements come, and in what order."""
+"""Transformations that select elements and change their order."""
 
 from __future__ import annotations
 
@@ -37,35 +37,36 @@ class Order(Handle[T_co]):
         buffer_bytes: int | None = None,
         uniform: bool = False,
     ) -> Dataset[T_co]:
-        """Permute the elements: all of them, in an order computed on the fly, without a buffer or a start-up time.
+        """Permute all elements in an order computed on the fly, without a buffer or a start-up time.
 
         Each epoch has another order, unless `reshuffle_each_iteration=False`. With `buffer_size` the order is that of a
-        buffer of as many elements, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means
-        all, as in `tf.data`): an element comes at most one and a half times `buffer_size` places earlier than it was,
-        and less than six times later.
+        buffer of that many elements, for data that is only cheap to read nearly in order (`UNKNOWN_CARDINALITY` means
+        all, as in `tf.data`): an element comes at most one and a half times `buffer_size` places earlier than before,
+        and less than six times `buffer_size` later.
 
         Without a `seed` one is drawn: each dataset that is built on this one draws its own, once, for all its epochs,
-        and keeps it in its states; where this one comes in twice, as in `zip(s, s)`, both draw alike. With
-        `reshuffle_each_iteration=False` the order is drawn once for all that is built on this dataset, so that
+        and keeps it in its states; where this dataset occurs twice, as in `zip(s, s)`, both occurrences draw alike.
+        With `reshuffle_each_iteration=False` the order is drawn once for all that is built on this dataset, so that
         `take(n)` and `skip(n)` share no element.
 
-        The number of elements is part of the key: with one `seed`, datasets of different lengths have unrelated
-        orders, and a dataset that grows gets another. Of equal lengths they have the same, so that features and labels
-        can be shuffled alike. A stream does not know its length: give streams that are mixed seeds of their own.
+        The number of elements is part of the key: with one `seed`, datasets of different lengths have unrelated orders,
+        and a dataset that grows gets another order. Datasets of equal length have the same order, so features and
+        labels can be shuffled alike. The length of a stream is unknown: give streams that are mixed different seeds.
 
         Data that is read a block at a time (row groups of Parquet, blocks of CSV) and does not fit its cache is
         shuffled by blocks, and by rows within as many blocks as the cache holds; `explain()` says how far that is from
-        uniform. `uniform=True` mixes all rows all the same, which reads every block many times.
+        uniform. `uniform=True` mixes all rows nevertheless, which reads every block many times.
 
         A stream needs a `buffer_size`, and is mixed at least as well as by the buffer of `tf.data`: up to one and a
-        half times `buffer_size` elements are held, and a restored iterator makes at most seven times as many again.
+        half times `buffer_size` elements are held, and a restored iterator makes at most seven times `buffer_size`
+        elements again.
 
-        Or it needs `buffer_bytes`, where elements differ in size, and is mixed at least as well as by a buffer of
-        `tf.data` that holds as many bytes. Up to one and a half times `buffer_bytes` are held, and two more elements if
-        some are larger than an eighth of it; a restored iterator makes at most seven and a half times as many bytes
-        again. An element that is larger than the buffer by an eighth is not shuffled. The bytes of arrays, numbers and
-        `bytes` count, the characters of text, and `nbytes` of other objects, or 64. A dataset that is not a stream
-        holds no elements: all of it is permuted, whatever `buffer_bytes` is.
+        Where elements differ in size, pass `buffer_bytes` instead: the stream is mixed at least as well as by a buffer
+        of `tf.data` that holds this many bytes. Up to one and a half times `buffer_bytes` are held, and two more
+        elements if some are larger than an eighth of it; a restored iterator makes at most seven and a half times as
+        many bytes again. An element that is larger than the buffer by an eighth is not shuffled. The bytes of arrays,
+        numbers and `bytes` count, the characters of text, and `nbytes` of other objects, or 64. A dataset that is not a
+        stream holds no elements: all of it is permuted, for any `buffer_bytes`.
 
         The order is a keyed bijection of the positions, frozen across releases; see `penstock.kernels.permute` and
         `permute_within`.
@@ -81,7 +82,7 @@ class Order(Handle[T_co]):
         if buffer_bytes is not None:
             buffer_bytes = check_count("shuffle", "buffer_bytes", buffer_bytes, least=1, clip=True)
             if buffer_size is not None:
-                raise ValueError("shuffle(): give it one of buffer_size and buffer_bytes")
+                raise ValueError("shuffle(): expected either buffer_size or buffer_bytes, not both")
             if not plan.indexed:
                 return self._over(order.shuffle_bytes.ShuffleBytes(plan, None, seed, reshuffle, buffer_bytes))
         window = buffer_size
@@ -91,13 +92,13 @@ class Order(Handle[T_co]):
             window = None
         if window is None and not plan.indexed:
             raise PlanError(
-                "shuffle(): a stream cannot be permuted as a whole; shuffle before what makes it one, or give a "
+                "shuffle(): a stream cannot be permuted as a whole; shuffle before the stream begins, or pass a "
                 "buffer_size or buffer_bytes"
             )
         if window is None and plan.length == INFINITE:
             raise PlanError(
                 "shuffle(): a dataset without end cannot be permuted as a whole; shuffle before repeat(), "
-                "or give a buffer_size"
+                "or pass a buffer_size"
             )
         blocks = None if window is not None or check_flag("shuffle", "uniform", uniform) else blocks_of(plan)
         if blocks is None or blocks.window >= blocks.count:
@@ -105,9 +106,9 @@ class Order(Handle[T_co]):
         return self._over(order.shuffle.ShuffleBlocks(plan, None, seed, reshuffle, blocks))
 
     def repeat(self, count: int | None = None) -> Dataset[T_co]:
-        """Begin again at the end, `count` times in all; without end where it is `None` or -1.
+        """Begin again at the end, `count` times in all, or without end if `count` is `None` or -1.
 
-        What is shuffled before is reshuffled each time.
+        Every repetition reshuffles the shuffles before it.
 
         >>> list(Dataset.range(2).repeat(2)) == [0, 1, 0, 1]
         True
@@ -115,15 +116,15 @@ class Order(Handle[T_co]):
         times = INFINITE if count is None else check_count("repeat", "count", count, least=0, also=(INFINITE,))
         plan = order.repeat.Repeat(self._plan, times)
         if plan.length > MOST:
-            raise PlanError(f"repeat(count={times}): {plan.length} elements; the most are 2**62")
+            raise PlanError(f"repeat(count={times}): {plan.length} elements; at most 2**62 in all are allowed")
         return self._over(plan)
 
     def expand(self, count: int) -> Dataset[T_co]:
         """Yield every element `count` times in a row: variants of it, once a random function comes after.
 
-        A function that takes `rng` draws for each variant anew. What comes before is made once for all variants that
-        one task makes; each has arrays of its own. Variant j of element i is at position `i * count + j`, which
-        `enumerate()` counts. To have an element's variants apart from each other, `shuffle()` after.
+        A function that takes `rng` draws separately for each variant. Operations before are run once for all variants
+        that one task makes; each variant has its own arrays. Variant j of element i is at position `i * count + j`,
+        which `enumerate()` counts. To separate an element's variants, `shuffle()` after.
 
         >>> list(Dataset.range(2).expand(3)) == [0, 0, 0, 1, 1, 1]
         True
@@ -134,14 +135,14 @@ class Order(Handle[T_co]):
         """
         plan = order.expand.Expand(self._plan, check_count("expand", "count", count, least=1))
         if plan.length > MOST:
-            raise PlanError(f"expand({count}): {plan.length} elements; the most are 2**62")
+            raise PlanError(f"expand({count}): {plan.length} elements; at most 2**62 in all are allowed")
         return self._over(plan)
 
     def assert_cardinality(self, expected_cardinality: int) -> Dataset[T_co]:
-        """State how many elements an epoch has, where no plan can tell: after a `filter`, say; `INFINITE` for no end.
+        """State how many elements an epoch has where the plan cannot tell, as after `filter`; `INFINITE` for no end.
 
-        It has a `len` then. Iterating checks it: an epoch with fewer or more is a `DataError`. Where the plan can tell
-        already, and tells something else, it is a `PlanError` now.
+        The dataset then has a `len`. Iterating checks the number: an epoch with fewer or more elements raises a
+        `DataError`. A number that contradicts the plan raises a `PlanError` now.
 
         >>> even = Dataset.range(10).filter(lambda x: x % 2 == 0).assert_cardinality(5)
         >>> len(even), len(even.batch(2))
@@ -165,10 +166,11 @@ class Order(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
-        """Keep the elements before the first of which `predicate` is not true.
+        """Keep the elements before the first for which `predicate` is not true.
 
-        It is called as the function of `map` is, a tuple passed as arguments, by several workers and so perhaps for a
-        few elements after that one; and must return a bool. The result is a stream.
+        The predicate is called as the function of `map` is, with a tuple as several arguments. Several workers call it,
+        so possibly for a few elements after the last. The result must be a bool.
+        The result is a stream.
 
         `on_error` and `thread_safe` are those of `map`. An element that is skipped is left out, and the next ones come;
         `ps.on_error.replace(True)` keeps it, `ps.on_error.replace(False)` ends the epoch before it.
@@ -191,15 +193,15 @@ class Order(Handle[T_co]):
         on_error: str | OnError = "raise",
         thread_safe: bool | None = None,
     ) -> Dataset[T_co]:
-        """Leave out elements that equal one before in the epoch, or of which `key_func` returns what it did before.
+        """Leave out elements that equal an earlier one in the epoch, or for which `key_func` returns an earlier result.
 
-        Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. What cannot be compared so, such as a
-        `Ragged`, a `Sparse` or a window, is an `ElementError` and needs a `key_func`. About 100 bytes are kept of each
-        element that comes, however large it is. What comes of it is a stream, and a restored iterator goes through its
-        epoch again to know what came before.
+        Equal means equal nesting, dtypes, shapes and values; a NaN equals a NaN. Elements that cannot be compared, such
+        as a `Ragged`, a `Sparse` or a window, raise an `ElementError` and need a `key_func`. About 100 bytes are kept
+        for each element yielded, whatever its size. The result is a stream, and a restored iterator runs through its
+        epoch again to collect the earlier elements.
 
-        `on_error` and `thread_safe` are those of `map`. `ps.on_error.replace(value)` gives the key of elements of which
-        `key_func` raises: of several, the first comes.
+        `on_error` and `thread_safe` work as in `map`. `ps.on_error.replace(value)` gives the key of elements for which
+        `key_func` raises; the first of them is kept.
 
         >>> list(Dataset.from_source([3, 1, 3, 2, 1]).unique())
         [3, 1, 2]
@@ -216,7 +218,7 @@ class Order(Handle[T_co]):
         return self._over(order.unique.Unique(tolerating(keyed, forgives)))
 
     def take(self, count: int) -> Dataset[T_co]:
-        """Keep the first `count` elements; all where it is -1.
+        """Keep the first `count` elements, or all if `count` is -1.
 
         >>> list(Dataset.range(9).take(2)) == [0, 1]
         True
@@ -225,7 +227,7 @@ class Order(Handle[T_co]):
         return self._over(order.take.Take(self._plan, kept))
 
     def skip(self, count: int) -> Dataset[T_co]:
-        """Leave out the first `count` elements, at no cost; all where it is -1.
+        """Leave out the first `count` elements, at no cost, or all if `count` is -1.
 
         >>> list(Dataset.range(5).skip(3)) == [3, 4]
         True
@@ -234,12 +236,12 @@ class Order(Handle[T_co]):
         return self._over(order.skip.Skip(self._plan, left_out))
 
     def exclude(self, rows: Any) -> Dataset[T_co]:
-        """Leave out some elements of every epoch: those at the positions `rows`, or whose records a function names.
+        """Leave out some elements of every epoch: those at the positions `rows`, or whose records a function selects.
 
-        `rows` are positions of the epoch at this place in the pipeline, counted from 0: one, or any collection of them.
-        Before a shuffle they are positions in the source. A function gets every `Record` that `locate` tells of, with
-        its `source`, `position` and `name` (a file, say), and returns whether to leave out the element that is made
-        from it; it is called now. So what a batch was made from can be left out of the next run:
+        `rows` are positions of the epoch at this point of the pipeline, counted from 0: one, or any collection of them.
+        Before a shuffle they are positions in the source. A function receives every `Record` that `locate` returns,
+        with its `source`, `position` and `name` (a file, for example), and returns whether to leave out the element
+        made from it; the function is called now. The records of a batch can thus be left out of the next run:
 
         >>> ds = Dataset.from_source(["a", "b", "c", "d"])
         >>> bad = {record.name for record in ds.shuffle(seed=2).batch(2).locate(0)}
@@ -250,8 +252,8 @@ class Order(Handle[T_co]):
         >>> list(ds.exclude([0, 3]))
         ['b', 'c']
 
-        A position that an epoch does not have is an `IndexError`. After a shuffle that reorders every epoch, positions
-        are other elements each time, and a function is a `PlanError`.
+        A position outside the epoch raises an `IndexError`. After a shuffle that reorders every epoch, a position is
+        another element each time, and a function raises a `PlanError`.
         """
         plan = self._plan
         positions = arguments.parts.positions_where if callable(rows) else arguments.parts.positions
@@ -265,21 +267,23 @@ class Order(Handle[T_co]):
         key_func: ElementFunction[T_co, str | bytes | int] | None = None,
         thread_safe: bool | None = None,
     ) -> dict[str, Dataset[T_co]]:
-        """Cut into named parts that share no element and together have them all; `parts` says what fraction each gets.
+        """Split into named parts that share no element and together have all; `parts` maps each name to a fraction.
 
-        Without a `key_func`, elements are dealt out at random, by a permutation of the positions that `seed` chooses:
-        sizes are exact to one element, it takes no memory, and every epoch has the same parts. Each part has an order
-        of chance, in every epoch the same; `shuffle()` it to have others. The same seed cuts a dataset of the same
+        Without a `key_func`, elements are assigned at random, by a permutation of the positions that `seed` chooses:
+        sizes are exact to one element, no memory is needed, and every epoch has the same parts. Each part has a random
+        order, the same in every epoch; `shuffle()` the part for other orders. The same seed splits datasets of the same
         length in the same way.
 
-        With a `key_func`, an element's part is decided by a hash of its key, a text, bytes or a whole number: elements
-        with equal keys (all photos of one person) stay together, and each stays in its part when the data grows.
-        `thread_safe` says of the key's function what that of `map` does. Sizes are near their fractions then, and each
-        part is in the order of the data. An error of the key's function ends the pass, for an element without a key has
-        no part. When a part's length is first needed (to iterate, by `shuffle()`), one pass over the elements finds the
-        keys' hashes, 8 bytes each, which are kept in memory for all parts.
+        With a
+        `key_func`,
+        a hash of an element's key (a text, bytes or a whole number) decides its part: elements with equal keys (all
+        photos of one person) stay together, and each stays in its part when the data grows. `thread_safe` applies to
+        the key function as in `map`. Sizes are then near their fractions, and each part is in the order of the data. An
+        error of the key's function ends the pass, for an element without a key has no part. When a part's length is
+        first needed (to iterate, or by `shuffle()`), one pass over the elements finds the hashes of the keys, 8 bytes
+        each, which are kept in memory for all parts.
 
-        A `split` after a shuffle is a `PlanError`: its parts would be others in every epoch.
+        A `split` after a shuffle raises a `PlanError`: the parts would differ in every epoch.
 
         >>> parts = Dataset.range(10).split({"train": 0.8, "val": 0.2}, seed=1)
         >>> len(parts["train"]), len(parts["val"])
@@ -314,11 +318,12 @@ class Order(Handle[T_co]):
         return cut
 
     def shard(self, num_shards: int, index: int, *, streams: int | None = None) -> Dataset[T_co]:
-        """Keep every `num_shards`-th element from the one at `index` on: one rank's part. Shards add up to the whole.
+        """Keep every `num_shards`-th element from `index` on, as one rank's part. The shards together are the whole.
 
-        Where any row can be made alone, a shard costs nothing. Of a stream (what comes of `filter`, `flat_map`, ...) it
-        makes all elements and keeps its own; with `streams=` it makes no others. The stream is then cut into so many
-        virtual streams, a multiple of all numbers of shards there will be, and each shard takes turns among its own:
+        Where any row can be made alone, a shard costs nothing. A shard of a stream (the result of `filter`, `flat_map`,
+        ...) makes all elements and keeps its own; with `streams=` it makes only its own. The stream is then cut into
+        that many virtual streams, a multiple of every number of shards to be used, and each shard takes turns among its
+        own:
 
         >>> ds = Dataset.range(20).filter(lambda x: x % 5 > 0)
         >>> whole = ds.shard(1, 0, streams=4)
@@ -327,18 +332,18 @@ class Order(Handle[T_co]):
         >>> list(ds.shard(2, 0, streams=4)) == list(whole)[::2]
         True
 
-        A virtual stream is what the pipeline makes of every `streams`-th row that the stream stands on. Elements taken
-        from the shards in turn are in the same order for any `num_shards` that divides `streams`, and so batches of all
-        shards together are the same, until a stream ends: it is left out from then on. Shards may so end apart, by as
-        many elements as their filters and files differ by; to have them end together, `repeat()` before and `take()`
-        after. States saved by all shards load into any number of them, see `Iterator.load_state_dict`.
+        A virtual stream is what the pipeline makes of every `streams`-th row of the stream's source. Elements taken
+        from the shards in turn are in the same order for any `num_shards` that divides `streams`, so the batches of all
+        shards together are the same, until a virtual stream ends and is left out. Shards may thus end at different
+        steps, by as many elements as their filters and files differ by; to make them end together, `repeat()` before
+        and `take()` after. States saved by all shards load into any number of shards; see `Iterator.load_state_dict`.
 
-        Functions draw for an element what they draw without `streams`, as far as no operation numbers the elements anew
-        (batches, mixtures, `concatenate`). What works on several elements (a shuffle's buffer, a batch, `scan`) does so
-        within each virtual stream; `take`, `skip`, `exclude`, `enumerate` and `pad_to_cardinality` count in turns.
-        `take_while`, `unique`, `group_by_reducer` and `assert_cardinality` need to see all, and a `from_generator`
-        cannot be cut: a `PlanError`. Place what they allow after the shard. Memory for buffers is needed once for each
-        virtual stream of the shard.
+        Functions draw the same random numbers for an element as without `streams`, unless an operation renumbers the
+        elements (batches, mixtures, `concatenate`). Operations on several elements (a shuffle's buffer, a batch,
+        `scan`) work within each virtual stream; `take`, `skip`, `exclude`, `enumerate` and `pad_to_cardinality` count
+        in turns. `take_while`, `unique`, `group_by_reducer` and `assert_cardinality` need all elements, and a
+        `from_generator` cannot be cut: all of these raise a `PlanError`. Place the former after the shard. Memory for
+        buffers is needed once for each virtual stream of the shard.
 
         >>> list(Dataset.range(7).shard(3, 1)) == [1, 4]
         True
@@ -352,15 +357,13 @@ class Order(Handle[T_co]):
             return self._over(order.shard.Shard(plan, shards, at))
         cut = check_count("shard", "streams", streams, least=1)
         if cut % shards:
-            raise ValueError(
-                f"shard(streams={cut}): expected a multiple of num_shards={shards}, so that each shard has as many"
-            )
-        if plan.indexed:  # every n-th row is every n-th in any number of streams
+            raise ValueError(f"shard(streams={cut}): expected a multiple of num_shards={shards}")
+        if plan.indexed:  # every n-th row is the same row in any number of streams
             return self._over(order.shard.Shard(plan, shards, at))
         order.virtual.virtual_stream(plan, 0, cut)  # a PlanError where it cannot be cut
         return self._over(order.streams.VirtualStreams(plan, shards, at, cut))
 
 
 def _in_order(node: Node) -> Node:
-    """The node without leave to yield elements in another order."""
+    """Return the node without permission to yield elements in another order."""
     return replace(node, deterministic=None) if getattr(node, "deterministic", None) is False else node  # pyright: ignore[reportCallIssue]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def reading(source: sources.protocol.Source) -> Dataset[Any]:
-    """The dataset of a source's elements."""
+    """Return the dataset of a source's elements."""
     from penstock.dataset.dataset import Dataset
 
     return Dataset(read.source.Read(source))
@@ -33,9 +33,9 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def range(*args: int, output_type: DTypeLike = np.int64) -> Dataset[Any]:
-        """Whole numbers as in Python's `range(stop)`, `range(start, stop)` or `range(start, stop, step)`.
+        """Yield whole numbers as Python's `range(stop)`, `range(start, stop)` or `range(start, stop, step)` does.
 
-        Elements are scalars of `output_type`. Floats are a `TypeError`, a step of 0 is a `ValueError`.
+        Elements are scalars of type `output_type`. Floats raise a `TypeError`, and a step of 0 raises a `ValueError`.
 
         >>> list(Dataset.range(2, 10, 3)) == [2, 5, 8]
         True
@@ -44,7 +44,7 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def counter(start: int = 0, step: int = 1, dtype: DTypeLike = np.int64) -> Dataset[Any]:
-        """Numbers from `start` on, `step` apart, without end.
+        """Yield numbers from `start`, `step` apart, without end.
 
         >>> list(Dataset.counter(10, -2).take(3)) == [10, 8, 6]
         True
@@ -55,19 +55,20 @@ class Read(Handle[T_co]):
     def from_generator(
         generator: Callable[..., Iterable[Any]], output_signature: Spec | None = None, *, args: Sequence[Any] = ()
     ) -> Dataset[Any]:
-        """The elements of `generator(*args)`, which is called anew for every epoch and every `repeat`.
+        """Yield the elements of `generator(*args)`, which is called again for every epoch and every `repeat`.
 
-        Elements are checked against `output_signature`, a nesting of specs like an element, where there is one.
+        If `output_signature` is given, a nesting of specs like an element, every element is checked against it.
 
-        Each element is handed on as soon as it is there, so the generator may wait for the consumer to act on one
-        before it yields the next. A batch asks for as many as it needs. While elements come fast, none is asked for
-        before the consumer wants it; once they take long, or after `prefetch(n)`, the generator runs ahead in a thread
-        of its own. With `prefetch(0)` it never does: say so where it looks at what the consumer did. What is mapped
-        after it runs in workers.
+        Each element is passed on as soon as it is available, so the generator may wait for the consumer to act on one
+        element before it yields the next. A batch requests all of its elements. While elements come fast, none is
+        requested before the consumer wants it; once elements take long, or after `prefetch(n)`, the generator runs
+        ahead in a thread of its own. With `prefetch(0)` it never runs ahead: use that if the generator depends on what
+        the consumer did. Operations after it run in workers.
 
-        A restored iterator runs the generator again from its beginning and drops what was received, unless what
-        `generator` returns has methods `state_dict()`, with JSON data, and `load_state_dict(state)`. If it draws random
-        numbers, seed them inside, or what is dropped is something else.
+        A restored iterator runs the generator again from its beginning and drops the elements already received, unless
+        the object that `generator` returns has methods `state_dict()`, which returns JSON data, and
+        `load_state_dict(state)`. A generator that draws random numbers must seed them itself, or a restored iterator
+        continues with different elements.
 
         >>> def squares(n):
         ...     for i in range(n):
@@ -80,17 +81,18 @@ class Read(Handle[T_co]):
         if not callable(generator):
             raise TypeError(
                 f"from_generator(generator=): expected a function that returns an iterable, not "
-                f"{type(generator).__name__}; pass the function itself, not what it returns"
+                f"{type(generator).__name__}; pass the function itself, not its result"
             )
         given = tuple(check_list("from_generator", "args", args, "arguments"))
         return Dataset(read.generator.FromGenerator(generator, given, output_signature))
 
     @staticmethod
     def random(seed: int | None = None, rerandomize_each_iteration: bool = False) -> Dataset[Any]:
-        """Random `int64` scalars, uniform in [0, 2**32), without end.
+        """Yield random `int64` scalars, uniform in [0, 2**32), without end.
 
-        Every iteration gives the same sequence, unless `rerandomize_each_iteration`: then another each time, which a
-        `seed` still makes reproducible. Element i is computed from i alone, so skipping costs nothing.
+        Every iteration gives the same sequence. With `rerandomize_each_iteration`, each iteration gives another
+        sequence, which a `seed` still makes reproducible. Element i is computed from i alone, so skipping costs
+        nothing.
 
         >>> numbers = Dataset.random(seed=3).take(2)
         >>> list(numbers) == list(numbers)
@@ -103,7 +105,7 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset[Any]:
-        """One element: `tensors` itself, any nesting of arrays, scalars and other values.
+        """Yield one element: `tensors` itself, any nesting of arrays, scalars and other values.
 
         >>> list(Dataset.from_tensors((1, "a")))
         [(1, 'a')]
@@ -112,10 +114,10 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset[Any]:
-        """The slices of arrays along their first axis; every leaf of the nesting needs the same length.
+        """Yield the slices of arrays along their first axis; all leaves of the nesting must have the same length.
 
-        Arrays are not copied: elements are read-only views of them, batches are copies. A list of datasets has these as
-        its elements, for `flat_map` and `interleave`.
+        Arrays are not copied: elements are read-only views of the arrays, and batches are copies. A list of datasets
+        makes a dataset of datasets, for `flat_map` and `interleave`.
 
         >>> data = {"x": np.zeros((3, 2)), "y": np.arange(3)}
         >>> [element["y"] for element in Dataset.from_tensor_slices(data)] == [0, 1, 2]
@@ -127,17 +129,18 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def from_source(source: Any, *, thread_safe: bool | None = None) -> Dataset[Any]:
-        """The items of anything with `len(source)` and `source[i]`: a list, a dataset of PyTorch or Hugging Face.
+        """Yield the items of any object with `len(source)` and `source[i]`: a list, a PyTorch or Hugging Face dataset.
 
-        If it has `read_many(rows)` (or `__getitems__`), that is called with many positions at a time.
+        If the source has a method `read_many(rows)` (or `__getitems__`), that method is called with many positions at a
+        time.
 
-        One thread at a time reads it, unless it is known that several may: lists, tuples and arrays, and objects of
-        your own whose code only reads what they hold, or which use a lock or `threading.local()`. Datasets of PyTorch
-        and Hugging Face are written for processes. `thread_safe=True` lets all threads read at a time,
-        `thread_safe=False` one; so does an attribute `thread_safe` of the object or its class.
+        One thread at a time reads the source, unless several are known to be safe: lists, tuples and arrays, and
+        objects of your own whose code only reads their attributes, or which use a lock or `threading.local()`. PyTorch
+        and Hugging Face datasets are written for processes. `thread_safe=True` lets all threads read at once, and
+        `thread_safe=False` only one; an attribute `thread_safe` of the object or its class has the same effect.
 
         The source's own items are never written to: dicts and lists are copied for each function and consumer, the
-        arrays of a list are handed out read-only, and those of any other object are copied.
+        arrays of a list are passed on read-only, and the arrays of any other object are copied.
 
         >>> list(Dataset.from_source(["a", "b"]).repeat(2))
         ['a', 'b', 'a', 'b']
@@ -147,11 +150,12 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Dataset[Any]:
-        """The elements that `ds.save(path)` wrote, in the same order; indexed, and mapped into memory, not read ahead.
+        """Read the elements that `ds.save(path)` wrote, in the same order, by mapping the files into memory.
 
-        Single numbers are scalars, and arrays read-only views of the files. A folder that is not there is a
-        `FileNotFoundError`; one that holds something else, or lacks a file, a `DataError`. A cursor of what is made
-        from it can be loaded wherever the folder lies, while its content is the same.
+        The result is indexed, and nothing is read ahead. Single numbers are scalars, and arrays are read-only views of
+        the files. A missing folder raises a `FileNotFoundError`; a folder that holds something else, or lacks a file,
+        raises a `DataError`. A cursor of a pipeline over the folder can be loaded wherever the folder lies, as long as
+        its content is the same.
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp()) / "saved"
@@ -163,10 +167,10 @@ class Read(Handle[T_co]):
 
     @staticmethod
     def list_files(file_pattern: Pattern | Sequence[Pattern]) -> Dataset[str]:
-        """The paths that match one or several glob patterns, sorted; `**` crosses folders.
+        """List the paths that match one or several glob patterns, sorted; `**` crosses folders.
 
-        They are listed now, not while iterating. No match is a `FileNotFoundError`. (`tf.data` shuffles here; add
-        `.shuffle()`.)
+        The files are listed now, not while iterating. No match raises a `FileNotFoundError`. (`tf.data` shuffles here;
+        add `.shuffle()`.)
 
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())

@@ -38,14 +38,14 @@ class Uneven(Handle[T_co]):
         - `padded_shapes` is a shape for all leaves, or one for each in the nesting of the elements. A size of `None` or
           -1 is that of the longest in the batch; so is every size of a shape that is `None`.
         - `padding_values` is a value for all leaves, or one for each: by default 0, `False`, and empty text or bytes. A
-          NumPy scalar must have the leaf's dtype, a Python number its kind, else it is a `TypeError`.
+          NumPy scalar must have the leaf's dtype and a Python number its kind, otherwise a `TypeError` is raised.
 
-        Numbers and text are not padded but stacked. An element larger than its shape is an `ElementError` that names
-        the leaf and the row; a `Ragged` or `Sparse` leaf is a `TypeError`.
+        Numbers and text are stacked without padding. An element larger than its shape raises an `ElementError` that
+        names the leaf and the row; a `Ragged` or `Sparse` leaf raises a `TypeError`.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up with elements that are all padding, and every batch is flagged, as `batch` does it.
-        `padding_values` then are also those of numbers and text, and have to be of their type.
+        `remainder="pad"` filled up with elements that consist of padding, and every batch is flagged, as in `batch`.
+        `padding_values` then also apply to numbers and text, and must be of their type.
 
         >>> words = Dataset.from_source([[1], [2, 3], [4, 5, 6]]).map(np.array)
         >>> [batch.tolist() for batch in words.padded_batch(2)]
@@ -73,15 +73,15 @@ class Uneven(Handle[T_co]):
     ) -> Dataset[Any]:
         """Collect consecutive elements of different shapes as `ps.Ragged`, without padding.
 
-        Leaves whose shape the plan knows are stacked; of others, the dimensions up to the last unknown one become
-        ragged. Where a Python function has made the elements, so that the plan knows nothing, that is the first
-        dimension of every array; the others must agree. `row_shapes` tells instead: one shape for all leaves, or one
-        for each in the nesting of the elements, `None` or -1 for a size that may differ; a leaf of which it says all
-        sizes is stacked. `Ragged` leaves get one more ragged dimension, `Sparse` leaves one more dimension.
+        Leaves whose shape the plan knows are stacked; in other leaves, the dimensions up to the last unknown one become
+        ragged. After a Python function the plan knows no shapes: then the first dimension of every array is ragged, and
+        the others must agree. `row_shapes` sets the shapes instead: one shape for all leaves, or one for each in the
+        nesting of the elements, with `None` or -1 for a size that may differ; a leaf whose sizes are all given is
+        stacked. `Ragged` leaves get one more ragged dimension, and `Sparse` leaves one more dimension.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up with empty rows, with zeros and empty texts what is stacked, and every batch is
-        flagged, as `batch` does it.
+        `remainder="pad"` filled up with empty rows (stacked leaves with zeros and empty texts), and every batch is
+        flagged, as in `batch`.
 
         >>> words = Dataset.from_source([[1], [2, 3], [4, 5, 6]]).map(np.array)
         >>> list(words.ragged_batch(2))
@@ -109,13 +109,14 @@ class Uneven(Handle[T_co]):
     ) -> Dataset[Any]:
         """Collect consecutive arrays of different shapes as `ps.Sparse`, whose rows have the shape `row_shape`.
 
-        It is one shape for all leaves, or one for each in the nesting of the elements; a size of `None` or -1 is that
-        of the longest in the batch, and `()` is for numbers and text, which are stacked. All values of an array are
-        kept, zeros too; `Sparse` leaves keep theirs. An element larger than `row_shape` is an `ElementError`.
+        `row_shape` is one shape for all leaves, or one for each in the nesting of the elements; a size of `None` or -1
+        is that of the longest in the batch, and `()` is for numbers and text, which are stacked. All values of an array
+        are kept, including zeros; `Sparse` leaves keep theirs. An element larger than `row_shape` raises an
+        `ElementError`.
 
         The last batch of an epoch is shorter, left out (`drop_remainder`, `remainder="drop"`), or with
-        `remainder="pad"` filled up with rows that have no values, with zeros and empty texts what is stacked, and
-        every batch is flagged, as `batch` does it.
+        `remainder="pad"` filled up with rows without values (stacked leaves with zeros and empty texts), and every
+        batch is flagged, as in `batch`.
 
         >>> words = Dataset.from_source([[7], [8, 9]]).map(np.array)
         >>> list(words.sparse_batch(2, [3]))
@@ -128,7 +129,7 @@ class Uneven(Handle[T_co]):
         return self._checked(group.sparse.SparseBatch(self._plan, size, _own(row_shape), **left))
 
     def _checked(self, plan: group.leafwise.LeafwiseGrouping) -> Dataset[Any]:
-        """The dataset, unless what the plan knows of its elements already tells that it must fail."""
+        """Return the dataset; refuse a plan whose known spec shows that it must fail."""
         try:
             known = plan.spec() is not None
         except ElementError as error:
@@ -137,6 +138,6 @@ class Uneven(Handle[T_co]):
 
 
 def _own(nest: Any) -> Any:
-    """A copy of the nesting, which a change of the caller's does not reach."""
+    """Return a copy of the nesting that the caller's later changes do not reach."""
     leaves, structure = flatten(nest)
     return unflatten(structure, leaves)

@@ -16,16 +16,16 @@ from penstock.storage.paths import Pattern, list_files, list_folders
 
 @helpful
 def read_numpy(paths: Pattern | Sequence[Pattern], *, columns: str | Sequence[str] | None = None) -> Dataset[Any]:
-    """The rows of arrays in `.npy` files, at random; of `.npz` files, dicts with a row of each array.
+    """Read the rows of arrays in `.npy` files, with random access; from `.npz` files, dicts with a row of each array.
 
     `columns` are the names of the arrays of `.npz` files to read; one as text gives its rows themselves.
 
     The arrays of several files, which match one or several glob patterns, in sorted order, are joined along their first
-    axis; they must agree in type and in the shape of a row. Rows are read where they are in the file. Members of `.npz`
-    files that are compressed, and arrays in Fortran's order, are loaded whole when they are first read.
+    axis; their types and row shapes must agree. Rows are read directly from their place in the file. Compressed members
+    of `.npz` files, and arrays in Fortran order, are loaded whole when they are first read.
 
-    A file that is cut short, before or while it is read, or whose header is wrong, is a `DataError`; so is an array of
-    Python objects.
+    A file that is truncated, before or while it is read, or has an invalid header raises a `DataError`; so does an
+    array of Python objects.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -46,15 +46,16 @@ def read_hdf5(
     columns: str | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[Any]:
-    """The rows of arrays in HDF5 files, at random, through h5py: dicts with a row of each of `columns`.
+    """Read the rows of arrays in HDF5 files, with random access, through h5py: dicts with a row of each of `columns`.
 
-    `columns` are the paths of arrays in the file; groups are dicts in dicts. One as text gives its rows themselves; by
-    default all arrays that have rows are read. They need the same length, which is a `DataError` otherwise. Text is
-    `str`, rows of different lengths are arrays. The files that match are joined along the first axis.
+    `columns` are the paths of arrays in the file; groups become dicts in dicts. A single path as text gives the rows of
+    that array themselves; by default all arrays that have rows are read. The arrays must have the same length,
+    otherwise a `DataError` is raised. Text becomes `str`, and rows of different lengths become arrays. The files that
+    match are joined along the first axis.
 
-    Chunks are read whole, some together to make a megabyte; `cache_bytes` of those used last are kept, and `shuffle()`
-    goes by as many as half of that holds. h5py reads with one thread at a time. A file that cannot be read is a
-    `DataError`.
+    Chunks are read whole, several small ones together up to a megabyte; the most recently used `cache_bytes` are kept,
+    and `shuffle()` mixes rows within as many chunks as half the cache holds. h5py reads with one thread at a time. A
+    file that cannot be read raises a `DataError`.
 
     >>> import h5py, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.h5"
@@ -78,11 +79,11 @@ def read_zarr(
     columns: str | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[Any]:
-    """The rows of arrays in Zarr stores, at random, through zarr: dicts with a row of each of `columns`.
+    """Read the rows of arrays in Zarr stores, with random access, through zarr: dicts with a row of each of `columns`.
 
-    A store is a folder or a zip file; a pattern may match several, which are joined along the first axis. Of a store
-    that is one array, elements are its rows. All else is as in `read_hdf5`; chunks, or the shards that hold them, are
-    read whole.
+    A store is a folder or a zip file; a pattern may match several stores, which are joined along the first axis. If a
+    store is one array, elements are its rows. Otherwise the function works like `read_hdf5`; chunks, or the shards that
+    hold them, are read whole.
 
     >>> import tempfile, zarr
     >>> path = tempfile.mkdtemp() + "/a.zarr"

@@ -1,4 +1,4 @@
-"""Datasets of the content of files."""
+"""Datasets of the contents of files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from penstock.storage.paths import Pattern, list_files, list_folders
 
 @helpful
 def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
-    """The content of each file as `bytes`; the files that match one or several glob patterns, in sorted order.
+    """Read the content of each file as `bytes`: the files that match one or several glob patterns, in sorted order.
 
-    A pattern without a match is a `FileNotFoundError` now; a file that cannot be read is an `OSError` when its element
+    A pattern without a match raises a `FileNotFoundError` now; an unreadable file raises an `OSError` when its element
     is made.
 
     >>> import pathlib, tempfile
@@ -35,11 +35,11 @@ def read_files(paths: Pattern | Sequence[Pattern]) -> Dataset[bytes]:
 def read_image_folder(
     paths: Pattern | Sequence[Pattern], *, extensions: Sequence[str] = IMAGE_EXTENSIONS, allow_empty: bool = False
 ) -> Dataset[dict[str, Any]]:
-    """`{"image": bytes, "label": int64}` for each image of a folder with one folder a class, in sorted order.
+    """Read `{"image": bytes, "label": int64}` for each image of a folder with one subfolder per class, in sorted order.
 
-    `class_names` of the dataset, and of what is made from it, are the names of the class folders: label k is the k-th
-    of them. Images are found at any depth below a class; extensions match in any case; files beside the class folders
-    are not read. A class without an image is a `DataError`, unless `allow_empty`. Of several folders, or those that
+    `class_names` of the dataset, and of datasets made from it, are the names of the class folders: label k is the k-th
+    name. Images are found at any depth below a class; extensions match in any case; files next to the class folders are
+    not read. A class without an image raises a `DataError`, unless `allow_empty`. Of several folders, or those that
     match a pattern, the images of a class are put together, and the classes are those of all.
 
     >>> import pathlib, tempfile

@@ -1,4 +1,4 @@
-"""Datasets of the lines of text, and of the JSON on them."""
+"""Datasets of lines of text, and of JSON lines."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ def read_text(
     skip_lines: int = 0,
     compression: str | None = "auto",
 ) -> Dataset[Any]:
-    r"""The lines of text files as `str`, without their ends, in the sorted order of the files, each at random.
+    r"""Read the lines of text files as `str`, without their ends, in the sorted order of the files, with random access.
 
-    A line ends with `\n` or `\r\n`, or with the file; a `\r` alone is a character like any other, and so are the other
-    separators of Unicode. A byte order mark is left out, and so are the first `skip_lines` lines of each file and,
-    unless `keep_empty`, lines with nothing in them. The first time, each file is scanned for its lines, at the speed of
-    memory, and the index is kept beside it, or in the cache folder. So `shuffle()` is over all lines of all files.
+    A line ends with `\n` or `\r\n`, or with the file; a `\r` alone is an ordinary character, and so are the other line
+    separators of Unicode. A byte order mark is dropped, and so are the first `skip_lines` lines of each file and,
+    unless `keep_empty`, empty lines. The first time, each file is scanned for its lines, at memory speed, and the index
+    is kept next to the file or in the cache folder. Thus `shuffle()` mixes all lines of all files.
 
-    `encoding` and `errors` are those of `bytes.decode`; `encoding=None` gives the lines as `bytes`. A byte that is none
-    in the encoding is a `DataError` with its file, line and offset. UTF-16 and UTF-32, where lines cannot be found by
-    their bytes, are refused.
+    `encoding` and `errors` work as in `bytes.decode`; `encoding=None` gives the lines as `bytes`. A byte that is
+    invalid in the encoding raises a `DataError` with its file, line and offset. UTF-16 and UTF-32, where lines cannot
+    be found by their bytes, are refused.
 
-    Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` goes by their first bytes) can only be read in order: if
-    there is one, the lines of all come as a stream, which `shuffle` takes through a buffer.
+    Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` detects them by their first bytes) can only be read in
+    order: if any file is compressed, the result is a stream, which `shuffle` mixes with a buffer.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.txt"
@@ -92,15 +92,15 @@ def read_json(
     encoding: str = "utf-8",
     compression: str | None = "auto",
 ) -> Dataset[dict[str, Any]]:
-    r"""The objects of JSON lines files (one object a line) as dicts, in the sorted order of the files, each at random.
+    r"""Read the objects of JSON lines files (one object per line) as dicts, in file order, with random access.
 
-    Only `columns`, fields of the objects, are read. `types` says what each has to be: a dtype (a number is then a
-    scalar of it, and lists of numbers an array: 1.5 or 300 for `uint8` is a `DataError`) or `str`. Others are as
-    `json.loads` has them, lists and all. A column that is absent or null is what `nulls` has for it; one of `columns`
-    or `types` that is absent is a `DataError` otherwise.
+    `columns` names the fields to read. `types` gives the types of columns, listed in `columns` or not: a dtype (a
+    number becomes a scalar of that dtype, and a list of numbers an array: 1.5 or 300 for `uint8` is a `DataError`) or
+    `str`. Other values are as `json.loads` returns them. A missing or null column takes its value from `nulls`; without
+    one, a missing column of `columns` or `types` raises a `DataError`.
 
-    Lines with nothing but spaces are left out. What is no JSON object is a `DataError` with its file, line and column.
-    Files are indexed, or where they are compressed read in order, as by `read_text`.
+    Blank lines are skipped. A line that is not a JSON object raises a `DataError` with its file, line and column. Files
+    are sorted and indexed, or read in order if compressed, as in `read_text`.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
@@ -119,7 +119,7 @@ def read_json(
 
 
 def lines(files: LineFiles, compression: str | None) -> Dataset[Any]:
-    """The elements of these lines; `compression` is as `named_compression` returns it."""
+    """Return the dataset of these lines; `compression` is as `named_compression` returns it."""
     from penstock.sources.text.stream import LineStream, compression_of_text
 
     how = compressions_of(files.paths, compression, compression_of_text)

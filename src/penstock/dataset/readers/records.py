@@ -22,19 +22,20 @@ from penstock.storage.paths import Pattern, list_files
 def read_tfrecord(
     paths: Pattern | Sequence[Pattern], *, compression: str | None = "auto", verify: bool = True
 ) -> Dataset[bytes]:
-    """The records of TFRecord files as `bytes`, in the sorted order of the files, each at random.
+    """Read the records of TFRecord files as `bytes`, in the sorted order of the files, with random access.
 
-    The first time, each file is scanned once for where its records lie; the index is kept beside it, and made again
-    when the file has changed. So `shuffle()` is over all records of all files, `ds[i]` is one read, and a cursor is a
-    row. With `verify`, the checksum of each record is looked at whenever it is read: a damaged one is a `DataError`,
-    and `ds.ignore_errors()` loses it alone. A file that is no TFRecord, or ends inside of a record, is a `DataError`
-    before the first element; with `ds.ignore_errors()`, the records before that come, and one fails in place of the
-    rest.
+    The first time, each file is scanned once for the positions of its records; the index is kept next to the file, and
+    rebuilt when the file has changed. Thus `shuffle()` mixes all records of all files, `ds[i]` is one read, and a
+    cursor is a row. With `verify`, the checksum of each record is verified whenever the record is read: a damaged
+    record raises a `DataError`, and `ds.ignore_errors()` leaves out only that record. A file that is not a TFRecord
+    file, or ends inside a record, raises a `DataError` before the first element; with `ds.ignore_errors()`, the records
+    before that point are read, and one failure stands for the rest.
 
-    Files that are compressed as a whole (gzip, zlib, bz2, xz, zstd, lz4; told by their first bytes, or by
-    `compression="GZIP"` and the like for all files) are a stream instead: the next file is read ahead, and a
-    restored iterator reads the one in which it was again. To read more of them side by side, `interleave` over their
-    names. Where all are zstd with a table of their frames (its "seekable format"), they are read at random like others.
+    Files that are compressed as a whole (gzip, zlib, bz2, xz, zstd, lz4; detected by their first bytes, or named by
+    `compression="GZIP"` and the like for all files) are a stream instead: the next file is read ahead, and a restored
+    iterator reads its current file again from the beginning. To read several files at once, `interleave` over their
+    names. If all files are zstd with a table of frames (the "seekable format"), they have random access like
+    uncompressed files.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tfrecord"
@@ -49,7 +50,7 @@ def read_tfrecord(
 
 
 def tfrecords(files: list[str], compression: str | None, *, verify: bool) -> Dataset[bytes]:
-    """The records of these files, in this order; `compression` is as `named_compression` returns it."""
+    """Return the records of these files, in this order; `compression` is as `named_compression` returns it."""
     from penstock.sources.tfrecord.seekable import SeekableRecords
     from penstock.sources.tfrecord.stream import TfRecordStream, compression_of_tfrecord
     from penstock.storage.seekable import frames_of
@@ -74,15 +75,16 @@ def read_fixed_length(
     shape: Sequence[int] | None = None,
     compression: str | None = None,
 ) -> Dataset[Any]:
-    """Records of `record_bytes` each that follow each other in files, as `bytes`, or as arrays of `dtype` and `shape`.
+    """Read consecutive records of `record_bytes` each from files, as `bytes`, or as arrays of `dtype` and `shape`.
 
-    `header_bytes` and `footer_bytes` of each file are left out. With a `dtype`, records are copied from the file
-    straight into the batch; `record_bytes` then follows from `shape`, or a shape of one dimension from `record_bytes`.
-    Bytes are taken in the order that the dtype says (`">u2"` for big-endian; elements have the machine's). Files are
-    read in sorted order, each record at random, and need no index. A file whose size does not fit is a `DataError` now.
+    `header_bytes` and `footer_bytes` of each file are skipped. With a `dtype`, records are copied from the file
+    straight into the batch; `record_bytes` then follows from `shape`, or a one-dimensional shape from `record_bytes`.
+    Bytes are read in the byte order of the dtype (`">u2"` for big-endian; elements have the machine's). Files are read
+    in sorted order, each record with random access, and need no index. A file whose size does not fit raises a
+    `DataError` now.
 
-    With a `compression` (as of `read_tfrecord`; `"auto"` goes by the first bytes of each file, which records of plain
-    files may have too), files that are compressed as a whole are read as a stream.
+    With a `compression` (as in `read_tfrecord`; `"auto"` looks at the first bytes of each file, which records of
+    uncompressed files may also have), files that are compressed as a whole are read as a stream.
 
     >>> import numpy as np, tempfile
     >>> path = tempfile.mkdtemp() + "/points.bin"
@@ -102,7 +104,7 @@ def read_fixed_length(
 def fixed_records(
     call: str, files: list[str], record_bytes: int | None, compression: str | None, **layout: Any
 ) -> Dataset[Any]:
-    """The records of these files, in this order; `compression` is as `named_compression` returns it."""
+    """Return the records of these files, in this order; `compression` is as `named_compression` returns it."""
     from penstock.sources.records.fixed import FixedFiles, fixed_files
     from penstock.sources.records.fixed_stream import FixedStream
     from penstock.sources.unreadable import with_unreadable

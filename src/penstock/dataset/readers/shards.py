@@ -18,17 +18,17 @@ from penstock.storage.paths import Pattern, list_folders
 def read_mds(
     paths: Pattern | Sequence[Pattern], *, columns: Sequence[str] | None = None, decode: bool = True
 ) -> Dataset[dict[str, Any]]:
-    """The samples of folders in MDS, as MosaicML Streaming writes them, each at random: dicts of their columns.
+    """Read the samples of folders in MDS, the format of MosaicML Streaming, with random access: dicts of columns.
 
-    A folder has an `index.json` and the shards that it names; those of several, or that match a pattern, come one after
-    another. Shards that are not compressed are mapped; of others
-    (zstd, gzip, bzip2) the whole shard is decompressed for any of its samples and the last ones kept, and `shuffle()`
-    goes by shards. Numbers, text, arrays (`ndarray` in all its forms), JSON and raw pictures (`pil`) are decoded, with
-    NumPy alone. `jpeg` and `png` are the `bytes` of the file, for `ps.image.decode`, `pkl` those of the pickle, since
-    loading it runs code, and `str_decimal` is text. `columns` reads some of them; without `decode` all are `bytes`.
+    A folder has an `index.json` and the shards that the index names. Several folders, or those that match a pattern,
+    are read one after another. Uncompressed shards are mapped into memory; a compressed shard (zstd, gzip, bzip2) is
+    decompressed whole for any of its samples, the most recent ones are kept, and `shuffle()` mixes by shards. Numbers,
+    text, arrays (`ndarray` in all its forms), JSON and raw images (`pil`) are decoded, with NumPy alone. `jpeg` and
+    `png` are the `bytes` of the file, for `ps.image.decode`; `pkl` gives the bytes of the pickle, since loading a
+    pickle runs code; `str_decimal` is text. `columns` selects columns; without `decode` all values are `bytes`.
 
-    A shard whose size, number of samples or table of offsets is not what the index says is a `DataError` when it is
-    first read, a value that cannot be decoded one that names shard, sample and column.
+    A shard whose size, number of samples or table of offsets contradicts the index raises a `DataError` when it is
+    first read; a value that cannot be decoded raises a `DataError` that names shard, sample and column.
 
     >>> import json, struct, tempfile
     >>> from pathlib import Path
@@ -57,17 +57,18 @@ def read_litdata(
     block_size: int | None = None,
     decode: bool = True,
 ) -> Dataset[Any]:
-    """The samples of folders that LitData has optimized, each at random, nested as they were written.
+    """Read the samples of folders that LitData has optimized, with random access, nested as they were written.
 
-    A folder has an `index.json` and the chunks that it names; those of several, or that match a pattern, come one after
-    another. Chunks are plain, with each sample or some at a time in zstd (which
-    is then decompressed at a time), or compressed as a whole; `shuffle()` goes by what is decompressed. Numbers, text,
-    arrays, tensors (as arrays), JSON and raw pictures (`pil`) are decoded, with NumPy alone; pictures, sound, files and
-    pickles are `bytes`. Without `decode` every leaf is. Of samples that are dicts, `columns` reads some entries.
+    A folder has an `index.json` and the chunks that the index names. Several folders, or those that match a pattern,
+    are read one after another. Chunks are uncompressed, with one or several samples at a time in zstd (which are then
+    decompressed together), or compressed as a whole; `shuffle()` mixes by units of decompression. Numbers, text,
+    arrays, tensors (as arrays), JSON and raw images (`pil`) are decoded, with NumPy alone; encoded images, audio, files
+    and pickles are `bytes`. Without `decode` every leaf is `bytes`. `columns` selects entries of samples that are
+    dicts.
 
-    Tokens that were written for its `TokensLoader` are read in blocks of `block_size`; what is left at the end of a
-    chunk is in none, as there. Samples that LitData keeps as an Arrow table, dicts of text, numbers and lists, need
-    pyarrow, and are the Python values that were written. Chunks that are encrypted are refused.
+    Tokens that were written for LitData's `TokensLoader` are read in blocks of `block_size`; the remainder of a chunk
+    is dropped, as LitData does. Samples that LitData stores as an Arrow table, dicts of text, numbers and lists, need
+    pyarrow, and are the Python values that were written. Encrypted chunks are refused.
 
     >>> import json, struct, tempfile
     >>> from pathlib import Path
@@ -87,15 +88,15 @@ def read_litdata(
     if block_size is None:
         return _joined("read_litdata", paths, lambda folder: litdata_samples(folder, columns=columns, decode=decode))
     if columns is not None:
-        raise PlanError("read_litdata(columns=): tokens have no columns; leave columns or block_size out")
+        raise PlanError("read_litdata(columns=): tokens have no columns; omit columns or block_size")
     if not decode:
-        raise PlanError("read_litdata(decode=False): tokens are numbers; leave decode or block_size out")
+        raise PlanError("read_litdata(decode=False): tokens are numbers; omit decode or block_size")
     size = check_count("read_litdata", "block_size", block_size, least=1)
     return _joined("read_litdata", paths, lambda folder: litdata_tokens(folder, size))
 
 
 def _joined(call: str, paths: Pattern | Sequence[Pattern], source_of: Callable[[str], Source]) -> Dataset[Any]:
-    """The samples of all folders, one after another."""
+    """Return the samples of all folders, one after another."""
     first, *others = (reading(source_of(folder)) for folder in list_folders(paths, call))
     for other in others:
         first = first.concatenate(other)

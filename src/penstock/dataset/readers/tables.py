@@ -26,22 +26,24 @@ def read_parquet(
     nulls: Nulls = "raise",
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[dict[str, Any]]:
-    """The rows of Parquet files as dicts, at random: those that match one or several glob patterns, in sorted order.
+    """Read the rows of Parquet files as dicts, with random access; several files, or glob patterns, in sorted order.
 
-    Numbers and booleans are scalars of their type, dates and times `datetime64` or `timedelta64` (in UTC, where they
-    have a time zone), decimals `float64`, text `str`, binary `bytes`. Structs are dicts, lists arrays, lists of lists
-    `Ragged`, lists of structs and maps dicts of arrays. Only `columns` are read.
+    Numbers and booleans are scalars of their type, dates and times are `datetime64` or `timedelta64` (in UTC if they
+    have a time zone), decimals `float64`, text `str`, binary values `bytes`. Structs become dicts, lists arrays, lists
+    of lists `Ragged`, lists of structs and maps dicts of arrays. Only `columns` are read.
 
-    `filters` are `[(column, operator, value), ...]`, all of which must hold, a list of such lists of which one must, or
-    an expression of `pyarrow.compute`. Row groups that their statistics rule out are never read; the rows of others are
-    found now, by reading the columns that the filters name once. So the dataset has a `len`, and any row at random.
+    `filters` are `[(column, operator, value), ...]`, all of which must hold, a list of such lists of which one must
+    hold, or an expression of `pyarrow.compute`. Row groups excluded by their statistics are never read; the matching
+    rows of the others are found now, by reading the columns named in the filters once. The dataset therefore has a
+    `len` and random access.
 
-    A missing value is a `DataError` when it is met. `nulls` may have a value for each column that stands for it (the
-    path of a field of a struct is `"person.age"`; a missing list is empty), or be `"drop"`: rows with one are left out,
-    which reads the columns once now.
+    A missing value raises a `DataError` when it is read. `nulls` may map each column to a value that replaces missing
+    ones (the path of a field of a struct is `"person.age"`; a missing list becomes empty), or be `"drop"`: rows with a
+    missing value are left out, which reads the columns once now.
 
-    Row groups are decoded whole. `cache_bytes` of those used last are kept, and `shuffle()` goes by as many row groups
-    as half of that holds. Files whose columns differ, and files that cannot be read, are a `DataError`. Needs pyarrow.
+    Row groups are decoded whole. The most recently used `cache_bytes` are kept, and `shuffle()` mixes rows within as
+    many row groups as half the cache holds. Files whose columns differ, and files that cannot be read, raise a
+    `DataError`. Needs pyarrow.
 
     >>> import pathlib, pyarrow, pyarrow.parquet, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.parquet"
@@ -71,15 +73,15 @@ def read_arrow(
     nulls: Nulls = "raise",
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[dict[str, Any]]:
-    """The rows of Arrow IPC files or streams, and of Feather files, as dicts, at random.
+    """Read the rows of Arrow IPC files or streams, and of Feather files, as dicts, with random access.
 
-    Types are as in `read_parquet`. Files that are not compressed are mapped into memory: columns of numbers are views
-    of it, nothing is decoded, and a shuffle is over all rows. Batches of compressed files are decompressed whole, and
+    Types are as in `read_parquet`. Uncompressed files are mapped into memory: columns of numbers are views of the
+    mapping, nothing is decoded, and a shuffle covers all rows. Batches of compressed files are decompressed whole, and
     are kept and shuffled as row groups are in `read_parquet`. A compressed stream is decompressed once now, to find its
-    batches; a stream with dictionaries cannot be read at random, and is a `DataError`.
+    batches; a stream with dictionaries has no random access and raises a `DataError`.
 
-    `columns` and `nulls` are those of `read_parquet`. Files whose columns differ are a `DataError`. A file that is cut
-    short while it is read is one too, but keep none of its views for longer than that. Needs pyarrow.
+    `columns` and `nulls` work as in `read_parquet`. Files whose columns differ raise a `DataError`. So does a file that
+    is truncated while it is read; keep no views of such a file. Needs pyarrow.
 
     >>> import pathlib, pyarrow.feather, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.arrow"
@@ -115,22 +117,23 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     cache_bytes: int = CACHE_BYTES,
     compression: str | None = "auto",
 ) -> Dataset[dict[str, Any]]:
-    r"""The rows of CSV files as dicts, at random; fields in quotes may hold delimiters and line breaks.
+    r"""Read the rows of CSV files as dicts, with random access; quoted fields may contain delimiters and line breaks.
 
-    The first record of each file has the names of the columns, unless there are `names`: then every record is a row.
-    Lines end with `\n`, `\r\n` or `\r`; empty ones are left out. What begins with a `quote` ends with the next one;
-    two of them stand for one.
+    The first record of each file has the names of the columns, unless `names` are given: then every record is a row.
+    Lines end with `\n`, `\r\n` or `\r`; empty lines are skipped. A field that begins with a `quote` ends with the next
+    quote; two quotes in a row stand for one.
 
     A column's type is the one in `types` (`str`, `bytes`, a NumPy dtype, or a type of `pyarrow` or its name), or the
-    one that its values have in the first block with any (text, where the first 64 blocks have none). A value that is
-    none of that type, and a record with more or fewer fields, is a `DataError` that names the file and the line;
-    `ignore_errors()` loses that record alone. An empty field of numbers is missing; `nulls` are as in `read_parquet`.
+    type of its values in the first block that has any (text, if the first 64 blocks have none). A value that does not
+    have that type, or a record with more or fewer fields, raises a `DataError` that names the file and the line;
+    `ignore_errors()` leaves out only that record. An empty field of numbers is missing; `nulls` works as in
+    `read_parquet`.
 
-    Where blocks of about `block_bytes` begin is found once, at the speed of reading, and kept in an index beside the
+    The beginnings of blocks of about `block_bytes` are found once, at reading speed, and kept in an index next to the
     file. Blocks are parsed whole by pyarrow, kept and shuffled as row groups are in `read_parquet`.
 
-    Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` goes by their first bytes) can only be read in order: if
-    there is one, the rows of all come as a stream.
+    Compressed files (gzip, bzip2, xz, Zstandard, LZ4; `"auto"` detects them by their first bytes) can only be read in
+    order: if any file is compressed, the result is a stream.
 
     >>> import pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -160,7 +163,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
     if delimiter == quote:
         raise ValueError(f"read_csv(delimiter={delimiter!r}): the quote is the same")
     if not keeps_ascii(encoding):
-        raise ValueError(f"read_csv(encoding={encoding!r}): expected one in which ASCII is ASCII; convert the file")
+        raise ValueError(f"read_csv(encoding={encoding!r}): expected an encoding that extends ASCII; convert the file")
     form = Form(Dialect(delimiter, quote), encoding.lower())
     files = list_files(paths, "read_csv")
     given = named_compression("read_csv", compression)
@@ -178,7 +181,7 @@ def read_csv(  # noqa: PLR0913 - files are written in many ways
 
 
 def keeps_ascii(encoding: Any) -> bool:
-    """Whether there is such an encoding of text, and ASCII is ASCII in it."""
+    """Return whether the text encoding exists and extends ASCII."""
     try:
         return "a,\n".encode(encoding) == b"a,\n"
     except (LookupError, TypeError, ValueError):
@@ -197,18 +200,18 @@ def read_sql(
     rows_per_block: int = 4096,
     cache_bytes: int = CACHE_BYTES,
 ) -> Dataset[dict[str, Any]]:
-    """The rows of a table or a query as dicts, at random, in the order of `key`.
+    """Read the rows of a table or a query as dicts, with random access, in the order of `key`.
 
-    `connection` is a file of SQLite, or a function without arguments that returns a new connection of any DB-API or
-    ADBC driver; it is called once in each thread, and pickled for other processes. `relation` is the name of a table
-    (in a schema: `"schema.table"`), or a query. The `key` is a column whose values are different, never NULL, and can
-    be sorted: whole numbers without gaps cost nothing, of others every one is fetched once now. It should have an
-    index: rows are read by ranges of it, `rows_per_block` at a time.
+    `connection` is an SQLite file, or a function without arguments that returns a new connection of any DB-API or ADBC
+    driver; the function is called once in each thread, and pickled for other processes. `relation` is the name of a
+    table (in a schema: `"schema.table"`), or a query. The `key` is a column whose values are distinct, never NULL, and
+    can be sorted: whole numbers without gaps cost nothing, all other keys are fetched once now. The column should have
+    an index: rows are read by ranges of the key, `rows_per_block` at a time.
 
     The types of columns are those of the first rows: whole numbers `int64`, numbers and decimals `float64`, booleans,
     text, bytes, dates and times (in UTC). A value of another type, NULL without a value for it in `nulls`, and rows
-    that have come or gone since are a `DataError`. Blocks are kept and shuffled as row groups are in `read_parquet`.
-    A driver that does not say how values are passed needs its `paramstyle`.
+    added or removed since then raise a `DataError`. Blocks are kept and shuffled as row groups are in `read_parquet`. A
+    driver that does not declare how values are passed needs its `paramstyle`.
 
     >>> import pathlib, sqlite3, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.db"
@@ -232,7 +235,7 @@ def read_sql(
         connection = Sqlite(os.path.abspath(path))
     elif not callable(connection):
         raise TypeError(
-            f"read_sql(connection=): expected a file of SQLite, or a function that returns a connection, not a "
+            f"read_sql(connection=): expected an SQLite file, or a function that returns a connection, not a "
             f"{type(connection).__name__}: threads and other processes need connections of their own"
         )
     return reading(sql_rows(connection, relation, key, columns, nulls, paramstyle, rows_per_block, cache_bytes))

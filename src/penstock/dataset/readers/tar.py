@@ -24,24 +24,24 @@ def read_tar(
     compression: str | None = "auto",
     thread_safe: bool | None = None,
 ) -> Dataset[dict[str, Any]]:
-    """The samples of tar archives as WebDataset has them, each at random: `{"__key__": str, "jpg": bytes, ...}`.
+    """Read the samples of WebDataset tar archives, with random access: `{"__key__": str, "jpg": bytes, ...}`.
 
-    Files that follow one another and are named alike up to the first dot, `dir/0001.jpg` and `dir/0001.cls`, are one
-    sample, with the key `dir/0001`. Without `columns`, each sample has an entry for every extension there is, and
-    `None` where it lacks the file. `columns` are the extensions to read; lacking one is a `DataError` when it is read,
-    unless it is written `"txt?"`; `"jpg;png"` takes the first that is there, and a dict names the entries:
-    `{"image": "jpg;png", "label": "cls"}`.
+    Consecutive files with the same name up to the first dot, `dir/0001.jpg` and `dir/0001.cls`, are one sample, with
+    the key `dir/0001`. Without `columns`, each sample has an entry for every extension in the archives, and `None`
+    where the file is missing. With `columns`, samples have only these extensions, and a missing file raises a
+    `DataError` when it is read, unless the extension is written `"txt?"`; `"jpg;png"` takes the first that exists,
+    and a dict names the entries: `{"image": "jpg;png", "label": "cls"}`.
 
-    `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also where they are compressed
-    (`json.gz`), and leaves others, as images for `ps.image.decode`. A dict by extension says what to decode, by a
-    function of `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`. Functions are called by several
-    threads; `thread_safe` is that of `map`. To go on where one raises, `map(function, on="cls", on_error=...)` after
-    reading, or `ignore_errors()`.
+    `decode=True` decodes text (`txt`), numbers (`cls`), `json`, `npy` and `npz`, also when compressed (`json.gz`), and
+    leaves other files, such as images, for `ps.image.decode`. A dict maps each extension to its decoder: a function of
+    `bytes`, `int`, `float`, `str`, or `True`: `{"cls": int, "json": True}`. Functions are called by several threads;
+    `thread_safe` works as in `map`. To continue where a decoder raises, use `map(function, on="cls", on_error=...)`
+    after reading, or `ignore_errors()`.
 
-    The first time, each archive is scanned once for where its files lie, and the index kept beside it. Archives that
-    are compressed (`.tar.gz`; told by their first bytes, or by `compression`) are a stream instead: they need
-    `columns`, and a restored iterator reads the archive in which it was again. Sparse files are refused; links, and
-    files without an extension or with a dot as the first letter, are passed over.
+    The first time, each archive is scanned once for the positions of its files, and the index is kept next to it.
+    Compressed archives (`.tar.gz`; detected by their first bytes, or named by `compression`) are a stream instead: they
+    need `columns`, and a restored iterator reads its current archive again from the beginning. Sparse files are
+    refused; links, and files without an extension or with a leading dot, are skipped.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/a.tar"
@@ -69,7 +69,7 @@ def read_tar(
     if parts is None:
         path, found = next((path, found) for path, found in zip(files, how, strict=True) if found)
         raise PlanError(
-            f"{source.name}: {path} is compressed ({found}), and so read as a stream: say what its samples have, "
-            'columns=["jpg", "cls"]; with "txt?" for what some lack'
+            f"{source.name}: {path} is compressed ({found}) and therefore read as a stream; name the extensions of its "
+            'samples, columns=["jpg", "cls"], with "txt?" for one that some samples lack'
         )
     return Dataset(ReadStream(TarStream(files, how, Shape(parts, decoders), source.name)))
